@@ -1,0 +1,1 @@
+"""Steelyard's workbench: replay labelled queries, compare strategies, tune weights, report."""
