@@ -102,13 +102,17 @@ class Filters:
         return bool(self.equals)
 
 
+EVERYTHING = Filters()
+"""The scope that leaves nothing out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """One request. `asked_at` (seconds UTC) is its clock; `group` ties queries that share a cause."""
 
     text: str
     id: str = ""
-    filters: Filters = Filters()
+    filters: Filters = EVERYTHING
     asked_at: float | None = None
     intent: str = ""
     category: str = ""
@@ -137,10 +141,13 @@ def parse_time(value: object) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError("not a time")
-    if not isinstance(value, str):
-        return _number(value)
-    moment = datetime.fromisoformat(value)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    if isinstance(value, str):
+        moment = datetime.fromisoformat(value)
+        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    else:
+        seconds = _number(value)
+    datetime.fromtimestamp(seconds, UTC)  # raises for milliseconds and all else beyond the year 9999
+    return seconds
 
 
 def format_time(seconds: float | None) -> str:
@@ -272,7 +279,7 @@ def read_entry(record: Mapping[str, Any], file: str = "entry", line: int = 0) ->
 def read_query(record: Mapping[str, Any], file: str = "query", line: int = 0) -> tuple[Query | None, list[Fault]]:
     """Build a Query from a JSON object with its optional `filter`; None when faulty."""
     values, faults = read_fields(record, QUERY_FIELDS, file, line)
-    filters = Filters()
+    filters = EVERYTHING
     scope = record.get("filter")
     if scope is not None:
         try:

@@ -37,7 +37,7 @@ class EmbedderError(SteelyardError):
     """Text could not be turned into vectors; live search then answers by keywords."""
 
 
-class EnvironmentFault(SteelyardError):
+class MachineError(SteelyardError):
     """The machine, not the input: a missing extra, no permission, no disk space."""
 
     exit_code = 4

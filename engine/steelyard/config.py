@@ -1,0 +1,203 @@
+"""A search configuration, and the `search-weights.json` file it is written to and read from."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import ConfigError, MachineError, nearest, shown
+from steelyard.finish import Cut, Stage, parse_stages
+from steelyard.fusion import ByIntent, Expr, parse_strategy
+
+SCHEMA_VERSION = 1
+SCHEMA_FILE = "search-weights.schema.json"
+
+
+@dataclass(frozen=True)
+class RetrieverConfig:
+    """How one retriever searches.
+
+    `depth` is how many candidates it returns (None: all in scope). `field_weights` are FTS5's bm25
+    weights by field, `model` names the vectors, `filters` says where the scope acts: before_cut
+    (the list is full) or after_cut (it may be short).
+    """
+
+    depth: int | None = None
+    field_weights: Mapping[str, float] = field(default_factory=dict)
+    model: str = ""
+    filters: str = "before_cut"
+
+    def to_json(self) -> dict[str, Any]:
+        """Only what is set."""
+        record: dict[str, Any] = {"filters": self.filters}
+        if self.depth is not None:
+            record["depth"] = self.depth
+        if self.field_weights:
+            record["field_weights"] = dict(self.field_weights)
+        if self.model:
+            record["model"] = self.model
+        return record
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """Everything that decides a ranking, besides the vault."""
+
+    system: str
+    profile: str
+    limit: int
+    strategy: Expr
+    retrievers: Mapping[str, RetrieverConfig]
+    finish: tuple[Stage, ...]
+    by_intent: Mapping[str, Expr] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """``system:profile``."""
+        return f"{self.system}:{self.profile}"
+
+    @property
+    def effective(self) -> Expr:
+        """The strategy with the per-intent ones around it."""
+        if not self.by_intent:
+            return self.strategy
+        return ByIntent(self.strategy, tuple(sorted(self.by_intent.items())))
+
+    @property
+    def depths(self) -> dict[str, int | None]:
+        """Depth of every retriever."""
+        return {name: retriever.depth for name, retriever in self.retrievers.items()}
+
+    def with_strategy(self, strategy: Expr) -> SearchConfig:
+        """The same search under another strategy."""
+        return replace(self, strategy=strategy)
+
+    def to_json(self) -> dict[str, Any]:
+        """The record of a weights file."""
+        return {
+            "$schema": SCHEMA_FILE,
+            "schema_version": SCHEMA_VERSION,
+            "system": self.system,
+            "profile": self.profile,
+            "limit": self.limit,
+            "strategy": str(self.strategy),
+            "retrievers": {name: retriever.to_json() for name, retriever in self.retrievers.items()},
+            "finish": [str(stage) for stage in self.finish],
+            "by_intent": {intent: str(expr) for intent, expr in self.by_intent.items()},
+            "provenance": dict(self.provenance),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write a weights file: canonical JSON, to a temporary file first, then renamed."""
+        write_text(path, canonical(self.to_json()))
+
+    @classmethod
+    def load(cls, path: str | Path) -> SearchConfig:
+        """Read a weights file.
+
+        Raises ConfigError naming every unknown key, every value out of range, NaN, an unknown
+        signal or stage, or another schema version, with the remedy.
+        """
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"cannot read the weights file {shown(str(path))}: {error}") from None
+        try:
+            record = json.loads(text, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"weights file {shown(str(path))} is not valid JSON: {error}") from None
+        return cls.from_json(record, str(path))
+
+    @classmethod
+    def from_json(cls, record: object, source: str = "weights") -> SearchConfig:
+        """The configuration of a parsed weights file; see `load` for the errors."""
+        problems = _problems(record)
+        if problems or not isinstance(record, Mapping):
+            raise ConfigError(f"weights file {shown(source)}: " + "; ".join(problems))
+        return cls(
+            system=record["system"],
+            profile=record["profile"],
+            limit=int(record["limit"]),
+            strategy=parse_strategy(record["strategy"]),
+            retrievers={name: RetrieverConfig(**settings) for name, settings in record["retrievers"].items()},
+            finish=parse_stages(record["finish"]),
+            by_intent={intent: parse_strategy(text) for intent, text in record.get("by_intent", {}).items()},
+            provenance=record.get("provenance", {}),
+        )
+
+
+def default_finish(limit: int) -> tuple[Stage, ...]:
+    """What every system ends with: the cut to the limit."""
+    return (Cut(limit),)
+
+
+def canonical(record: object) -> str:
+    """JSON with sorted keys and two blanks of indent; NaN is refused. Same value, same bytes."""
+    return json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write UTF-8 to a temporary file beside `path`, then rename it, so that no half file is left.
+
+    Raises MachineError when the folder cannot be written or the disk is full.
+    """
+    target = Path(path)
+    temporary = ""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+        os.chmod(temporary, 0o644)  # noqa: PTH101 -- mkstemp makes files that only the owner may read
+        os.replace(temporary, target)  # noqa: PTH105 -- the atomic rename this function is about
+    except OSError as error:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        raise MachineError(f"cannot write {shown(str(target))}: {error.strerror or error}") from None
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The published JSON Schema of weights files."""
+    text = resources.files("steelyard").joinpath(SCHEMA_FILE).read_text(encoding="utf-8")
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded
+
+
+def _problems(record: object) -> list[str]:
+    """Every way in which a record breaks the schema, in words."""
+    from jsonschema import Draft202012Validator
+
+    if isinstance(record, Mapping) and record.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
+        return [
+            f"schema_version {shown(record['schema_version'])} is not {SCHEMA_VERSION}, which this Steelyard reads; "
+            "tune again, or use the Steelyard that wrote it"
+        ]
+    errors = sorted(
+        Draft202012Validator(schema()).iter_errors(record), key=lambda e: list(map(str, e.absolute_path))
+    )
+    found = []
+    for error in sorted(errors, key=lambda e: list(map(str, e.absolute_path))):
+        place = ".".join(map(str, error.absolute_path)) or "the file"
+        if error.validator == "additionalProperties":
+            valid = error.schema.get("properties", {})
+            extra = sorted(set(error.instance) - set(valid))
+            found += [f"{shown(place)}: unknown key {shown(key)}{nearest(key, valid)}" for key in extra]
+        else:
+            found.append(f"{shown(place)}: {shown(error.message, 200)}")
+    return found
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number; write a finite one")

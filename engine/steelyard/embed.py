@@ -1,0 +1,107 @@
+"""From texts to vectors: the protocol, recorded vectors, and filling a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.entry import Entry
+from steelyard.errors import EmbedderError, shown
+from steelyard.recipe import render
+from steelyard.stores.base import Space, Store
+
+Vectors = NDArray[np.float32]
+BATCH = 100
+"""Entries embedded and stored together (Soleri's document)."""
+LAYER_RECIPES = {"l0": "{l0}", "l1": "{l1}"}
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of one model."""
+
+    @property
+    def model(self) -> str:
+        """The name vectors are stored under; vectors of different names are never compared."""
+
+    @property
+    def recipe(self) -> str | None:
+        """The text template its entry vectors stand for; None when it can embed any text."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """float32[len(texts), dim], rows of length 1, or all 0 where a text says nothing to the model.
+
+        Raises EmbedderError when it cannot.
+        """
+
+    def warm(self) -> bool:
+        """Whether an answer would come at once, without loading a model first."""
+
+
+class RecordedEmbedder:
+    """Vectors that were computed before, looked up by their text."""
+
+    def __init__(self, model: str, recipe: str, vectors: Mapping[str, NDArray[np.floating]]) -> None:
+        self._vectors = vectors
+        self.model = model
+        self.recipe: str | None = recipe
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """See Embedder.embed; EmbedderError names the first text that was not recorded."""
+        rows = [self._vectors.get(text) for text in texts]
+        for text, row in zip(texts, rows, strict=True):
+            if row is None:
+                raise EmbedderError(
+                    f"no recorded {self.model} vector for the text {shown(text)}; "
+                    "use an embedder that can embed new text, such as lsa"
+                )
+        return unit(np.array(rows, dtype=np.float32))
+
+    def warm(self) -> bool:
+        """Always: nothing is loaded."""
+        return True
+
+
+def unit(matrix: Vectors) -> Vectors:
+    """Rows scaled to length 1; rows of zeros stay as they are."""
+    length = np.linalg.norm(matrix, axis=1, keepdims=True)
+    scaled: Vectors = (matrix / np.where(length > 0, length, 1.0)).astype(np.float32)
+    return scaled
+
+
+def space_of(embedder: Embedder, layer: str, recipe: str) -> Space:
+    """The space of a layer: the embedder's own recipe wins over the system's for the layer text."""
+    own = embedder.recipe or recipe
+    return Space(embedder.model, layer, LAYER_RECIPES.get(layer, own))
+
+
+def embed_missing(
+    store: Store,
+    embedder: Embedder,
+    space: Space,
+    progress: Callable[[Iterable[Sequence[str]]], Iterable[Sequence[str]]] = iter,
+) -> int:
+    """Embed the entries that have no vector in this space, in batches of 100; returns how many were.
+
+    Each batch is one transaction, so an interrupted run loses at most one batch. Entries whose text
+    is empty, or says nothing to the model, stay without a vector: keywords still reach them.
+    """
+    ids = store.missing(space)
+    done = 0
+    for batch in progress([ids[at : at + BATCH] for at in range(0, len(ids), BATCH)]):
+        entries = store.get(batch)
+        texts = {entry.id: render(space.recipe, entry) for entry in entries if _says(space, entry)}
+        if not texts:
+            continue
+        vectors = embedder.embed(list(texts.values()))
+        meaningful = np.any(vectors != 0, axis=1)
+        kept = [id_ for id_, keep in zip(texts, meaningful, strict=True) if keep]
+        store.put_vectors(space, kept, vectors[meaningful])
+        done += len(kept)
+    return done
+
+
+def _says(space: Space, entry: Entry) -> bool:
+    return bool(getattr(entry, space.layer).strip()) if space.layer in LAYER_RECIPES else True

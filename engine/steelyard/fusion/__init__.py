@@ -1,0 +1,48 @@
+"""Strategies: how signals become one score. One file a family; `parse_strategy` reads their text.
+
+``fuse(table, strategy)`` is the only way from a table to scores, live and in replay.
+"""
+
+from __future__ import annotations
+
+from steelyard.fusion.base import Expr, Term
+from steelyard.fusion.by_intent import ByIntent
+from steelyard.fusion.layered import Layered
+from steelyard.fusion.parse import parse_strategy
+from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.fusion.rrf import Bonus, Rrf
+from steelyard.fusion.signal import Signal
+from steelyard.fusion.tiered import Tiered
+from steelyard.fusion.weighted_sum import WeightedSum
+from steelyard.table import Floats, SignalTable
+
+__all__ = [
+    "Bonus",
+    "Branch",
+    "ByIntent",
+    "Column",
+    "Expr",
+    "Layered",
+    "Plan",
+    "Rrf",
+    "Signal",
+    "Term",
+    "Tiered",
+    "WeightedSum",
+    "compile_plan",
+    "fuse",
+    "parse_strategy",
+]
+
+
+def compile_plan(table: SignalTable, strategy: Expr) -> Plan:
+    """The plan of a strategy over a table: derived columns, weights, factors, row masks."""
+    return strategy.compile(table, strategy.members(table))
+
+
+def fuse(table: SignalTable, strategy: Expr) -> Floats:
+    """Score every row a strategy ranks; float64[N], NaN for the others.
+
+    Pure and vectorised over queries: the value of a row depends only on the rows of its own query.
+    """
+    return compile_plan(table, strategy).scores()

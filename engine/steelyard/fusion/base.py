@@ -1,0 +1,110 @@
+"""What every strategy is: an immutable value that prints, parses back, compiles to a plan.
+
+The rows an expression ranks are those that one of the retrievers it mentions returned; an
+expression of scorers and priors alone ranks every candidate of the table.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from steelyard.expression import number_text
+from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.table import FETCHED, RETRIEVERS, Bools, SignalTable
+
+Needs = dict[str, Bools]
+
+
+class Expr(ABC):
+    """A node of a strategy. Subclasses are frozen dataclasses, so equality and hash come for free."""
+
+    @abstractmethod
+    def children(self) -> tuple[Expr, ...]:
+        """The expressions directly below."""
+
+    @abstractmethod
+    def compile(self, table: SignalTable, within: Bools) -> Plan:
+        """The plan that ranks those of the rows `within` that this expression ranks."""
+
+    @abstractmethod
+    def without(self, missing: Collection[str]) -> Expr | None:
+        """The strategy that is left when these signals cannot be had; None when nothing is."""
+
+    def signals(self) -> frozenset[str]:
+        """Names of all signals mentioned."""
+        return frozenset().union(*(child.signals() for child in self.children()))
+
+    def members(self, table: SignalTable) -> Bools:
+        """bool[N]: the rows this expression ranks; see the module."""
+        finders = [child for child in self.children() if child.signals() & RETRIEVERS]
+        if not finders:
+            return table.exists
+        found = np.zeros(len(table), dtype=bool)
+        for child in finders:
+            found |= child.members(table)
+        return found
+
+    def needs(self, table: SignalTable, retrievers: Collection[str]) -> Needs:
+        """Which fetched signals are needed for which queries, as far as the table can tell.
+
+        Search fetches what is named, joins it to the table and asks again until nothing new is
+        named. `retrievers` are those of the system; an expression of scorers alone needs them all.
+        """
+        names = self.signals() & FETCHED
+        if not self.signals() & RETRIEVERS:
+            names |= frozenset(retrievers)
+        everywhere = np.ones(len(table.queries), dtype=bool)
+        return dict.fromkeys(sorted(names), everywhere)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A weighted part of a linear fusion."""
+
+    weight: float
+    expr: Expr
+
+    def with_weight(self, weight: float) -> Self:
+        """The same part under another weight."""
+        return type(self)(weight, self.expr)
+
+    def __str__(self) -> str:
+        return f"{number_text(self.weight)}*{self.expr}"
+
+
+def join_needs(first: Needs, second: Mapping[str, Bools]) -> Needs:
+    """The union of two answers."""
+    joined = dict(first)
+    for name, queries in second.items():
+        joined[name] = joined[name] | queries if name in joined else queries
+    return dict(sorted(joined.items()))
+
+
+def terms_without(terms: tuple[Term, ...], missing: Collection[str]) -> tuple[Term, ...]:
+    """The parts that can still be computed."""
+    left = ((term.weight, term.expr.without(missing)) for term in terms)
+    return tuple(Term(weight, expr) for weight, expr in left if expr is not None)
+
+
+def nested(expr: Expr, table: SignalTable, within: Bools) -> tuple[Column, Bools]:
+    """An inner expression as a raw column, and the rows where it has a value.
+
+    A single column passes through as it is, so that `explain` shows no empty level.
+    """
+    plan = expr.compile(table, within)
+    present = np.zeros(len(table), dtype=bool)
+    for branch in plan.branches:
+        present |= branch.rows
+    if len(plan.branches) == 1 and is_bare(plan.branches[0]):
+        return plan.branches[0].columns[0], present
+    return Column(str(expr), plan.scores(), str(expr), inner=plan), present
+
+
+def is_bare(branch: Branch) -> bool:
+    """True for one column of weight 1 and nothing else."""
+    return len(branch.columns) == 1 and branch.weights == (1.0,) and branch.factor is None

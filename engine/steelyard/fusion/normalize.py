@@ -1,0 +1,69 @@
+"""Bringing scores of different kinds onto one scale, within each query.
+
+Every function takes the table, a column and the rows where it has a value, and returns float64[N]
+that is 0 elsewhere: an entry a retriever did not return adds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from steelyard.fusion.plan import Column
+from steelyard.table import Bools, Floats, SignalTable, count_rows, per_query, ranks
+
+
+def none(table: SignalTable, column: Column, rows: Bools) -> Column:
+    """The values as they are."""
+    return _on(column, rows, column.values, column.formula, dict(column.inputs))
+
+
+def maximum(table: SignalTable, column: Column, rows: Bools) -> Column:
+    """``x / max``; a list whose maximum is not positive contributes 0 (EchoVault, decided reading)."""
+    top = per_query(table, rows, np.maximum, column.values, 0.0)[table.query]
+    values = np.where(top > 0, column.values / np.where(top > 0, top, 1.0), 0.0)
+    return _on(column, rows, values, f"{column.label} / max", {column.label: column.values, "max": top})
+
+
+def minmax(table: SignalTable, column: Column, rows: Bools) -> Column:
+    """``(x - min) / (max - min)`` in 0..1; a list of equal values is all 1."""
+    top = per_query(table, rows, np.maximum, column.values, 0.0)[table.query]
+    low = per_query(table, rows, np.minimum, column.values, 0.0)[table.query]
+    spread = top - low
+    values = np.where(spread > 0, (column.values - low) / np.where(spread > 0, spread, 1.0), 1.0)
+    inputs = {column.label: column.values, "min": low, "max": top}
+    return _on(column, rows, values, f"({column.label} - min) / (max - min)", inputs)
+
+
+def zscore(table: SignalTable, column: Column, rows: Bools) -> Column:
+    """``(x - mean) / sd`` with the population deviation; a list of equal values is all 0."""
+    count = np.maximum(count_rows(table, rows), 1)
+    mean = (per_query(table, rows, np.add, column.values, 0.0) / count)[table.query]
+    away = column.values - mean
+    spread = np.sqrt(per_query(table, rows, np.add, away * away, 0.0) / count)[table.query]
+    values = np.where(spread > 0, away / np.where(spread > 0, spread, 1.0), 0.0)
+    inputs = {column.label: column.values, "mean": mean, "sd": spread}
+    return _on(column, rows, values, f"({column.label} - mean) / sd", inputs)
+
+
+def rank(table: SignalTable, column: Column, rows: Bools) -> Column:
+    """``(n - rank + 1) / n`` of a list of n: 1 for the first, 1/n for the last."""
+    place = ranks(table, column.values, rows)
+    count = count_rows(table, rows)[table.query]
+    values = (count - place + 1) / np.maximum(count, 1)
+    inputs = {f"rank in {column.label}": place, "n": count.astype(np.float64)}
+    return _on(column, rows, values, "(n - rank + 1) / n", inputs)
+
+
+def _on(column: Column, rows: Bools, values: Floats, formula: str, inputs: dict[str, Floats]) -> Column:
+    return Column(column.label, np.where(rows, values, 0.0), formula, inputs, column.inner)
+
+
+NORMALIZERS: dict[str, Callable[[SignalTable, Column, Bools], Column]] = {
+    "none": none,
+    "max": maximum,
+    "minmax": minmax,
+    "zscore": zscore,
+    "rank": rank,
+}

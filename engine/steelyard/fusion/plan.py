@@ -1,0 +1,94 @@
+"""What a strategy compiles to: branches of linear forms over derived columns.
+
+Within a branch, ``score = factor * (w1*x1 + w2*x2 + ...)``, added in the order the terms are
+written, so the same bits come out for one query and for thousands. `explain` prints the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from steelyard.explain import Explanation
+from steelyard.expression import number_text
+from steelyard.table import Bools, Floats
+
+
+@dataclass(frozen=True)
+class Column:
+    """A derived column: `values` float64[N], finite on the rows of its branch.
+
+    `formula` says in words how it follows from `inputs`; `inner` is the plan of a nested fusion.
+    """
+
+    label: str
+    values: Floats
+    formula: str
+    inputs: Mapping[str, Floats] = field(default_factory=dict)
+    inner: Plan | None = None
+
+    def explain(self, row: int) -> Explanation:
+        """How the value of one row came about."""
+        leaves = [Explanation(float(values[row]), name) for name, values in self.inputs.items()]
+        if self.inner is not None and (nested := self.inner.explain(row)) is not None:
+            leaves.append(nested)
+        return Explanation(float(self.values[row]), self.formula, tuple(leaves))
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One linear form for the rows it ranks (bool[N]); no row belongs to two branches of a plan."""
+
+    rows: Bools
+    columns: tuple[Column, ...]
+    weights: tuple[float, ...]
+    why: str
+    factor: Floats | None = None
+    factor_formula: str = ""
+
+    def scores(self) -> Floats:
+        """float64[N]; meaningful on `rows` only."""
+        total = self.weights[0] * self.columns[0].values
+        for weight, column in zip(self.weights[1:], self.columns[1:], strict=True):
+            total = total + weight * column.values
+        return total if self.factor is None else total * self.factor
+
+    def explain(self, row: int) -> Explanation:
+        """The tree of one row: weight times column, summed, times the factor."""
+        terms = []
+        for weight, column in zip(self.weights, self.columns, strict=True):
+            parts = (Explanation(weight, "weight"), column.explain(row))
+            text = f"{number_text(weight)} * {column.label}"
+            terms.append(Explanation(weight * float(column.values[row]), text, parts, "product"))
+        total = terms[0].value
+        for term in terms[1:]:
+            total += term.value
+        node = Explanation(total, self.why, tuple(terms), "sum")
+        if self.factor is None:
+            return node
+        factor = Explanation(float(self.factor[row]), self.factor_formula)
+        return Explanation(total * factor.value, f"{self.why}, boosted", (node, factor), "product")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The branches of a strategy over one table of `size` rows."""
+
+    size: int
+    branches: tuple[Branch, ...]
+
+    def scores(self) -> Floats:
+        """float64[N]: the score of every ranked row, NaN elsewhere."""
+        result = np.full(self.size, np.nan)
+        for branch in self.branches:
+            result[branch.rows] = branch.scores()[branch.rows]
+        return result
+
+    def explain(self, row: int) -> Explanation | None:
+        """The tree for one row, None when the strategy does not rank it."""
+        for branch in self.branches:
+            if branch.rows[row]:
+                return branch.explain(row)
+        return None

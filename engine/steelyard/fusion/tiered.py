@@ -1,0 +1,60 @@
+"""Cheap search first, the expensive one only where it found too little (EchoVault)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from steelyard.fusion.base import Expr, Needs, join_needs
+from steelyard.fusion.plan import Plan
+from steelyard.table import Bools, SignalTable, count_rows
+
+
+@dataclass(frozen=True)
+class Tiered(Expr):
+    """``first`` for the queries where it ranks at least `min_results` entries, ``then`` for the others."""
+
+    first: Expr
+    then: Expr
+    min_results: int = 3
+
+    def children(self) -> tuple[Expr, ...]:
+        """Both tiers."""
+        return (self.first, self.then)
+
+    def without(self, missing: Collection[str]) -> Expr | None:
+        """A second tier that lost a signal is dropped: the first one answers alone."""
+        first, then = self.first.without(missing), self.then.without(missing)
+        if first is None or then is None:
+            return first or then
+        return Tiered(first, then, self.min_results) if then == self.then else first
+
+    def needs(self, table: SignalTable, retrievers: Collection[str]) -> Needs:
+        """The second tier's signals, only for the queries that the first left short."""
+        needed = self.first.needs(table, retrievers)
+        if not needed.keys() <= table.columns.keys():
+            return needed
+        short = ~self._enough(table, self.first.members(table))
+        later = self.then.needs(table, retrievers)
+        return join_needs(needed, {name: queries & short for name, queries in later.items()})
+
+    def members(self, table: SignalTable) -> Bools:
+        """The rows of the tier that answers each query."""
+        ranked = self.first.members(table)
+        enough = self._enough(table, ranked)[table.query]
+        return (ranked & enough) | (self.then.members(table) & ~enough)
+
+    def compile(self, table: SignalTable, within: Bools) -> Plan:
+        """The branches of both tiers, each restricted to its own queries."""
+        enough = self._enough(table, within & self.first.members(table))[table.query]
+        branches = self.first.compile(table, within & enough).branches
+        if not enough.all():
+            branches += self.then.compile(table, within & ~enough).branches
+        return Plan(len(table), branches)
+
+    def _enough(self, table: SignalTable, ranked: Bools) -> Bools:
+        found: Bools = count_rows(table, ranked) >= self.min_results
+        return found
+
+    def __str__(self) -> str:
+        return f"tiered({self.first}, min_results={self.min_results}, then={self.then})"

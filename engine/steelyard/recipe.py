@@ -1,0 +1,71 @@
+"""The text an entry is embedded by, written as a template such as ``{title} said: {text}``.
+
+Templates come with data sets, so they are parsed and never handed to `str.format`: a template may
+name fields and nothing else, no attributes, indexes, conversions or format specifications.
+"""
+
+from __future__ import annotations
+
+import string
+from functools import lru_cache
+
+from steelyard.entry import TEXT_FIELDS, Entry
+from steelyard.errors import ConfigError, nearest, shown
+
+TEMPLATE_FIELDS = TEXT_FIELDS | {"tags"}
+"""Fields a template may name."""
+
+
+def template_fields(template: str) -> tuple[str, ...]:
+    """Fields that the template names, in the order of their first use.
+
+    Raises ConfigError naming everything in it that is not a plain field name.
+
+    >>> template_fields("{title} said: {text}")
+    ('title', 'text')
+    >>> template_fields("{titel}")
+    Traceback (most recent call last):
+    steelyard.errors.ConfigError: unknown template field 'titel'; did you mean 'title'?
+    """
+    return tuple(dict.fromkeys(name for _, name in _parse(template) if name))
+
+
+def render(template: str, entry: Entry) -> str:
+    """Fill the template from the entry; absent fields are empty, tags are joined by blanks.
+
+    Raises ConfigError as `template_fields` does. Doubled braces stand for themselves.
+
+    >>> render("{title} said: {text} {{{tags}}}", Entry("1", title="Ann", text="Hi", tags=("a", "b")))
+    'Ann said: Hi {a b}'
+    """
+    return "".join(literal + (_value(entry, name) if name else "") for literal, name in _parse(template))
+
+
+def _value(entry: Entry, name: str) -> str:
+    return " ".join(entry.tags) if name == "tags" else str(getattr(entry, name))
+
+
+@lru_cache(maxsize=64)
+def _parse(template: str) -> tuple[tuple[str, str], ...]:
+    """Pieces (literal text, field that follows it or the empty string)."""
+    try:
+        pieces = list(string.Formatter().parse(template))
+    except ValueError as error:
+        raise ConfigError(f"template {shown(template)} is broken: {error}") from None
+    problems = [p for _, name, spec, conversion in pieces for p in _problems(name, spec, conversion)]
+    if problems:
+        raise ConfigError("; ".join(problems))
+    return tuple((literal, name or "") for literal, name, _, _ in pieces)
+
+
+def _problems(name: str | None, spec: str | None, conversion: str | None) -> list[str]:
+    """What is wrong with one replacement field; `name` is None for plain text."""
+    if name is None:
+        return []
+    found = []
+    if name not in TEMPLATE_FIELDS:
+        found.append(f"unknown template field {shown(name)}{nearest(name, TEMPLATE_FIELDS)}")
+    if spec or conversion:
+        written = (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
+        found.append(f"template field {shown(name)} has a format {shown(written)}, which is not allowed")
+    return found

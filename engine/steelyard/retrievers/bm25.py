@@ -1,0 +1,79 @@
+"""BM25 in memory, with statistics of the query's own scope (Robertson and Zaragoza, 2009).
+
+``sum of idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / mean length))`` with
+``idf = ln(1 + (N - n + 0.5) / (n + 0.5))``, over the terms of the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.entry import Entry, Query
+from steelyard.retrievers.scope import ScopeCache
+from steelyard.stores.base import Found, Store
+from steelyard.table import Floats
+from steelyard.text import clean_query, content, terms
+
+
+@dataclass(frozen=True)
+class Bm25Index:
+    """Impacts of every term: for term t, entries ``posting[t][0]`` with scores ``posting[t][1]``."""
+
+    ids: tuple[str, ...]
+    postings: dict[str, tuple[NDArray[np.int64], Floats]]
+
+    @classmethod
+    def of(cls, documents: Iterable[tuple[str, list[str]]], k1: float, b: float) -> Bm25Index:
+        """Index (id, terms) pairs; ids must ascend, so that ties come out by id."""
+        ids: list[str] = []
+        sizes: list[int] = []
+        found: dict[str, dict[int, int]] = {}
+        for at, (id_, words) in enumerate(documents):
+            ids.append(id_)
+            sizes.append(len(words))
+            for word in words:
+                counts = found.setdefault(word, {})
+                counts[at] = counts.get(at, 0) + 1
+        length = np.array(sizes, dtype=np.float64)
+        norm = k1 * (1 - b + b * length / max(float(length.mean()), 1e-9)) if ids else length
+        return cls(tuple(ids), {word: _impacts(counts, norm, len(ids), k1) for word, counts in found.items()})
+
+    def scores(self, words: Iterable[str]) -> Floats:
+        """float64[entries]: 0 where no term occurs; a repeated term counts again."""
+        total = np.zeros(len(self.ids))
+        for word in words:
+            if word in self.postings:
+                at, impact = self.postings[word]
+                total[at] += impact
+        return total
+
+
+def _impacts(counts: dict[int, int], norm: Floats, size: int, k1: float) -> tuple[NDArray[np.int64], Floats]:
+    at = np.fromiter(counts, dtype=np.int64, count=len(counts))
+    tf = np.fromiter(counts.values(), dtype=np.float64, count=len(counts))
+    idf = np.log(1 + (size - len(at) + 0.5) / (len(at) + 0.5))
+    return at, idf * tf * (k1 + 1) / (tf + norm[at])
+
+
+class Bm25Retriever:
+    """BM25 over the words of an entry's content; one index a scope, built on first use."""
+
+    def __init__(
+        self, store: Store, k1: float = 1.2, b: float = 0.75, text: Callable[[Entry], str] = content
+    ) -> None:
+        self._index = ScopeCache(
+            store,
+            lambda filters: Bm25Index.of(((e.id, terms(text(e))) for e in store.entries(filters)), k1, b),
+        )
+
+    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
+        """See Retriever.retrieve; entries without any term of the query are not returned."""
+        index = self._index(query.filters)
+        scores = index.scores(terms(clean_query(query.text)))
+        at = np.flatnonzero(scores > 0)
+        best = at[np.argsort(-scores[at], kind="stable")][:depth]
+        return [Found(index.ids[i], float(scores[i]), place) for place, i in enumerate(best, 1)]

@@ -1,0 +1,31 @@
+"""Things computed from a whole scope of the store, kept until the store's entries change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from steelyard.entry import Filters
+from steelyard.stores.base import Store
+
+T = TypeVar("T")
+
+
+class ScopeCache(Generic[T]):
+    """Remembers ``build(filters)`` for every scope; forgets all when the store's revision changes."""
+
+    def __init__(self, store: Store, build: Callable[[Filters], T]) -> None:
+        self._store = store
+        self._build = build
+        self._kept: dict[Filters, T] = {}
+        self._revision = -1
+
+    def __call__(self, filters: Filters) -> T:
+        """The value for a scope, built on first use."""
+        revision = self._store.revision()
+        if revision != self._revision:
+            self._kept.clear()
+            self._revision = revision
+        if filters not in self._kept:
+            self._kept[filters] = self._build(filters)
+        return self._kept[filters]

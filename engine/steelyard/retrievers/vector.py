@@ -1,0 +1,83 @@
+"""Search by meaning: nearest vectors, the cosine of given candidates, and the layers of an entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.embed import Vectors
+from steelyard.entry import Query
+from steelyard.retrievers.scope import ScopeCache
+from steelyard.stores.base import Found, Space, Store
+from steelyard.table import Floats
+
+QueryVector = Callable[[str], Vectors]
+"""Text to float32[dim]; all zeros when the text says nothing to the model."""
+
+
+@dataclass(frozen=True)
+class VectorRetriever:
+    """Nearest neighbours by cosine similarity, in -1..1; the scope acts before or after the cut."""
+
+    store: Store
+    space: Space
+    embed: QueryVector
+    filter_first: bool = True
+
+    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
+        """See Retriever.retrieve; entries without a vector are not returned."""
+        vector = self.embed(query.text)
+        if not vector.any():
+            return []
+        count = self.store.count() if depth is None else depth
+        return self.store.nearest(self.space, vector, query.filters, count, self.filter_first)
+
+
+@dataclass(frozen=True)
+class CosineScorer:
+    """Cosine similarity of the query with each candidate, in -1..1; 0 for an entry without a vector."""
+
+    store: Store
+    space: Space
+    embed: QueryVector
+
+    def score(self, query: Query, ids: Sequence[str]) -> Floats:
+        """See Scorer.score."""
+        vector = self.embed(query.text)
+        stored = self.store.vectors_of(self.space, ids)
+        absent = np.zeros_like(vector)
+        rows = np.array([stored.get(id_, absent) for id_ in ids], dtype=np.float32)
+        return cosine(rows.reshape(len(ids), len(vector)), vector)
+
+
+class LayerRetriever:
+    """The cosine of one layer for every entry in scope that has it; vectors are kept in memory."""
+
+    def __init__(self, store: Store, space: Space, embed: QueryVector) -> None:
+        self._embed = embed
+        self._scope = ScopeCache(store, lambda filters: store.vectors(space, filters))
+
+    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
+        """See Retriever.retrieve; without a depth, as layered strategies ask, it is the whole scope."""
+        ids, matrix = self._scope(query.filters)
+        vector = self._embed(query.text)
+        if not ids or not vector.any():
+            return []
+        scores = cosine(matrix, vector)
+        best = np.argsort(-scores, kind="stable")[:depth]
+        return [Found(ids[i], float(scores[i]), place) for place, i in enumerate(best, 1)]
+
+
+def cosine(matrix: Vectors, vector: Vectors) -> Floats:
+    """Cosine of every row with the vector, float64[rows]; 0 where either is all zeros.
+
+    Each row is summed by itself, so its value does not depend on how many rows there are; a matrix
+    product would change the last bits with the shape.
+    """
+    rows, query = matrix.astype(np.float64), vector.astype(np.float64)
+    lengths = np.sqrt((rows * rows).sum(axis=1)) * np.sqrt((query * query).sum())
+    dots = (rows * query).sum(axis=1)
+    result: Floats = np.where(lengths > 0, dots / np.where(lengths > 0, lengths, 1.0), 0.0)
+    return result

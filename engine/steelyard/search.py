@@ -1,0 +1,212 @@
+"""A searcher binds a store, a configuration and an embedder: candidates, ranking, results, explanation.
+
+Live search is a table with one query; a recording is a table with thousands, filled by the same
+retrievers. `rank_table` is the one way from a table to ranked lists.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from steelyard.config import SearchConfig
+from steelyard.embed import Embedder
+from steelyard.entry import Filters, Hit, Query
+from steelyard.errors import ConfigError, EmbedderError, shown
+from steelyard.explain import Explanation
+from steelyard.finish import Ranking, finish
+from steelyard.fusion import Expr, compile_plan, fuse
+from steelyard.join import Lists, join
+from steelyard.sources import Sources
+from steelyard.stores.base import Found, Store
+from steelyard.systems import find_system
+from steelyard.table import EMBEDDING, LAYERS, RETRIEVERS, SCORERS, SignalTable
+
+SEMANTIC = ("always", "auto", "never")
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What one search gave.
+
+    `table` holds the signals and `ranking` the final rows of it, for explanation. `embedding_calls`
+    is 0 or 1; `degraded` says that the embedder failed and keywords answered alone.
+    """
+
+    hits: tuple[Hit, ...]
+    table: SignalTable
+    ranking: Ranking
+    strategy: Expr
+    embedding_calls: int
+    degraded: bool
+
+    def explain(self, id_: str) -> Explanation:
+        """How the score of one hit came about; ConfigError when the strategy did not rank the entry."""
+        rows = [row for row in range(len(self.table)) if self.table.entries[self.table.entry[row]] == id_]
+        tree = compile_plan(self.table, self.strategy).explain(rows[0]) if rows else None
+        if tree is None:
+            raise ConfigError(f"entry {shown(id_)} is not ranked for this query; explain one of the hits")
+        return tree
+
+
+def rank_table(table: SignalTable, config: SearchConfig, strategy: Expr) -> tuple[SignalTable, Ranking]:
+    """Mask the table to the configuration's depths, fuse, finish; the masked table and the lists."""
+    masked = table.at_depth(config.depths)
+    return masked, finish(masked, fuse(masked, strategy), config.finish)
+
+
+class Searcher:
+    """Searches one store under one configuration.
+
+    Without an embedder, or when the store holds no vectors of its model, the strategy falls back to
+    what keywords can answer. `clock` gives the time (seconds UTC) of queries that carry none.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        config: SearchConfig,
+        embedder: Embedder | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.store = store
+        self.config = config
+        self.system = find_system(config.name)
+        self._sources = Sources(store, self.system, config, embedder)
+        self._clock = clock
+
+    # Searching
+
+    def search(self, query: Query | str, *, semantic: str = "always") -> SearchResult:
+        """Search one query. `semantic` is always, auto (only if the model is warm) or never.
+
+        Raises ConfigError for an empty query, or a strategy that cannot do without vectors.
+        """
+        asked = Query(query) if isinstance(query, str) else query
+        calls = self._sources.embedding_calls
+        strategy = self._available(self._wants_vectors(semantic))
+        degraded = False
+        try:
+            table = self.candidates(asked, strategy)
+        except EmbedderError:
+            degraded = True
+            strategy = self._available(False)
+            table = self.candidates(asked, strategy)
+        masked, ranking = rank_table(table, self.config, strategy)
+        return SearchResult(
+            self._hits(masked, ranking), masked, ranking, strategy, self._sources.embedding_calls - calls, degraded
+        )
+
+    def candidates(self, query: Query, strategy: Expr) -> SignalTable:
+        """The table of one query, fetching only what the strategy turns out to need."""
+        lists: dict[str, list[Found]] = {}
+        scorers: list[str] = []
+        table = self._table([query], [lists], scorers)
+        while wanted := self._wanted(table, strategy):
+            for name in wanted:
+                if name in SCORERS:
+                    scorers.append(name)
+                else:
+                    lists[name] = self._sources.retrieve(name, query, self._sources.settings(name).depth)
+            table = self._table([query], [lists], scorers)
+        return table
+
+    def context(
+        self, text: str, filters: Filters, limit: int, *, semantic: str, topup_recent: bool
+    ) -> tuple[list[Hit], int]:
+        """Relevant entries filled up with recent ones (EchoVault's context retrieval).
+
+        Without a text only recent entries. Recent ones carry no score, obey the same filters and
+        never repeat. Returns the hits and how many entries the filters admit in all.
+        """
+        hits: list[Hit] = []
+        if text.strip():
+            hits = list(self.search(Query(text, filters=filters), semantic=semantic).hits[:limit])
+        if topup_recent or not text.strip():
+            seen = {hit.entry.id for hit in hits}
+            fresh = [entry for entry in self.store.recent(filters, limit) if entry.id not in seen]
+            hits += [Hit(rank, None, entry) for rank, entry in enumerate(fresh, len(hits) + 1)]
+        return hits[:limit], self.store.count(filters)
+
+    # Recording
+
+    def record(
+        self,
+        queries: Sequence[Query],
+        signals: Iterable[str],
+        max_depth: int,
+        corpus: str,
+        progress: Callable[[Sequence[Query]], Iterable[Query]] = iter,
+    ) -> SignalTable:
+        """The table of many queries with every list down to `max_depth` and every scorer filled.
+
+        `corpus` is the hash of what was indexed; it goes into the fingerprint.
+        """
+        names = sorted(signals)
+        depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
+        lists = [
+            {name: self._sources.retrieve(name, query, depth) for name, depth in depths.items()}
+            for query in progress(queries)
+        ]
+        table = self._table(queries, lists, [name for name in names if name in SCORERS])
+        return replace(table, fingerprint=self.fingerprint(corpus, {k: v for k, v in depths.items() if v}))
+
+    def fingerprint(self, corpus: str, max_depth: Mapping[str, int]) -> dict[str, Any]:
+        """What a replay of a recording cannot change, as JSON values."""
+        retrievers, embedder = self.config.retrievers, self._sources.embedder
+        return {
+            "corpus": corpus,
+            "system": self.config.name,
+            "index": {"fields": list(self.system.index.fields), "tokenizer": self.system.index.tokenizer},
+            "bm25": {"k1": 1.2, "b": 0.75},
+            "field_weights": {name: dict(r.field_weights) for name, r in retrievers.items()},
+            "filters": {name: r.filters for name, r in retrievers.items()},
+            "model": embedder.model if embedder else "",
+            "recipe": self._sources.space("text").recipe if embedder else "",
+            "max_depth": dict(max_depth),
+        }
+
+    # Inside
+
+    def _wanted(self, table: SignalTable, strategy: Expr) -> list[str]:
+        needs = strategy.needs(table, self._retrievable())
+        return [name for name, queries in needs.items() if name not in table.columns and queries.any()]
+
+    def _retrievable(self) -> list[str]:
+        """The system's retrievers; those that need vectors only where there are any."""
+        possible = self._sources.has_vectors()
+        return [name for name in self.config.retrievers if possible or name not in EMBEDDING]
+
+    def _wants_vectors(self, semantic: str) -> bool:
+        if semantic not in SEMANTIC:
+            raise ConfigError(f"semantic mode {shown(semantic)} is unknown; valid: {', '.join(SEMANTIC)}")
+        if semantic == "never" or not self._sources.has_vectors():
+            return False
+        embedder = self._sources.embedder
+        return semantic == "always" or (embedder is not None and embedder.warm())
+
+    def _available(self, vectors: bool) -> Expr:
+        """The strategy, or what is left of it without vectors."""
+        whole = self.config.effective
+        left = whole if vectors else whole.without(EMBEDDING)
+        if left is None:
+            raise ConfigError(
+                f"strategy {whole} needs vectors, and there are none (no embedder, or none of its vectors in "
+                "the vault); index the vault with an embedder, or choose a keyword strategy"
+            )
+        return left
+
+    def _table(self, queries: Sequence[Query], lists: Sequence[Lists], scorers: Sequence[str]) -> SignalTable:
+        clocks = [self._clock() if query.asked_at is None else query.asked_at for query in queries]
+        score = {name: partial(self._sources.score, name) for name in scorers}
+        return join(queries, clocks, lists, score, self.store.get)
+
+    def _hits(self, table: SignalTable, ranking: Ranking) -> tuple[Hit, ...]:
+        ids = [table.entries[table.entry[row]] for row in ranking.row]
+        found = {entry.id: entry for entry in self.store.get(ids)}
+        scored = enumerate(zip(ids, ranking.score, strict=True), 1)
+        return tuple(Hit(rank, float(score), found[id_]) for rank, (id_, score) in scored)

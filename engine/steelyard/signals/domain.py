@@ -1,0 +1,15 @@
+"""Whether the entry is of the domain that was asked for (Soleri)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steelyard.signals.derived import Derived
+from steelyard.table import SignalTable
+
+
+def domain(table: SignalTable) -> Derived:
+    """1.0 when the query names a domain and the entry's is the same, else 0.0. Source: Soleri's document."""
+    asked = table.asked.labels["domain"][table.query]
+    values = (asked != "") & (asked == table.about.labels["domain"][table.entry])
+    return Derived(values.astype(np.float64), "1 when the query's domain equals the entry's, else 0")

@@ -1,0 +1,18 @@
+"""How important its author called an entry (MoltNet)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steelyard.signals.derived import Derived
+from steelyard.table import SignalTable
+
+UNSTATED = 5.0
+"""What MoltNet stores when no importance is given."""
+
+
+def importance(table: SignalTable) -> Derived:
+    """``importance / 10`` of a 1..10 scale; 0.5 where none is given. Source: MoltNet's document."""
+    stated = table.about.numbers["importance"]
+    raw = np.where(np.isnan(stated), UNSTATED, stated)[table.entry]
+    return Derived(raw / 10.0, "importance / 10", {"importance": raw})

@@ -1,0 +1,91 @@
+"""Where the columns of a table come from: the retrievers and scorers of one system over one store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from steelyard.config import RetrieverConfig, SearchConfig
+from steelyard.embed import Embedder, Vectors, space_of
+from steelyard.entry import Query
+from steelyard.errors import ConfigError, EmbedderError
+from steelyard.retrievers import Retriever, Scorer
+from steelyard.retrievers.bm25 import Bm25Retriever
+from steelyard.retrievers.fts import FtsRetriever
+from steelyard.retrievers.tfidf import TfidfScorer
+from steelyard.retrievers.vector import CosineScorer, LayerRetriever, VectorRetriever
+from steelyard.stores.base import Found, Space, Store
+from steelyard.systems.base import System
+from steelyard.table import Floats
+
+
+class Sources:
+    """Builds each retriever and scorer once, and embeds each query once, whoever asks."""
+
+    def __init__(self, store: Store, system: System, config: SearchConfig, embedder: Embedder | None) -> None:
+        self.store = store
+        self.system = system
+        self.config = config
+        self.embedder = embedder
+        self.embedding_calls = 0
+        self._last: tuple[str, Vectors] | None = None
+        self._retrievers: dict[str, Retriever] = {}
+        self._scorers: dict[str, Scorer] = {}
+
+    def retrieve(self, name: str, query: Query, depth: int | None) -> list[Found]:
+        """What one retriever returns for a query."""
+        if name not in self._retrievers:
+            self._retrievers[name] = self._retriever(name, self.settings(name))
+        return self._retrievers[name].retrieve(query, depth)
+
+    def score(self, name: str, query: Query, ids: Sequence[str]) -> Floats:
+        """What one scorer gives to the candidates of a query."""
+        if name not in self._scorers:
+            self._scorers[name] = self._scorer(name)
+        return self._scorers[name].score(query, ids)
+
+    def settings(self, name: str) -> RetrieverConfig:
+        """The configuration of a retriever; ConfigError when the system has none of this name."""
+        settings = self.config.retrievers.get(name)
+        if settings is None:
+            raise ConfigError(
+                f"strategy {self.config.strategy} uses {name!r}, but {self.config.name} has no such retriever; "
+                f"it has {', '.join(self.config.retrievers)} (the system plain has them all)"
+            )
+        return settings
+
+    def space(self, layer: str) -> Space:
+        """Where the vectors of a layer live; EmbedderError without an embedder."""
+        if self.embedder is None:
+            raise EmbedderError("there is no embedder; give the searcher one")
+        return space_of(self.embedder, layer, self.system.recipe)
+
+    def has_vectors(self) -> bool:
+        """Whether queries can be embedded and the store holds vectors to compare them with."""
+        if self.embedder is None:
+            return False
+        space = self.space("text")
+        return any(space == known for known, _ in self.store.spaces())
+
+    def embed(self, text: str) -> Vectors:
+        """The vector of a query, float32[dim]."""
+        if self._last is None or self._last[0] != text:
+            if self.embedder is None:
+                raise EmbedderError("there is no embedder; give the searcher one")
+            self.embedding_calls += 1
+            self._last = (text, self.embedder.embed([text])[0])
+        return self._last[1]
+
+    def _retriever(self, name: str, settings: RetrieverConfig) -> Retriever:
+        if name == "fts":
+            weights = [settings.field_weights.get(field, 1.0) for field in self.system.index.fields]
+            return FtsRetriever(self.store, self.system.index, self.system.match, weights)
+        if name == "bm25":
+            return Bm25Retriever(self.store)
+        if name == "vector":
+            return VectorRetriever(self.store, self.space("text"), self.embed, settings.filters == "before_cut")
+        return LayerRetriever(self.store, self.space("text" if name == "l2" else name), self.embed)
+
+    def _scorer(self, name: str) -> Scorer:
+        if name == "cosine":
+            return CosineScorer(self.store, self.space("text"), self.embed)
+        return TfidfScorer(self.store)

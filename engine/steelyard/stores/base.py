@@ -1,0 +1,104 @@
+"""What a store promises to the retrievers. The contract tests stand in `steelyard.testing`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.entry import EVERYTHING, Entry, Filters
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordIndex:
+    """A full-text index: its name, the entry fields it covers (in this order), and its tokenizer."""
+
+    name: str
+    fields: tuple[str, ...]
+    tokenizer: str = "porter unicode61"
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Where comparable vectors live: one model, one layer (text, l0, l1), one text recipe."""
+
+    model: str
+    layer: str
+    recipe: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An entry a retriever returned: `score` (larger is better), and its place from 1 in the list
+    that the depth cuts.
+    """
+
+    id: str
+    score: float
+    position: int
+
+
+class Store(Protocol):
+    """Entries, keyword indexes and vector spaces behind one interface."""
+
+    def upsert(self, entries: Iterable[Entry]) -> int:
+        """Insert or replace entries by id in one transaction; returns how many changed.
+
+        A changed entry loses its vectors, because they stood for its old text.
+        """
+
+    def get(self, ids: Sequence[str]) -> list[Entry]:
+        """The entries of these ids, in this order; unknown ids are left out."""
+
+    def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
+        """All entries in scope, by ascending id."""
+
+    def recent(self, filters: Filters, limit: int) -> list[Entry]:
+        """The newest entries in scope by creation date, ties and undated ones by ascending id."""
+
+    def count(self, filters: Filters = EVERYTHING) -> int:
+        """How many entries are in scope."""
+
+    def revision(self) -> int:
+        """A number that changes with every change of the entries."""
+
+    def ensure_index(self, index: KeywordIndex) -> None:
+        """Create the index if it is absent; VaultError when it stands there with other settings."""
+
+    def keyword(
+        self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int
+    ) -> list[Found]:
+        """The best `depth` matches in scope by BM25 with a weight a field; the scope is applied first."""
+
+    def spaces(self) -> list[tuple[Space, int]]:
+        """The vector spaces there are, with their dimensions."""
+
+    def missing(self, space: Space) -> list[str]:
+        """Ids of entries without a vector in this space, ascending."""
+
+    def put_vectors(self, space: Space, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
+        """Store float32[len(ids), dim] in one transaction; the first vectors fix the dimension.
+
+        Raises DimensionMismatchError when the space holds another dimension.
+        """
+
+    def drop_space(self, space: Space) -> None:
+        """Forget all vectors of a space, and its dimension."""
+
+    def nearest(
+        self, space: Space, vector: NDArray[np.float32], filters: Filters, depth: int, filter_first: bool
+    ) -> list[Found]:
+        """The `depth` nearest entries by cosine similarity.
+
+        With `filter_first` the scope is applied before the cut to `depth`; without, after it, so that
+        the list may be short and its positions have gaps.
+        """
+
+    def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
+        """Ids (ascending) and float32[n, dim] of all vectors in scope."""
+
+    def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """The vectors of these entries; entries without one are left out."""

@@ -1,0 +1,80 @@
+"""The tables of a vault file and the statements that read and write entries."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from steelyard.entry import FIELDS, NUMBER_FIELDS, TEXT_FIELDS, Entry, Filters, Relation
+
+APPLICATION_ID = 0x53544C59  # "STLY", so that another program's SQLite file is recognised
+VERSION = 1
+
+COLUMNS = (*FIELDS, "extra")
+_TYPES = {name: "TEXT" if name in TEXT_FIELDS else "REAL" if name in NUMBER_FIELDS else "TEXT" for name in COLUMNS}
+
+TABLES = f"""
+CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE entries(
+  rowid INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  {", ".join(f'"{name}" {_TYPES[name]}' for name in COLUMNS if name != "id")}
+) STRICT;
+CREATE INDEX entries_created ON entries(created_at);
+CREATE INDEX entries_project ON entries(project);
+CREATE TABLE keyword_indexes(name TEXT PRIMARY KEY, fields TEXT NOT NULL, tokenizer TEXT NOT NULL) STRICT;
+CREATE TABLE spaces(
+  space INTEGER PRIMARY KEY, model TEXT NOT NULL, layer TEXT NOT NULL, recipe TEXT NOT NULL, dim INTEGER NOT NULL,
+  UNIQUE(model, layer, recipe)
+) STRICT;
+CREATE TABLE models(name TEXT PRIMARY KEY, kind TEXT NOT NULL, settings TEXT NOT NULL) STRICT;
+CREATE TABLE model_arrays(
+  model TEXT NOT NULL REFERENCES models(name) ON DELETE CASCADE, name TEXT NOT NULL, data BLOB NOT NULL,
+  PRIMARY KEY(model, name)
+) STRICT;
+INSERT INTO meta VALUES('revision', '0');
+"""
+
+MIGRATIONS: dict[int, str] = {0: TABLES}
+"""What brings a vault from a version to the next; an empty file is version 0."""
+
+_NAMES = ", ".join(f'"{name}"' for name in COLUMNS)
+_MARKS = ", ".join("?" * len(COLUMNS))
+_SET = ", ".join(f'"{name}" = excluded."{name}"' for name in COLUMNS if name != "id")
+_DIFFERS = " OR ".join(f'entries."{name}" IS NOT excluded."{name}"' for name in COLUMNS if name != "id")
+UPSERT = (
+    f"INSERT INTO entries({_NAMES}) VALUES({_MARKS}) "
+    f"ON CONFLICT(id) DO UPDATE SET {_SET} WHERE {_DIFFERS} RETURNING rowid"
+)
+SELECT = "SELECT " + ", ".join(f'e."{name}"' for name in COLUMNS) + " FROM entries e"
+
+
+def to_row(entry: Entry) -> tuple[str | float | None, ...]:
+    """The bound values of an entry, in the order of `COLUMNS`; lists become JSON text."""
+    return tuple(_to_sql(name, getattr(entry, name)) for name in COLUMNS)
+
+
+def _to_sql(name: str, value: Any) -> str | float | None:  # noqa: ANN401 -- a field of any type
+    if name == "relations":
+        value = [[r.type, r.target, r.strength, r.status] for r in value]
+    if name == "extra":
+        return json.dumps(dict(value), ensure_ascii=False, sort_keys=True)
+    if isinstance(value, list | tuple):
+        return json.dumps(value, ensure_ascii=False)
+    return value  # type: ignore[no-any-return]  # the remaining fields are texts, numbers or absent
+
+
+def from_row(row: tuple[Any, ...]) -> Entry:
+    """The entry of one row of `SELECT`."""
+    values = dict(zip(COLUMNS, row, strict=True))
+    for name in ("tags", "participants"):
+        values[name] = tuple(json.loads(values[name]))
+    values["relations"] = tuple(Relation(*parts) for parts in json.loads(values["relations"]))
+    values["extra"] = json.loads(values["extra"])
+    return Entry(**values)
+
+
+def where(filters: Filters) -> tuple[str, tuple[str | float, ...]]:
+    """An SQL condition on ``entries e`` and its bound values; field names were checked by Filters."""
+    condition = " AND ".join(f'e."{name}" = ?' for name, _ in filters.equals) or "1"
+    return condition, tuple(value for _, value in filters.equals)

@@ -1,0 +1,201 @@
+"""The pivot of the design: one table of signals, for one live query or for a whole recording.
+
+Rows are (query, entry) pairs in CSR order: the rows of query ``q`` are ``offsets[q]:offsets[q+1]``,
+sorted by entry. ``entry`` indexes ``entries``, the ids sorted by their UTF-8 bytes, so the one tie
+rule (score descending, then id ascending by bytes) is an integer comparison.
+
+A column is ``float64[N]``. A *retriever* column says which entries its retriever returned: NaN means
+"not returned", which is not 0. It comes with ``positions``: the place of each row in the list whose
+depth the retriever cuts (1 is best, 0 is absent). Filters that act after that cut leave gaps in the
+positions, never in the ranks. A *scorer* column holds a number for every row.
+
+Facts are stored once per entry or once per query; signals such as recency are derived from them on
+read, so that half-lives and severity maps can be tuned on a recording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.entry import Entry, Query
+from steelyard.errors import ConfigError, nearest
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int32]
+
+EMBEDDING = frozenset({"vector", "cosine", "l0", "l1", "l2"})
+"""Signals that need the query's embedding."""
+LAYERS = ("l0", "l1", "l2")
+RETRIEVERS = frozenset({"fts", "bm25", "vector", *LAYERS})
+"""Signals that decide which entries are candidates."""
+SCORERS = frozenset({"tfidf", "cosine"})
+"""Signals computed for every candidate, whoever found it."""
+FETCHED = RETRIEVERS | SCORERS
+"""Signals that stand in the table as columns; the others are derived from facts."""
+
+NUMBER_FACTS = (
+    "importance",
+    "created_at",
+    "updated_at",
+    "last_accessed_at",
+    "valid_from",
+    "valid_until",
+)
+LABEL_FACTS = ("severity", "domain")
+
+
+@dataclass(frozen=True)
+class TagSets:
+    """Sets of tags as CSR over a shared vocabulary; codes ascend within each set."""
+
+    offsets: NDArray[np.int64]
+    codes: Ints
+
+    @classmethod
+    def of(cls, sets: Iterable[Sequence[str]], codes: dict[str, int]) -> TagSets:
+        """Encode sets of tags, adding unseen tags to `codes`."""
+        rows = [sorted({codes.setdefault(tag, len(codes)) for tag in tags}) for tags in sets]
+        offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        return cls(offsets, np.array([code for row in rows for code in row], dtype=np.int32))
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What signals are computed from: numbers (NaN where unknown), labels, and tag sets, by position."""
+
+    numbers: Mapping[str, Floats]
+    labels: Mapping[str, NDArray[np.str_]]
+    tags: TagSets
+
+
+def entry_facts(entries: Sequence[Entry], tag_codes: dict[str, int]) -> Facts:
+    """Facts of entries, in their order; `tag_codes` is shared with the query facts."""
+    numbers = {
+        name: np.array([np.nan if (v := getattr(e, name)) is None else v for e in entries], dtype=np.float64)
+        for name in NUMBER_FACTS
+    }
+    labels = {name: np.array([getattr(e, name) for e in entries], dtype=np.str_) for name in LABEL_FACTS}
+    return Facts(numbers, labels, TagSets.of((e.tags for e in entries), tag_codes))
+
+
+def query_facts(queries: Sequence[Query], clocks: Sequence[float], tag_codes: dict[str, int]) -> Facts:
+    """Facts of queries, in their order: the clock (seconds UTC), intent, domain and tags."""
+    labels = {name: np.array([getattr(q, name) for q in queries], dtype=np.str_) for name in ("intent", "domain")}
+    return Facts(
+        {"clock": np.array(clocks, dtype=np.float64)}, labels, TagSets.of((q.tags for q in queries), tag_codes)
+    )
+
+
+@dataclass(frozen=True)
+class SignalTable:
+    """Signals of query-candidate pairs; see the module for the layout.
+
+    Attributes
+    ----------
+    queries : ids of the Q queries.
+    entries : ids of the E entries, sorted by bytes.
+    offsets : int64[Q+1]; entry : int32[N], ascending within each query.
+    columns : name -> float64[N]; positions : retriever name -> int32[N].
+    about : facts of the entries; asked : facts of the queries.
+    fingerprint : what replay cannot change (models, tokenizers, depths ...), JSON values.
+    """
+
+    queries: tuple[str, ...]
+    entries: tuple[str, ...]
+    offsets: NDArray[np.int64]
+    entry: Ints
+    columns: Mapping[str, Floats]
+    positions: Mapping[str, Ints]
+    about: Facts
+    asked: Facts
+    fingerprint: Mapping[str, object] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.entry)
+
+    @cached_property
+    def query(self) -> Ints:
+        """int32[N]: the query each row belongs to."""
+        return np.repeat(np.arange(len(self.queries), dtype=np.int32), np.diff(self.offsets))
+
+    @cached_property
+    def exists(self) -> Bools:
+        """bool[N]: rows that at least one retriever returned; the others are no candidates."""
+        found = np.zeros(len(self), dtype=bool)
+        for name in RETRIEVERS & self.columns.keys():
+            found |= ~np.isnan(self.columns[name])
+        return found
+
+    def column(self, name: str) -> Floats:
+        """The column of a signal, float64[N]; ConfigError when it was not recorded."""
+        if name not in self.columns:
+            raise ConfigError(
+                f"signal {name!r} is not in this table (it holds {', '.join(sorted(self.columns)) or 'none'}); "
+                f"record it first, with an embedder if it needs one{nearest(name, FETCHED)}"
+            )
+        return self.columns[name]
+
+    def at_depth(self, depths: Mapping[str, int | None]) -> SignalTable:
+        """Keep of every retriever only the first `depth` places of its list (None: all of them).
+
+        Ranks, counts and maxima are taken from the result, never from the deeper list.
+        Raises ConfigError for a depth below 1 or beyond the depth that was recorded.
+        """
+        recorded = self.fingerprint.get("max_depth", {})
+        columns = dict(self.columns)
+        for name, depth in depths.items():
+            if depth is None or name not in columns or name not in self.positions:
+                continue
+            deepest = recorded.get(name) if isinstance(recorded, Mapping) else None
+            if depth < 1 or (deepest is not None and depth > deepest):
+                raise ConfigError(
+                    f"depth {depth} of {name!r} is outside 1..{deepest}, the depth that was recorded; "
+                    f"record again with a larger depth"
+                )
+            columns[name] = np.where(self.positions[name] <= depth, columns[name], np.nan)
+        return replace(self, columns=columns)
+
+
+def starts(offsets: NDArray[np.int64], sorted_query: Ints) -> NDArray[np.int64]:
+    """For rows sorted by query, the index at which each row's query begins; int64[len(sorted_query)]."""
+    first = np.searchsorted(sorted_query, np.arange(len(offsets)))
+    return first[sorted_query].astype(np.int64)
+
+
+def ranks(table: SignalTable, values: Floats, rows: Bools) -> Floats:
+    """Rank from 1 of each of the given rows within its query, by value descending, ties by id.
+
+    Returns float64[N], NaN outside `rows`. Rows are stored by ascending id, so a stable sort by
+    descending value is the tie rule.
+    """
+    at = np.flatnonzero(rows)
+    query = table.query[at]
+    order = np.lexsort((-values[at], query))
+    ranked = np.full(len(table), np.nan)
+    ranked[at[order]] = np.arange(len(at)) - starts(table.offsets, query) + 1
+    return ranked
+
+
+def per_query(table: SignalTable, rows: Bools, reduce: np.ufunc, values: Floats, empty: float) -> Floats:
+    """Reduce `values` over the given rows of each query; float64[Q], `empty` where it has none.
+
+    Each query is reduced over its own contiguous rows, so the result does not depend on the others.
+    """
+    at = np.flatnonzero(rows)
+    counts = np.bincount(table.query[at], minlength=len(table.queries))
+    result = np.full(len(table.queries), empty)
+    if len(at):
+        begin = np.concatenate(([0], np.cumsum(counts)[:-1]))[counts > 0]
+        result[counts > 0] = reduce.reduceat(values[at], begin)
+    return result
+
+
+def count_rows(table: SignalTable, rows: Bools) -> NDArray[np.int64]:
+    """Number of the given rows in each query; int64[Q]."""
+    return np.bincount(table.query[rows], minlength=len(table.queries)).astype(np.int64)

@@ -1,0 +1,90 @@
+"""Text analysis: words, stop words, stems, and the query builders that turn text into FTS5 expressions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+import Stemmer
+
+from steelyard.entry import Entry
+from steelyard.errors import ConfigError, shown
+
+STOP_WORDS = frozenset(
+    """a an and are as at be but by for if in into is it no not of on or such that the their then there these
+    they this to was will with""".split()  # noqa: SIM905 -- a list literal of 33 words reads worse
+)
+"""The 33 English stop words of Lucene's standard analyzer."""
+
+CONTENT = ("title", "text", "why", "impact", "context")
+"""The fields that the baselines search: what an entry says, not how it is filed."""
+
+_WORD = re.compile(r"\w\w+")
+_english = Stemmer.Stemmer("english", 0)
+
+
+@lru_cache(maxsize=200_000)
+def _stem(word: str) -> str:
+    stem: str = _english.stemWord(word)
+    return stem
+
+
+def terms(text: str) -> list[str]:
+    """Lower-cased words of two or more characters, without stop words, stemmed (Snowball English).
+
+    >>> terms("The tokens are rotating, JWT-style")
+    ['token', 'rotat', 'jwt', 'style']
+    """
+    return [_stem(word) for word in _WORD.findall(text.lower()) if word not in STOP_WORDS]
+
+
+def content(entry: Entry) -> str:
+    """The text of an entry that the baselines search, fields joined by blanks."""
+    return " ".join(value for name in CONTENT if (value := getattr(entry, name)))
+
+
+def quote(term: str) -> str:
+    """A term as an FTS5 string: operators and quotes inside are text.
+
+    >>> quote('a"b')
+    '"a""b"'
+    """
+    return '"' + term.replace('"', '""') + '"'
+
+
+def prefix_or(text: str) -> str:
+    """EchoVault: every blank-separated term as a quoted prefix, joined by OR; empty for empty text.
+
+    >>> prefix_or("auth token")
+    '"auth"* OR "token"*'
+    """
+    return " OR ".join(f"{quote(term)}*" for term in text.split())
+
+
+def words_or(text: str) -> str:
+    """Baseline: the words that are not stop words (all of them if there are no others), joined by OR.
+
+    >>> words_or("how do we rotate the token?")
+    '"how" OR "do" OR "we" OR "rotate" OR "token"'
+    """
+    words = list(dict.fromkeys(_WORD.findall(text.lower())))
+    return " OR ".join(quote(word) for word in words if word not in STOP_WORDS) or " OR ".join(map(quote, words))
+
+
+MatchBuilder = Callable[[str], str]
+
+
+def clean_query(text: str) -> str:
+    """The text as it is searched: control characters become blanks.
+
+    Raises ConfigError when nothing is left, or when it is not valid Unicode.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ConfigError(f"query {shown(text)} is not valid Unicode; send it as UTF-8") from None
+    cleaned = "".join(" " if ord(char) < 32 or ord(char) == 127 else char for char in text)
+    if not cleaned.strip():
+        raise ConfigError(f"query {shown(text)} is empty; type at least one word")
+    return cleaned

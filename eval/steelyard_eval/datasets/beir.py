@@ -1,0 +1,49 @@
+"""BEIR folders: corpus.jsonl and queries.jsonl with ``_id``, qrels/{train,dev,test}.tsv."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from .files import FolderReader
+from .manifest import Manifest
+from .parts import Parts
+from .qrels import BEIR, Qrels
+from .tables import read_entries, read_queries
+
+SPLITS = ("test", "dev", "train")
+"""A query judged in several files belongs to the first of these, so that test stays untouched."""
+
+_RENAMED = {"_id": "id"}
+
+
+def is_beir(folder: Path) -> bool:
+    """Whether the folder has BEIR's shape: judgments in a folder of their own, no dataset.json."""
+    return (folder / "qrels").is_dir() and not (folder / "dataset.json").exists()
+
+
+def read_beir(reader: FolderReader) -> Parts:
+    """Read a BEIR folder; each query gets the split of the file that judges it."""
+    entries = read_entries(reader, _RENAMED)
+    queries = read_queries(reader, _RENAMED)
+    qrels = Qrels(reader, queries, entries)
+    named = {s: qrels.read(f"qrels/{s}.tsv", BEIR) for s in SPLITS if _file(reader, s).exists()}
+    if not named:
+        reader.fault("qrels", 0, "", "", "holds none of test.tsv, dev.tsv, train.tsv", "Add one of them")
+    split = {query: s for s in reversed(SPLITS) for query in named.get(s, ())}
+    if queries is not None:
+        items = tuple(replace(q, split=split.get(q.id, "")) for q in queries.items)
+        queries = replace(queries, items=items)
+    manifest = Manifest(
+        name=reader.folder.resolve().name,
+        description="BEIR folder",
+        recipe="{title} {text}",  # what BEIR's own retrievers embed
+        report_split="test" if named.get("test") else "",
+    )
+    shared = sum(map(len, named.values())) - len(split)
+    notices = [f"{shared} queries are judged in more than one split; test goes before dev, dev before train"]
+    return Parts(manifest, entries, queries, qrels.grades, notices if shared else [])
+
+
+def _file(reader: FolderReader, split: str) -> Path:
+    return reader.folder / "qrels" / f"{split}.tsv"

@@ -1,0 +1,59 @@
+"""Loading a data set from its folder, and checking one: every fault at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from steelyard.errors import DataError, Fault
+
+from .beir import is_beir, read_beir
+from .files import FolderReader
+from .manifest import check_report_split, read_manifest
+from .model import Dataset, Report
+from .parts import Parts, assemble
+from .qrels import TREC, Qrels
+from .tables import read_entries, read_queries
+
+_FAULTS_SHOWN = 50
+
+
+def load(path: str | Path) -> Dataset:
+    """Load a folder of Steelyard's own format or of BEIR's.
+
+    Raises DataError with all faults: a line that counts them, then one line each, at most 50.
+    """
+    report = check(path)
+    if report.dataset is None:
+        raise DataError(_message(Path(path), report.faults))
+    return report.dataset
+
+
+def check(path: str | Path) -> Report:
+    """Check every file of a data set, and return the faults, the notices and, if sound, the set.
+
+    Raises MachineError when a file may not be read.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        rule = "is not a folder" if folder.exists() else "does not exist"
+        fault = Fault(str(folder), 0, "", "", rule, "Name the folder that holds dataset.json")
+        return Report((fault,), (), None)
+    reader = FolderReader(folder)
+    return assemble(reader, read_beir(reader) if is_beir(folder) else _read_folder(reader))
+
+
+def _read_folder(reader: FolderReader) -> Parts:
+    manifest = read_manifest(reader)
+    entries, queries = read_entries(reader), read_queries(reader)
+    if queries is not None:
+        check_report_split(reader, manifest, {q.split for q in queries.items if q.split})
+    qrels = Qrels(reader, queries, entries)
+    qrels.read("qrels.txt", TREC)
+    return Parts(manifest, entries, queries, qrels.grades, [])
+
+
+def _message(path: Path, faults: Sequence[Fault]) -> str:
+    count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
+    more = [f"... and {len(faults) - _FAULTS_SHOWN} more"] if len(faults) > _FAULTS_SHOWN else []
+    return "\n".join([f"{path}: {count}", *map(str, faults[:_FAULTS_SHOWN]), *more])

@@ -1,0 +1,97 @@
+"""Reading dataset.json: what the set is called, its clock, its recipe, the hashes of its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard.entry import FIELDS, parse_time, read_fields
+from steelyard.errors import ConfigError, shown
+from steelyard.recipe import template_fields
+
+from .files import FolderReader
+
+FILE = "dataset.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a data set says of itself; `as_of` in seconds UTC, None when it is not given."""
+
+    name: str = ""
+    description: str = ""
+    licence: str = ""
+    as_of: float | None = None
+    recipe: str = ""
+    report_split: str = ""
+
+
+_TEXT = FIELDS["text"]
+_PARSERS: dict[str, Callable[[Any], Any]] = {
+    "name": _TEXT,
+    "description": _TEXT,
+    "licence": _TEXT,
+    "as_of": parse_time,
+    "text_for_embedding": _TEXT,
+    "report_split": _TEXT,
+}
+
+
+def read_manifest(reader: FolderReader) -> Manifest:
+    """Read dataset.json; fields with faults keep their defaults."""
+    record = reader.json_object(FILE)
+    if record is None:
+        return Manifest()
+    values, faults = read_fields(record, _PARSERS, FILE, 0)
+    reader.faults += faults
+    if record.get("name") in (None, ""):
+        reader.fault(FILE, 0, "name", "", "is missing or empty", 'Add "name": "..."')
+    recipe = values.pop("text_for_embedding", "")
+    _check_recipe(reader, recipe)
+    _check_files(reader, record.get("files"))
+    return Manifest(recipe=recipe, **values)
+
+
+def check_report_split(reader: FolderReader, manifest: Manifest, splits: set[str]) -> None:
+    """Note a fault when `report_split` names none of the queries' splits."""
+    if manifest.report_split and manifest.report_split not in splits | {"all"}:
+        rule = f"is the split of no query (there are: {', '.join(sorted(splits)) or 'none'})"
+        value = shown(manifest.report_split)
+        reader.fault(FILE, 0, "report_split", value, rule, "Name one of them, or leave the field out")
+
+
+def _check_recipe(reader: FolderReader, recipe: str) -> None:
+    remedy = 'Write it as "{title} said: {text}"'
+    try:
+        named = template_fields(recipe)
+    except ConfigError as error:
+        reader.fault(FILE, 0, "text_for_embedding", shown(recipe), str(error), remedy)
+        return
+    if recipe and not named:
+        reader.fault(FILE, 0, "text_for_embedding", shown(recipe), "names no field", remedy)
+
+
+def _check_files(reader: FolderReader, files: object) -> None:
+    """Compare the hashes that dataset.json gives with those of the files."""
+    if files is None:
+        return
+    if not isinstance(files, dict):
+        rule = "must be an object of file names and SHA-256 hashes"
+        reader.fault(FILE, 0, "files", shown(files), rule, 'Write it as {"qrels.txt": "..."}')
+        return
+    for name, expected in files.items():
+        _check_file(reader, name, expected)
+
+
+def _check_file(reader: FolderReader, name: str, expected: object) -> None:
+    field = f"files[{shown(name)}]"
+    if name in ("", ".", "..") or any(c in name for c in "/\\\0"):
+        reader.fault(FILE, 0, field, "", "must be the plain name of a file in the folder", "Remove the path")
+    elif not (reader.folder / name).is_file():
+        reader.fault(FILE, 0, field, "", "names a file that is missing", "Add the file, or remove its name")
+    else:
+        found = reader.digest(name)
+        if not isinstance(expected, str) or expected.lower() != found:
+            rule = f"differs from the file's SHA-256 {found}"
+            reader.fault(FILE, 0, field, shown(expected), rule, "Restore the file, or correct the hash")

@@ -1,0 +1,122 @@
+"""What every loader returns: a data set in memory, and the report of its check."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.entry import Entry, Query
+from steelyard.errors import DataError, Fault, nearest, shown
+
+from .vectors import Matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A corpus, queries and judgments, with what is known of them.
+
+    Attributes
+    ----------
+    name, description, licence : str
+        From dataset.json; for BEIR the folder's name, and nothing is known of the licence.
+    path : Path
+        Folder it was read from.
+    as_of : float
+        Clock of queries without `asked_at`, seconds UTC. When not given: the latest creation,
+        update or question in the set, else 0.0; a notice says so.
+    recipe : str
+        Template of the text that was embedded, for `steelyard.recipe.render`; empty: not given.
+    report_split : str
+        Split that results are reported on; empty: all queries.
+    entries, queries : tuple
+        In file order, which is the row order of the vectors.
+    qrels : dict
+        query -> entry -> grade 0..4. Queries without judgments are absent.
+    vectors : dict
+        (model, layer) -> float16[entries, dimension], memory-mapped; layer is text, l0, l1 or l2.
+        An all-zero row of l0, l1, l2 means that the entry has no such layer.
+    query_vectors : dict
+        model -> float16[queries, dimension], memory-mapped.
+    feedback : Path or None
+        Feedback log of the set, where it has one.
+    notices : tuple of str
+        Oddities, one counted line each.
+    sha256 : str
+        Hash of the contents of corpus, queries and judgments, the same whether compressed or not.
+    vectors_sha256 : str
+        Hash of the vector files; empty when there are none.
+    """
+
+    name: str
+    path: Path
+    description: str
+    licence: str
+    as_of: float
+    recipe: str
+    report_split: str
+    entries: tuple[Entry, ...]
+    queries: tuple[Query, ...]
+    qrels: dict[str, dict[str, int]]
+    vectors: dict[tuple[str, str], Matrix]
+    query_vectors: dict[str, Matrix]
+    feedback: Path | None
+    notices: tuple[str, ...]
+    sha256: str
+    vectors_sha256: str
+
+    def split(self, name: str | None = None) -> tuple[Query, ...]:
+        """Queries of a split in file order; None is `report_split`, else all; "all" is all.
+
+        Raises DataError, naming the splits there are, when no query has that split.
+        """
+        wanted = name or self.report_split or "all"
+        found = self.queries if wanted == "all" else tuple(q for q in self.queries if q.split == wanted)
+        if not found:
+            known = {q.split for q in self.queries if q.split} | {"all"}
+            raise DataError(f"{self.name}: no query is in split {shown(wanted)}{nearest(wanted, known)}")
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What a check found; `dataset` is None when there are faults. Faults are sorted by place."""
+
+    faults: tuple[Fault, ...]
+    notices: tuple[str, ...]
+    dataset: Dataset | None
+
+
+def tuning_queries(dataset: Dataset, seed: int) -> tuple[tuple[Query, ...], tuple[Query, ...]]:
+    """Queries to tune on, and queries held out; disjoint, each in file order.
+
+    Tuned on: train, else dev, else four fifths of the groups, rounded down but at least one, drawn
+    by `seed` from the queries outside test (from all of them when there are no others). A query
+    without a group is a group of its own. Held out: test, else everything not tuned on, which is
+    nothing when there is one group.
+    """
+    by_split: dict[str, list[Query]] = {}
+    for query in dataset.queries:
+        by_split.setdefault(query.split, []).append(query)
+    test = by_split.get("test", [])
+    tune = by_split.get("train") or by_split.get("dev")
+    if not tune:
+        outside = [q for q in dataset.queries if q.split != "test"]
+        if not outside:
+            test = []  # every query is in test: part of it has to serve for tuning
+        tune = _draw(outside or dataset.queries, seed)
+    tuned = {q.id for q in tune}
+    return tuple(tune), tuple(test or (q for q in dataset.queries if q.id not in tuned))
+
+
+def _draw(queries: Sequence[Query], seed: int) -> list[Query]:
+    """Queries of four fifths of the groups."""
+    groups = sorted({q.group or q.id for q in queries}, key=lambda group: _lot(group, seed))
+    drawn = set(groups[: max(1, len(groups) * 4 // 5)])
+    return [q for q in queries if (q.group or q.id) in drawn]
+
+
+def _lot(group: str, seed: int) -> bytes:
+    # A hash draws the same groups under every version of Python and numpy.
+    return hashlib.sha256(f"{seed} {group}".encode()).digest()

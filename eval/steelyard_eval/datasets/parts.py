@@ -1,0 +1,82 @@
+"""What a format's reader hands over, and how a data set is put together from it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from steelyard.entry import Entry, Query, format_time
+
+from .files import FolderReader
+from .manifest import Manifest
+from .model import Dataset, Report
+from .notices import notices
+from .tables import Table
+from .vectors import read_vectors
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A data set as its format's reader left it; None for a table that could not be read."""
+
+    manifest: Manifest
+    entries: Table[Entry] | None
+    queries: Table[Query] | None
+    qrels: dict[str, dict[str, int]]
+    notices: list[str]
+
+
+def assemble(reader: FolderReader, parts: Parts) -> Report:
+    """Read the vectors, count the oddities, and build the data set when nothing is wrong."""
+    feedback = reader.find("feedback.jsonl", required=False)
+    if feedback is not None:
+        reader.records(feedback)
+    entries, queries, manifest = parts.entries, parts.queries, parts.manifest
+    vectors = read_vectors(reader, entries, queries)
+    found = list(parts.notices)
+    if vectors.ignored:
+        found.append(f"{len(vectors.ignored)} .npy files have no name of the format and are ignored")
+    if entries is None or queries is None:
+        return Report(tuple(sorted(reader.faults)), tuple(found), None)
+    as_of, clock = _clock(manifest.as_of, entries.items, queries.items)
+    found += [*clock, *notices(entries, queries, parts.qrels)]
+    if reader.faults:
+        return Report(tuple(sorted(reader.faults)), tuple(found), None)
+    dataset = Dataset(
+        name=manifest.name,
+        path=reader.folder,
+        description=manifest.description,
+        licence=manifest.licence,
+        as_of=as_of,
+        recipe=manifest.recipe,
+        report_split=manifest.report_split,
+        entries=entries.items,
+        queries=queries.items,
+        qrels=parts.qrels,
+        vectors=vectors.corpus,
+        query_vectors=vectors.queries,
+        feedback=reader.folder / feedback if feedback else None,
+        notices=tuple(found),
+        sha256=_content_hash(reader),
+        vectors_sha256=vectors.sha256,
+    )
+    return Report((), dataset.notices, dataset)
+
+
+def _clock(given: float | None, entries: Sequence[Entry], queries: Sequence[Query]) -> tuple[float, list[str]]:
+    """Seconds UTC that "now" means in the set, with a notice when dataset.json does not say."""
+    if given is not None:
+        return given, []
+    dates = [t for e in entries for t in (e.created_at, e.updated_at) if t is not None]
+    dates += [q.asked_at for q in queries if q.asked_at is not None]
+    if not dates:
+        return 0.0, ["no as_of and no dates in the set: the clock stands at 1970-01-01"]
+    latest = max(dates)
+    return latest, [f"no as_of: the clock stands at the latest date in the set, {format_time(latest)}"]
+
+
+def _content_hash(reader: FolderReader) -> str:
+    kinds = ("corpus.", "queries.", "qrels")
+    lines = [f"{name} {digest}\n" for name, digest in reader.contents.items() if name.startswith(kinds)]
+    return hashlib.sha256("".join(sorted(lines)).encode()).hexdigest()

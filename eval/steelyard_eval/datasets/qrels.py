@@ -1,0 +1,60 @@
+"""Reading graded judgments: TREC files of four columns, BEIR files of three."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from steelyard.entry import Entry, Query
+from steelyard.errors import shown
+
+from .files import FolderReader
+from .tables import Item, Table
+
+GRADES = {"-1": 0, "0": 0, "1": 1, "2": 2, "3": 3, "4": 4}
+"""Grades as they are written. TREC sets write -1 for "judged, not relevant"."""
+
+TREC = ("query", "iteration", "entry", "grade")
+BEIR = ("query", "entry", "grade")
+
+
+@dataclass(frozen=True, slots=True)
+class Qrels:
+    """Judgments read so far: query -> entry -> grade. Ids of a table that is None are not checked."""
+
+    reader: FolderReader
+    queries: Table[Query] | None
+    entries: Table[Entry] | None
+    grades: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def read(self, file: str, columns: tuple[str, ...]) -> set[str]:
+        """Add the judgments of a file; return the queries it names. A BEIR header is skipped."""
+        named: set[str] = set()
+        for line, text in self.reader.lines(file) or []:
+            if text is None:
+                continue
+            values = text.split()
+            if len(values) != len(columns):
+                rule = f"must have {len(columns)} columns: {' '.join(columns)}"
+                self.reader.fault(file, line, "", shown(text.strip()), rule, "Correct the line")
+            elif not (columns is BEIR and line == 1 and values[-1] not in GRADES):
+                self._add(file, line, dict(zip(columns, values, strict=True)))
+                named.add(values[0])
+        return named
+
+    def _add(self, file: str, line: int, judgment: dict[str, str]) -> None:
+        query, entry, written = judgment["query"], judgment["entry"], judgment["grade"]
+        self._check_known(file, line, "query", query, self.queries)
+        self._check_known(file, line, "entry", entry, self.entries)
+        if written not in GRADES:
+            rule = "must be an integer in 0..4, or -1 for not relevant"
+            self.reader.fault(file, line, "grade", shown(written), rule, "Map the grades onto 0..4")
+            return
+        first = self.grades.setdefault(query, {}).setdefault(entry, GRADES[written])
+        if first != GRADES[written]:
+            rule = f"contradicts grade {first} given before for query {shown(query)}, entry {shown(entry)}"
+            self.reader.fault(file, line, "grade", shown(written), rule, "Keep one of the judgments")
+
+    def _check_known(self, file: str, line: int, name: str, identifier: str, known: Table[Item] | None) -> None:
+        if known is not None and identifier not in known.lines:
+            rule = f"is the id of no {name}"
+            self.reader.fault(file, line, name, shown(identifier), rule, "Add it, or remove the line")

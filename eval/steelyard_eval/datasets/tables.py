@@ -1,0 +1,95 @@
+"""Reading corpus and queries: JSON Lines to entries and queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from steelyard.entry import FIELDS, QUERY_FIELDS, Entry, Query, read_entry, read_query
+from steelyard.errors import Fault, shown
+
+from .files import FolderReader
+
+Item = TypeVar("Item", Entry, Query)
+Reading = Callable[[Mapping[str, Any], str, int], tuple[Item | None, list[Fault]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Generic[Item]):
+    """The items of one file. `rows` counts the lines, broken ones too: the vector files follow them.
+
+    `lines` maps each id to the first line that carries it, whether or not the rest of it is sound.
+    `unknown` holds the fields the format does not name, `with_unknown` how many lines have some.
+    """
+
+    file: str
+    items: tuple[Item, ...]
+    lines: Mapping[str, int]
+    rows: int
+    unknown: frozenset[str]
+    with_unknown: int
+
+
+def read_entries(reader: FolderReader, renamed: Mapping[str, str] | None = None) -> Table[Entry] | None:
+    """Read corpus.jsonl[.gz]; None when there is none to read. `renamed` maps foreign field names."""
+    return _read_table(reader, "corpus.jsonl", read_entry, frozenset(FIELDS), renamed or {})
+
+
+def read_queries(reader: FolderReader, renamed: Mapping[str, str] | None = None) -> Table[Query] | None:
+    """Read queries.jsonl[.gz]; None when there is none to read. An empty text is a fault."""
+    known = frozenset(QUERY_FIELDS) | {"filter"}
+    return _read_table(reader, "queries.jsonl", _read_full_query, known, renamed or {})
+
+
+def _read_full_query(record: Mapping[str, Any], file: str, line: int) -> tuple[Query | None, list[Fault]]:
+    query, faults = read_query(record, file, line)
+    text = record.get("text")
+    if isinstance(text, str) and not text.strip():
+        faults.append(Fault(file, line, "text", shown(text), "must not be empty", "Write the query"))
+    return (None if faults else query), faults
+
+
+def _read_table(
+    reader: FolderReader,
+    name: str,
+    read: Reading[Item],
+    known: frozenset[str],
+    renamed: Mapping[str, str],
+) -> Table[Item] | None:
+    file = reader.find(name)
+    records = None if file is None else reader.records(file)
+    if file is None or records is None:
+        return None
+    if not records:
+        reader.fault(file, 0, "", "", "holds no line", "Add one JSON object a line")
+    items: list[Item] = []
+    lines: dict[str, int] = {}
+    odd: list[frozenset[str]] = []
+    for line, raw in records:
+        if raw is None:
+            continue
+        record = _rename(raw, renamed)
+        item, faults = read(record, file, line)
+        reader.faults += faults
+        _note_id(reader, file, line, record.get("id"), lines)
+        if item is not None:
+            items.append(item)
+        odd.append(frozenset(record.keys() - known))
+    unknown = frozenset[str]().union(*odd)
+    return Table(file, tuple(items), lines, len(records), unknown, sum(map(bool, odd)))
+
+
+def _rename(raw: dict[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:
+    """Put foreign fields under our names, where they replace fields that had these already."""
+    own = {name: value for name, value in raw.items() if name not in renamed}
+    return own | {new: raw[old] for old, new in renamed.items() if old in raw}
+
+
+def _note_id(reader: FolderReader, file: str, line: int, identifier: object, lines: dict[str, int]) -> None:
+    if not isinstance(identifier, str):
+        return
+    first = lines.setdefault(identifier, line)
+    if first != line:
+        rule = f"is the id of line {first} already"
+        reader.fault(file, line, "id", shown(identifier), rule, "Give each line its own id")

@@ -1,0 +1,403 @@
+"""Measures of ranked lists: ir_measures' names, trec_eval's values, vectorised over queries.
+
+Linear gain, discount log2(rank + 1), ideal cut at k, relevant from grade 1 on. `evaluate` must equal
+pytrec_eval to 1e-9, query by query, on the run that `write_run` wrote; `oracle` is that second opinion.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.errors import ConfigError, DataError, nearest, shown
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_UNJUDGED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A family of measures with its cutoff; `cutoff` None means the whole list.
+
+    >>> str(Measure("nDCG", 10)), str(Measure("AP", None))
+    ('nDCG@10', 'AP')
+    """
+
+    family: str
+    cutoff: int | None = None
+
+    def __str__(self) -> str:
+        return self.family if self.cutoff is None else f"{self.family}@{self.cutoff}"
+
+
+@dataclass(frozen=True)
+class Judgments:
+    """The qrels of Q queries in the form `evaluate` reads; build it with `Judgments.of`, once per data set.
+
+    Attributes
+    ----------
+    key, grade : int64[J], int32[J]
+        The judged pairs that a list can hold: query * width + entry, ascending, and their grades, at least 0.
+    width : int
+        How many entries a list can choose from.
+    judged, relevant : int64[Q]
+        Judged and relevant (grade >= 1) ids of each query, those outside `entries` included. Leave the
+        queries with `judged == 0` out of a mean: they have no judgments.
+    start, ideal : int64[Q], float64[sum(relevant)]
+        `ideal[start[q] + k - 1]` is query q's ideal DCG at k, for k up to `relevant[q]`.
+    """
+
+    key: Ints
+    grade: NDArray[np.int32]
+    width: int
+    judged: Ints
+    relevant: Ints
+    start: Ints
+    ideal: Floats
+
+    @classmethod
+    def of(
+        cls, qrels: Mapping[str, Mapping[str, int]], queries: Sequence[str], entries: Sequence[str]
+    ) -> Judgments:
+        """Return the judgments of `queries`, whose lists will hold indices of `entries`.
+
+        Judged ids that are not in `entries` count in totals and ideals, for they are lost, not absent.
+        A grade below 0 counts as 0: judged, without gain.
+        """
+        index = {name: i for i, name in enumerate(entries)}
+        rows = [qrels.get(query, {}) for query in queries]
+        found = [
+            (q * len(entries) + index[name], max(grade, 0))
+            for q, row in enumerate(rows)
+            for name, grade in row.items()
+            if name in index
+        ]
+        pairs = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
+        ideals = [_ideal(row.values()) for row in rows]
+        relevant = np.array([ideal.size for ideal in ideals], dtype=np.int64)
+        return cls(
+            key=np.ascontiguousarray(pairs[:, 0]),
+            grade=pairs[:, 1].astype(np.int32),
+            width=len(entries),
+            judged=np.array([len(row) for row in rows], dtype=np.int64),
+            relevant=relevant,
+            start=np.cumsum(relevant) - relevant,
+            ideal=np.concatenate([*ideals, np.zeros(0)]),
+        )
+
+    def ideal_at(self, cutoff: int | None) -> Floats:
+        """Return float64[Q], the DCG of the best possible list cut at `cutoff`; 0 where nothing is relevant."""
+        depth = self.relevant if cutoff is None else np.minimum(self.relevant, cutoff)
+        values = np.zeros(self.relevant.size)
+        some = depth > 0
+        values[some] = self.ideal[(self.start + depth - 1)[some]]
+        return values
+
+    def grades(self, query: Ints, entry: NDArray[np.integer]) -> NDArray[np.int32]:
+        """Return the grade of each (query, entry) pair, -1 where the pair is not judged."""
+        if not self.key.size:
+            return np.full(query.size, _UNJUDGED, dtype=np.int32)
+        wanted = query * self.width + entry
+        at = np.minimum(np.searchsorted(self.key, wanted), self.key.size - 1)
+        return np.where(self.key[at] == wanted, self.grade[at], _UNJUDGED).astype(np.int32)
+
+
+def _ideal(grades: Iterable[int]) -> Floats:
+    """Return the cumulated DCG of the relevant grades, best first."""
+    gains = np.array(sorted((g for g in grades if g >= 1), reverse=True), dtype=np.float64)
+    return np.cumsum(gains / _discounts(gains.size))
+
+
+def _discounts(depth: int) -> Floats:
+    return np.log2(np.arange(2, depth + 2, dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """Ranked lists as one dense matrix of grades, with the running sums that serve every cutoff.
+
+    `cumsum` adds from the first rank on, as trec_eval does: a perfect list equals its ideal bit by bit.
+    """
+
+    grade: NDArray[np.int32]  # [Q, K], -1 where unjudged or past the end
+    length: Ints  # [Q], entries of the whole list
+    judgments: Judgments
+
+    @cached_property
+    def dcg(self) -> Floats:
+        return np.cumsum(np.maximum(self.grade, 0) / _discounts(self.grade.shape[1]), axis=1)
+
+    @cached_property
+    def hits(self) -> Floats:
+        return np.cumsum(self.grade >= 1, axis=1, dtype=np.float64)
+
+    @cached_property
+    def precisions(self) -> Floats:
+        ranks = np.arange(1, self.grade.shape[1] + 1)
+        return np.cumsum(np.where(self.grade >= 1, self.hits / ranks, 0.0), axis=1)
+
+
+def _at(running: Floats, cutoff: int | None) -> Floats:
+    """Return the running sums at the cutoff; beyond the matrix, which no list exceeds, nothing is added."""
+    depth = running.shape[1]
+    column: Floats = running[:, (depth if cutoff is None else min(cutoff, depth)) - 1]
+    return column
+
+
+def _share(part: Floats, whole: NDArray[np.number]) -> Floats:
+    """Divide, with 0 where the whole is 0: nothing relevant, or nothing returned."""
+    share = np.zeros(part.size)
+    np.divide(part, whole, out=share, where=whole > 0)
+    return share
+
+
+def _ndcg(lists: _Lists, k: int | None) -> Floats:
+    return _share(_at(lists.dcg, k), lists.judgments.ideal_at(k))
+
+
+def _average_precision(lists: _Lists, k: int | None) -> Floats:
+    return _share(_at(lists.precisions, k), lists.judgments.relevant)
+
+
+def _recall(lists: _Lists, k: int | None) -> Floats:
+    return _share(_at(lists.hits, k), lists.judgments.relevant)
+
+
+def _recall_all(lists: _Lists, k: int | None) -> Floats:
+    return np.asarray(_recall(lists, k) == 1.0, dtype=np.float64)
+
+
+def _precision(lists: _Lists, k: int | None) -> Floats:
+    return _at(lists.hits, k) / (k or 1)
+
+
+def _success(lists: _Lists, k: int | None) -> Floats:
+    return np.asarray(_at(lists.hits, k) > 0, dtype=np.float64)
+
+
+def _reciprocal_rank(lists: _Lists, k: int | None) -> Floats:
+    return _share(_success(lists, k), np.argmax(lists.grade >= 1, axis=1) + 1)
+
+
+def _judged(lists: _Lists, k: int | None) -> Floats:
+    known = np.count_nonzero(lists.grade[:, :k] != _UNJUDGED, axis=1)
+    return _share(known.astype(np.float64), lists.length if k is None else np.minimum(lists.length, k))
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """What a family computes, and trec_eval's names for it: whole list, cut ('' where it has none)."""
+
+    compute: Callable[[_Lists, int | None], Floats]
+    whole: str = ""
+    cut: str = ""
+    needs_cutoff: bool = True
+
+
+_FAMILIES = {
+    "nDCG": _Family(_ndcg, "ndcg", "ndcg_cut_{}", needs_cutoff=False),
+    "R": _Family(_recall, cut="recall_{}"),
+    "RR": _Family(_reciprocal_rank, "recip_rank", "recip_rank", needs_cutoff=False),
+    "AP": _Family(_average_precision, "map", "map_cut_{}", needs_cutoff=False),
+    "P": _Family(_precision, cut="P_{}"),
+    "Success": _Family(_success, cut="success_{}"),
+    "Judged": _Family(_judged),
+    "RecallAny": _Family(_success),
+    "RecallAll": _Family(_recall_all),
+}
+# ir_measures reads these as well and prints the canonical name.
+_ALIASES = {"NDCG": "nDCG", "Recall": "R", "MRR": "RR", "MAP": "AP", "Precision": "P"}
+_NAME = re.compile(r"(?P<family>\w+)(?P<params>\(.*\))?(?:@(?P<cutoff>.*))?", re.ASCII)
+
+
+def parse_measures(names: Iterable[str]) -> tuple[Measure, ...]:
+    """Return the measures named, in order, each once.
+
+    The names are ir_measures' own, its aliases included (MRR@10 is RR@10), plus RecallAny@k and
+    RecallAll@k for sets of memories. ir_measures' parser is not called: it needs `ast.Num`, which
+    Python 3.14 no longer has.
+
+    Raises
+    ------
+    ConfigError
+        Names every bad name at once: unknown family, parameters, cutoff missing or below 1.
+
+    >>> [str(m) for m in parse_measures(["nDCG@10", "MRR", "nDCG@10"])]
+    ['nDCG@10', 'RR']
+    """
+    measures: dict[Measure, None] = {}
+    faults = []
+    for name in names:
+        parsed = _parse(name.strip())
+        if isinstance(parsed, Measure):
+            measures[parsed] = None
+        else:
+            faults.append(f"{shown(name)}: {parsed}")
+    if faults:
+        raise ConfigError("cannot use these measures\n  " + "\n  ".join(faults))
+    return tuple(measures)
+
+
+def _parse(name: str) -> Measure | str:
+    """Return the measure, or what is wrong with its name."""
+    match = _NAME.fullmatch(name)
+    written = match["family"] if match else name.partition("@")[0]
+    family = _ALIASES.get(written, written)
+    if match is None or family not in _FAMILIES:
+        folded = {known.casefold(): _ALIASES.get(known, known) for known in (*_FAMILIES, *_ALIASES)}
+        return f"no such measure{nearest(folded.get(written.casefold(), written), _FAMILIES)}"
+    if match["params"]:
+        return f"parameters are not supported; did you mean '{family}@{match['cutoff'] or 10}'?"
+    return _cut(family, match["cutoff"])
+
+
+def _cut(family: str, cutoff: str | None) -> Measure | str:
+    if cutoff is None and _FAMILIES[family].needs_cutoff:
+        return f"a cutoff is required; did you mean '{family}@10'?"
+    if cutoff is not None and not re.fullmatch(r"[1-9][0-9]{0,8}", cutoff):
+        return f"the cutoff must be a whole number from 1 on; did you mean '{family}@10'?"
+    return Measure(family, None if cutoff is None else int(cutoff))
+
+
+def evaluate(
+    offsets: Ints, entry: NDArray[np.integer], judgments: Judgments, measures: Iterable[Measure]
+) -> dict[Measure, Floats]:
+    """Return each measure's values, one per query.
+
+    Parameters
+    ----------
+    offsets : int64[Q + 1]
+        Query q's list is `entry[offsets[q]:offsets[q + 1]]`.
+    entry : int32[R]
+        The lists, best first, as indices in the `entries` of the judgments; an entry at most once in a list.
+
+    Returns
+    -------
+    dict of float64[Q]
+        From 0 to 1. 0 for a query without results, without judgments (see `Judgments.judged`), and, as in
+        trec_eval, without relevant entries; Judged@k then still counts.
+
+    Notes
+    -----
+    Formulas of trec_eval 9 (m_ndcg_cut.c, m_map_cut.c, m_recall.c, m_P.c, m_success.c, m_recip_rank.c):
+    P@k divides by k however short the list; R@k and AP@k divide by all relevant ids. Judged@k is
+    ir_measures': judged among the first k, divided by min(k, results). RecallAny@k is 1 when a relevant
+    entry is among the first k, RecallAll@k when all are.
+    Memory is Q x K for the deepest cutoff K, the longest list when a measure has none.
+
+    >>> judgments = Judgments.of({"q": {"a": 1, "b": 3}}, ["q"], ["a", "b", "c"])
+    >>> values = evaluate(np.array([0, 2]), np.array([2, 1]), judgments, parse_measures(["R@2", "RR", "P@1"]))
+    >>> {str(measure): value.tolist() for measure, value in values.items()}
+    {'R@2': [0.5], 'RR': [0.5], 'P@1': [0.0]}
+    """
+    measures = tuple(measures)
+    length = np.diff(offsets)
+    if length.size != judgments.relevant.size:
+        raise ValueError(f"{length.size} lists for {judgments.relevant.size} judged queries")
+    lists = _Lists(_dense(offsets, entry, judgments, _depth(length, measures)), length, judgments)
+    return {m: _FAMILIES[m.family].compute(lists, m.cutoff) for m in measures}
+
+
+def _depth(length: Ints, measures: tuple[Measure, ...]) -> int:
+    """Return K: no deeper than asked for, no deeper than the lists, and at least 1."""
+    longest = max(1, int(length.max(initial=0)))
+    cutoffs = [longest if m.cutoff is None else m.cutoff for m in measures]
+    return min(longest, max(cutoffs, default=1))
+
+
+def _dense(offsets: Ints, entry: NDArray[np.integer], judgments: Judgments, depth: int) -> NDArray[np.int32]:
+    grade = np.full((offsets.size - 1, depth), _UNJUDGED, dtype=np.int32)
+    query, rank = np.nonzero(np.arange(depth) < np.diff(offsets)[:, None])
+    grade[query, rank] = judgments.grades(query, entry[offsets[query] + rank])
+    return grade
+
+
+def run_lines(
+    queries: Sequence[str], offsets: Ints, entry: NDArray[np.integer], entries: Sequence[str], tag: str
+) -> Iterator[str]:
+    r"""Yield the lines of a TREC run: query Q0 entry rank score tag.
+
+    The score of rank r in a list of n is n - r + 1, so that no evaluator can reorder it (trec_eval reads
+    scores as float32 and breaks ties by id); exact in float32 for lists up to 2**24.
+
+    >>> list(run_lines(["q"], np.array([0, 2]), np.array([1, 0]), ["a", "b"], "mine"))
+    ['q Q0 b 1 2 mine\n', 'q Q0 a 2 1 mine\n']
+    """
+    for query, start, end in zip(queries, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        for place, i in enumerate(entry[start:end].tolist()):
+            yield f"{query} Q0 {entries[i]} {place + 1} {end - start - place} {tag}\n"
+
+
+def write_run(
+    path: Path,
+    queries: Sequence[str],
+    offsets: Ints,
+    entry: NDArray[np.integer],
+    entries: Sequence[str],
+    tag: str,
+) -> None:
+    """Write `run_lines` to `path` (UTF-8), all or nothing: an old file stays until the new one is complete.
+
+    Raises
+    ------
+    DataError
+        An id of the run, or the tag, is empty or holds white space, which the format cannot carry.
+    """
+    names = {tag, *queries, *(entries[i] for i in np.unique(entry).tolist())}
+    bad = sorted(name for name in names if name.split() != [name])
+    if bad:
+        listed = ", ".join(shown(name) for name in bad[:10])
+        rule = f"a TREC run holds no empty ids and no white space in ids: {len(bad)} do not fit"
+        raise DataError(f"{path}: {rule}, {listed}. Rename them")
+    # Beside the target, so that the replacement never crosses a file system.
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with draft.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(run_lines(queries, offsets, entry, entries, tag))
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def oracle(
+    run: Mapping[str, Mapping[str, float]],
+    qrels: Mapping[str, Mapping[str, int]],
+    measures: Iterable[Measure],
+) -> dict[Measure, dict[str, float]]:
+    """Return trec_eval's own values (through pytrec_eval), measure by measure, query by query.
+
+    Covers every query of `qrels` that has judgments; 0 where the run does not answer it. Judged and
+    Recall* are not in trec_eval and are left out. trec_eval orders a run by float32 score, then by id
+    descending.
+    """
+    import pytrec_eval  # it is needed only where values are checked
+
+    names = {measure: name for measure in measures if (name := _trec_name(measure))}
+    if not names:
+        return {}
+    # Grades below 0 hang or crash pytrec_eval; trec_eval gives them no gain either.
+    clean = {q: {e: max(grade, 0) for e, grade in row.items()} for q, row in qrels.items() if row}
+    found = pytrec_eval.RelevanceEvaluator(clean, set(names.values())).evaluate(
+        {query: dict(scores) for query, scores in run.items()}
+    )
+    return {m: {q: _read(m, found.get(q, {}).get(name, 0.0)) for q in clean} for m, name in names.items()}
+
+
+def _trec_name(measure: Measure) -> str:
+    family = _FAMILIES[measure.family]
+    return family.whole if measure.cutoff is None else family.cut.format(measure.cutoff)
+
+
+def _read(measure: Measure, value: float) -> float:
+    """Return the value; RR is cut here, since trec_eval has no recip_rank at k: beyond k it is below 1/k."""
+    late = measure.family == "RR" and measure.cutoff is not None and value * measure.cutoff < 1 - 1e-9
+    return 0.0 if late else float(value)

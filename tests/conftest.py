@@ -1,0 +1,39 @@
+"""Where the shared data lie: beside the repository, or where the environment says."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+def root(variable, name):
+    return Path(os.environ.get(variable) or SHARED / name)
+
+
+def found(variable, name):
+    path = root(variable, name)
+    if not path.is_dir():
+        pytest.skip(f"{path} does not exist; set {variable} to the folder of the shared {name}")
+    return path
+
+
+@pytest.fixture(scope="session")
+def data_root():
+    """Folder of the shared data sets, one folder each."""
+    return found("STEELYARD_DATA", "data")
+
+
+@pytest.fixture(scope="session")
+def oracle_root():
+    """Folder of the recorded outputs of the real systems."""
+    return found("STEELYARD_ORACLES", "oracles")
+
+
+def pytest_generate_tests(metafunc):
+    """Give a test that asks for `shared_set` the name of every shared data set in turn."""
+    if "shared_set" in metafunc.fixturenames:
+        sets = sorted(p.parent.name for p in root("STEELYARD_DATA", "data").glob("*/dataset.json"))
+        # Without sets one test remains, which skips with the reason that `data_root` gives.
+        metafunc.parametrize("shared_set", sets or ["none"])
