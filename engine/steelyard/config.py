@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import ConfigError, MachineError, nearest, shown
+from steelyard.errors import ConfigError, nearest, shown
+from steelyard.files import canonical, write_text
 from steelyard.finish import Cut, Stage, parse_stages
 from steelyard.fusion import ByIntent, Expr, parse_strategy
 
@@ -111,7 +111,7 @@ class SearchConfig:
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"cannot read the weights file {shown(str(path))}: {error}") from None
         try:
-            record = json.loads(text, parse_constant=_refuse_constant)
+            record = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"weights file {shown(str(path))} is not valid JSON: {error}") from None
         return cls.from_json(record, str(path))
@@ -122,49 +122,41 @@ class SearchConfig:
         problems = _problems(record)
         if problems or not isinstance(record, Mapping):
             raise ConfigError(f"weights file {shown(source)}: " + "; ".join(problems))
+        texts = {"": record["strategy"], **record.get("by_intent", {})}
+        strategies = {intent: _read(problems, parse_strategy, text) for intent, text in texts.items()}
+        stages = _read(problems, parse_stages, record["finish"])
+        if problems:
+            raise ConfigError(f"weights file {shown(source)}: " + "; ".join(problems))
         return cls(
             system=record["system"],
             profile=record["profile"],
             limit=int(record["limit"]),
-            strategy=parse_strategy(record["strategy"]),
-            retrievers={name: RetrieverConfig(**settings) for name, settings in record["retrievers"].items()},
-            finish=parse_stages(record["finish"]),
-            by_intent={intent: parse_strategy(text) for intent, text in record.get("by_intent", {}).items()},
+            strategy=strategies.pop(""),
+            retrievers={name: _retriever(settings) for name, settings in record["retrievers"].items()},
+            finish=stages,
+            by_intent=strategies,
             provenance=record.get("provenance", {}),
         )
+
+
+def _read(problems: list[str], parse: Callable[[Any], Any], text: object) -> Any:  # noqa: ANN401 -- what it reads
+    """What `parse` makes of the text; None when it cannot, with the reason added to the problems."""
+    try:
+        return parse(text)
+    except ConfigError as error:
+        problems.append(str(error))
+        return None
+
+
+def _retriever(settings: Mapping[str, Any]) -> RetrieverConfig:
+    """JSON counts 20.0 as an integer; Python does not."""
+    depth = settings.get("depth")
+    return RetrieverConfig(**{**settings, "depth": None if depth is None else int(depth)})
 
 
 def default_finish(limit: int) -> tuple[Stage, ...]:
     """What every system ends with: the cut to the limit."""
     return (Cut(limit),)
-
-
-def canonical(record: object) -> str:
-    """JSON with sorted keys and two blanks of indent; NaN is refused. Same value, same bytes."""
-    return json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def write_text(path: str | Path, text: str) -> None:
-    """Write UTF-8 to a temporary file beside `path`, then rename it, so that no half file is left.
-
-    Raises MachineError when the folder cannot be written or the disk is full.
-    """
-    target = Path(path)
-    temporary = ""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-        os.chmod(temporary, 0o644)  # noqa: PTH101 -- mkstemp makes files that only the owner may read
-        os.replace(temporary, target)  # noqa: PTH105 -- the atomic rename this function is about
-    except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
-        raise MachineError(f"cannot write {shown(str(target))}: {error.strerror or error}") from None
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 @cache
@@ -201,3 +193,10 @@ def _problems(record: object) -> list[str]:
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number; write a finite one")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{shown(text)} is too large; write a smaller number")
+    return value

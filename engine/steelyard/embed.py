@@ -81,7 +81,7 @@ def embed_missing(
     store: Store,
     embedder: Embedder,
     space: Space,
-    progress: Callable[[Iterable[Sequence[str]]], Iterable[Sequence[str]]] = iter,
+    progress: Callable[[Sequence[Sequence[str]]], Iterable[Sequence[str]]] = iter,
 ) -> int:
     """Embed the entries that have no vector in this space, in batches of 100; returns how many were.
 

@@ -18,7 +18,7 @@ from steelyard.errors import ConfigError, Fault, nearest, shown
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A typed edge from an entry to another; `strength` is in 0..1 or absent."""
+    """A typed edge from an entry to another; `strength` is on the scale of its data set, or absent."""
 
     type: str
     target: str
@@ -90,13 +90,13 @@ class Filters:
             if name not in FILTERABLE
         ]
         problems += [
-            f"filter {shown(name)} = {shown(value)} must be a string or a number"
+            f"filter {shown(name)} = {shown(value)} must be a string of valid Unicode or a number"
             for name, value in mapping.items()
-            if isinstance(value, bool) or not isinstance(value, str | int | float)
+            if not _is_scalar(value)
         ]
         if problems:
             raise ConfigError("; ".join(problems))
-        return cls(tuple(sorted(mapping.items())))
+        return cls(tuple(sorted((name, _bindable(value)) for name, value in mapping.items())))
 
     def __bool__(self) -> bool:
         return bool(self.equals)
@@ -174,6 +174,19 @@ def _texts(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple):
         raise ValueError("not a list")
     return tuple(_text(item) for item in value)
+
+
+def _is_scalar(value: object) -> bool:
+    try:
+        _text(value) if isinstance(value, str) else _number(value)
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+def _bindable(value: str | float) -> str | float:
+    """Whole numbers beyond 64 bits as floats, which is how a store holds them."""
+    return float(value) if isinstance(value, int) and abs(value) >= 2**63 else value
 
 
 def _relations(value: object) -> tuple[Relation, ...]:

@@ -11,6 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 
+LISTED = 40
+"""How many valid names a message lists at most."""
+
+
 class SteelyardError(Exception):
     """Base of all errors raised on purpose; `exit_code` is what the command line returns."""
 
@@ -58,11 +62,12 @@ class Fault:
         place = f"{self.file}:{self.line}" if self.line else self.file
         what = f" {self.field}" if self.field else ""
         value = f" = {self.value}" if self.value else ""
-        return f"{place}:{what}{value}: {self.rule}. {self.remedy}"
+        subject = f"{place}:{what}{value}" if what or value else place
+        return f"{subject}: {self.rule}. {self.remedy}"
 
 
 def nearest(word: str, valid: Iterable[str]) -> str:
-    """Return ``; did you mean 'x'?`` for the closest valid spelling, else the list of them.
+    """Return ``; did you mean 'x'?`` for the closest valid spelling, else the list of them if it is short.
 
     >>> nearest("vectr", ["fts", "vector"])
     "; did you mean 'vector'?"
@@ -71,7 +76,9 @@ def nearest(word: str, valid: Iterable[str]) -> str:
     """
     names = sorted(valid)
     close = difflib.get_close_matches(word, names, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; valid: {', '.join(names)}"
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; valid: {', '.join(names)}" if 0 < len(names) <= LISTED else ""
 
 
 def shown(value: object, width: int = 80) -> str:

@@ -83,6 +83,18 @@ def number_text(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
+def amount_of(item: Item) -> float | None:
+    """The number of a call such as ``cut(10)`` or ``times(0.1)``; None when it is anything else.
+
+    >>> amount_of(parse_call("cut(10)")), amount_of(parse_call("2*cut(10)")), amount_of(parse_call("cut(fts)"))
+    (10.0, None, None)
+    """
+    items, options = item.call.items, item.call.options
+    if item.weight is not None or options or len(items) != 1 or items[0].call.name:
+        return None
+    return items[0].weight
+
+
 def parse_call(text: str) -> Item:
     """Parse one item of the grammar; ConfigError shows the place of the first fault.
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.errors import ConfigError, nearest, shown
-from steelyard.expression import parse_call
+from steelyard.expression import amount_of, parse_call
 from steelyard.table import Floats, SignalTable
 
 
@@ -88,14 +88,18 @@ def parse_stages(texts: Sequence[str]) -> tuple[Stage, ...]:
     stages: list[Stage] = []
     problems: list[str] = []
     for text in texts:
-        item = parse_call(text)
-        amounts = [argument.weight for argument in item.call.items if argument.call.name == ""]
+        try:
+            item = parse_call(text)
+        except ConfigError as error:
+            problems.append(f"finish stage: {error}")
+            continue
+        amount = amount_of(item)
         if item.call.name != "cut":
             problems.append(f"unknown finish stage {shown(text)}{nearest(item.call.name, ['cut'])}")
-        elif len(amounts) != 1 or amounts[0] is None or amounts[0] < 1 or amounts[0] != int(amounts[0]):
+        elif amount is None or amount < 1 or amount != int(amount):
             problems.append(f"finish stage {shown(text)} needs one whole number of at least 1, as in cut(10)")
         else:
-            stages.append(Cut(int(amounts[0])))
+            stages.append(Cut(int(amount)))
     if problems:
         raise ConfigError("; ".join(problems))
     return tuple(stages)

@@ -60,7 +60,8 @@ class LsaEmbedder:
             shape=(len(rows), len(kept)),
         )
         rank = min(DIMENSIONS, len(rows) - 1, len(kept) - 1)
-        svd = TruncatedSVD(rank, random_state=seed).fit(matrix)
+        with np.errstate(invalid="ignore"):  # texts that are all alike have no variance to explain
+            svd = TruncatedSVD(rank, random_state=seed).fit(matrix)
         return cls(vocabulary, idf, np.ascontiguousarray(svd.components_.T, dtype=np.float32))
 
     def embed(self, texts: Sequence[str]) -> Vectors:

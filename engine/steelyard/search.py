@@ -24,6 +24,7 @@ from steelyard.sources import Sources
 from steelyard.stores.base import Found, Store
 from steelyard.systems import find_system
 from steelyard.table import EMBEDDING, LAYERS, RETRIEVERS, SCORERS, SignalTable
+from steelyard.text import clean_query
 
 SEMANTIC = ("always", "auto", "never")
 
@@ -87,6 +88,7 @@ class Searcher:
         Raises ConfigError for an empty query, or a strategy that cannot do without vectors.
         """
         asked = Query(query) if isinstance(query, str) else query
+        clean_query(asked.text)  # refuses an empty one, also where no retriever reads the words
         calls = self._sources.embedding_calls
         strategy = self._available(self._wants_vectors(semantic))
         degraded = False
@@ -116,17 +118,26 @@ class Searcher:
         return table
 
     def context(
-        self, text: str, filters: Filters, limit: int, *, semantic: str, topup_recent: bool
+        self,
+        text: str,
+        filters: Filters,
+        limit: int,
+        *,
+        semantic: str | None = None,
+        topup_recent: bool | None = None,
     ) -> tuple[list[Hit], int]:
-        """Relevant entries filled up with recent ones (EchoVault's context retrieval).
+        """Relevant entries filled up with recent ones; only recent ones for an empty text.
 
-        Without a text only recent entries. Recent ones carry no score, obey the same filters and
-        never repeat. Returns the hits and how many entries the filters admit in all.
+        `semantic` and `topup_recent` are the system's own settings by default. Recent entries carry no
+        score, obey the same filters and never repeat. Returns the hits and how many entries the filters
+        admit in all. Source: EchoVault's document, context retrieval.
         """
+        topup = self.system.topup_recent if topup_recent is None else topup_recent
         hits: list[Hit] = []
         if text.strip():
-            hits = list(self.search(Query(text, filters=filters), semantic=semantic).hits[:limit])
-        if topup_recent or not text.strip():
+            found = self.search(Query(text, filters=filters), semantic=semantic or self.system.semantic)
+            hits = list(found.hits[:limit])
+        if topup or not text.strip():
             seen = {hit.entry.id for hit in hits}
             fresh = [entry for entry in self.store.recent(filters, limit) if entry.id not in seen]
             hits += [Hit(rank, None, entry) for rank, entry in enumerate(fresh, len(hits) + 1)]

@@ -88,3 +88,12 @@ def clean_query(text: str) -> str:
     if not cleaned.strip():
         raise ConfigError(f"query {shown(text)} is empty; type at least one word")
     return cleaned
+
+
+def visible(text: str) -> str:
+    r"""The text on one line with nothing that moves a terminal: control and format characters escaped.
+
+    >>> visible("red \x1b[31m\n")
+    'red \\x1b[31m\\n'
+    """
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

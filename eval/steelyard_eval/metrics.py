@@ -382,8 +382,6 @@ def oracle(
     import pytrec_eval  # it is needed only where values are checked
 
     names = {measure: name for measure in measures if (name := _trec_name(measure))}
-    if not names:
-        return {}
     # Grades below 0 hang or crash pytrec_eval; trec_eval gives them no gain either.
     clean = {q: {e: max(grade, 0) for e, grade in row.items()} for q, row in qrels.items() if row}
     found = pytrec_eval.RelevanceEvaluator(clean, set(names.values())).evaluate(

@@ -308,5 +308,4 @@ def benjamini_hochberg(ps: ArrayLike) -> Floats:
     """
     from scipy.stats import false_discovery_control  # half a second to import, and only slices need it
 
-    p = np.asarray(ps, dtype=np.float64)
-    return np.asarray(false_discovery_control(p, method="bh"), dtype=np.float64) if p.size else p
+    return np.asarray(false_discovery_control(np.asarray(ps), method="bh"), dtype=np.float64)

@@ -36,7 +36,13 @@ __all__ = [
 
 
 def compile_plan(table: SignalTable, strategy: Expr) -> Plan:
-    """The plan of a strategy over a table: derived columns, weights, factors, row masks."""
+    """The plan of a strategy over a table: derived columns, weights, factors, row masks.
+
+    Raises ConfigError when the table lacks a signal that one of its queries needs.
+    """
+    for name, queries in strategy.needs(table, ()).items():
+        if queries.any():
+            table.column(name)
     return strategy.compile(table, strategy.members(table))
 
 

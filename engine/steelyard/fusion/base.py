@@ -41,7 +41,7 @@ class Expr(ABC):
 
     def members(self, table: SignalTable) -> Bools:
         """bool[N]: the rows this expression ranks; see the module."""
-        finders = [child for child in self.children() if child.signals() & RETRIEVERS]
+        finders = self._finders()
         if not finders:
             return table.exists
         found = np.zeros(len(table), dtype=bool)
@@ -49,17 +49,26 @@ class Expr(ABC):
             found |= child.members(table)
         return found
 
+    def _finders(self) -> list[Expr]:
+        """The children that bring rows of their own; the others score what those found."""
+        return [child for child in self.children() if child.signals() & RETRIEVERS]
+
     def needs(self, table: SignalTable, retrievers: Collection[str]) -> Needs:
         """Which fetched signals are needed for which queries, as far as the table can tell.
 
         Search fetches what is named, joins it to the table and asks again until nothing new is
         named. `retrievers` are those of the system; an expression of scorers alone needs them all.
         """
-        names = self.signals() & FETCHED
+        finders = self._finders()
+        others = [child.signals() for child in self.children() if child not in finders]
+        names = frozenset().union(*others, self.signals() if not self.children() else ()) & FETCHED
         if not self.signals() & RETRIEVERS:
             names |= frozenset(retrievers)
         everywhere = np.ones(len(table.queries), dtype=bool)
-        return dict.fromkeys(sorted(names), everywhere)
+        needed = dict.fromkeys(sorted(names), everywhere)
+        for child in finders:
+            needed = join_needs(needed, child.needs(table, retrievers))
+        return needed
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,15 +44,17 @@ class ByIntent(Expr):
         """The rows of the strategy that answers each query."""
         found = np.zeros(len(table), dtype=bool)
         for queries, expr in self._routes(table):
-            found |= expr.members(table) & queries[table.query]
+            if queries.any():
+                found |= expr.members(table) & queries[table.query]
         return found
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         """The branches of every strategy, each restricted to its own queries."""
         branches: tuple[Branch, ...] = ()
         for queries, expr in self._routes(table):
-            if queries.any():
-                branches += expr.compile(table, within & queries[table.query]).branches
+            rows = within & queries[table.query]
+            if rows.any():
+                branches += expr.compile(table, rows).branches
         return Plan(len(table), branches)
 
     def _routes(self, table: SignalTable) -> list[tuple[Bools, Expr]]:

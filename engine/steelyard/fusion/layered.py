@@ -35,9 +35,14 @@ class Layered(Expr):
         terms = terms_without(self.terms, missing)
         return Layered(terms, self.threshold, self.relax) if terms else None
 
+    def members(self, table: SignalTable) -> Bools:
+        """The entries that pass the gate; where none does, those that have the last layer."""
+        layers, fallback = self.compile(table, table.exists).branches
+        return layers.rows | fallback.rows
+
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         """Two branches: the gated layers, and the last layer where the gate stayed empty."""
-        rows = within & self.members(table)
+        rows = within & super().members(table)
         pairs = [nested(term.expr, table, rows) for term in self.terms]
         gated, passed = self._gate(table, *pairs[0])
         columns = tuple(_filled(column, present) for column, present in pairs)

@@ -42,7 +42,9 @@ def zscore(table: SignalTable, column: Column, rows: Bools) -> Column:
     mean = (per_query(table, rows, np.add, column.values, 0.0) / count)[table.query]
     away = column.values - mean
     spread = np.sqrt(per_query(table, rows, np.add, away * away, 0.0) / count)[table.query]
-    values = np.where(spread > 0, away / np.where(spread > 0, spread, 1.0), 0.0)
+    top, low = (per_query(table, rows, end, column.values, 0.0)[table.query] for end in (np.maximum, np.minimum))
+    differ = (top > low) & (spread > 0)  # equal values may lie a rounding error away from their mean
+    values = np.where(differ, away / np.where(differ, spread, 1.0), 0.0)
     inputs = {column.label: column.values, "mean": mean, "sd": spread}
     return _on(column, rows, values, f"({column.label} - mean) / sd", inputs)
 

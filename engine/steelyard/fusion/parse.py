@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from steelyard.errors import ConfigError, nearest, shown
-from steelyard.expression import Call, Duration, Item, number_text, parse_call, value_text
+from steelyard.expression import Call, Duration, Item, amount_of, number_text, parse_call, value_text
 from steelyard.fusion.base import Expr, Term
 from steelyard.fusion.by_intent import ByIntent
 from steelyard.fusion.layered import Layered
@@ -19,6 +19,8 @@ from steelyard.signals import PRIORS
 from steelyard.table import FETCHED
 
 BONUSES = ("times", "once", "each")
+MAX_WEIGHT = 1_000_000
+"""Far beyond any sensible weight; without a bound a weight can make scores infinite."""
 Option = float | Duration | tuple[float, ...] | Item
 
 
@@ -142,8 +144,8 @@ class _Builder:
             if item.weight is None and default is None:
                 self.problems.append(f"{call.name}: {item.call.name} needs a weight, as in 0.5*{item.call.name}")
             weight = item.weight if item.weight is not None else default or 1.0
-            if weight < 0:
-                self.problems.append(f"{call.name}: weight {number_text(weight)} is negative; weights start at 0")
+            if not 0 <= weight <= MAX_WEIGHT:
+                self.problems.append(f"{call.name}: weight {number_text(weight)} is outside 0..{MAX_WEIGHT}")
             terms.append(Term(weight, self.build(item.call)))
         return tuple(terms) or (Term(1.0, Signal("fts")),)
 
@@ -162,11 +164,10 @@ class _Builder:
         value = options.take("bonus")
         if value is None or value == Item(None, Call("none")):
             return None
-        if isinstance(value, Item) and value.call.name in BONUSES and len(value.call.items) == 1:
-            amount = value.call.items[0]
-            if amount.call.name == "" and amount.weight is not None and amount.weight >= 0:
-                return Bonus(value.call.name, amount.weight)
-        options.bad("bonus", value, "must be none, times(x), once(x) or each(x) with x of at least 0")
+        amount = amount_of(value) if isinstance(value, Item) and value.call.name in BONUSES else None
+        if isinstance(value, Item) and amount is not None and 0 <= amount <= MAX_WEIGHT:
+            return Bonus(value.call.name, amount)
+        options.bad("bonus", value, f"must be none, times(x), once(x) or each(x) with x in 0..{MAX_WEIGHT}")
         return None
 
     def _tiered(self, call: Call, options: _Options) -> Expr:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from steelyard.fusion.base import Expr, Needs, join_needs
-from steelyard.fusion.plan import Plan
+from steelyard.fusion.plan import Branch, Plan
 from steelyard.table import Bools, SignalTable, count_rows
 
 
@@ -32,7 +32,7 @@ class Tiered(Expr):
     def needs(self, table: SignalTable, retrievers: Collection[str]) -> Needs:
         """The second tier's signals, only for the queries that the first left short."""
         needed = self.first.needs(table, retrievers)
-        if not needed.keys() <= table.columns.keys():
+        if any(queries.any() for name, queries in needed.items() if name not in table.columns):
             return needed
         short = ~self._enough(table, self.first.members(table))
         later = self.then.needs(table, retrievers)
@@ -42,14 +42,18 @@ class Tiered(Expr):
         """The rows of the tier that answers each query."""
         ranked = self.first.members(table)
         enough = self._enough(table, ranked)[table.query]
-        return (ranked & enough) | (self.then.members(table) & ~enough)
+        return ranked if enough.all() else (ranked & enough) | (self.then.members(table) & ~enough)
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """The branches of both tiers, each restricted to its own queries."""
+        """The branches of both tiers, each restricted to its own queries.
+
+        A tier without rows is left out: live search did not fetch its signals.
+        """
         enough = self._enough(table, within & self.first.members(table))[table.query]
-        branches = self.first.compile(table, within & enough).branches
-        if not enough.all():
-            branches += self.then.compile(table, within & ~enough).branches
+        branches: tuple[Branch, ...] = ()
+        for expr, rows in ((self.first, within & enough), (self.then, within & ~enough)):
+            if rows.any():
+                branches += expr.compile(table, rows).branches
         return Plan(len(table), branches)
 
     def _enough(self, table: SignalTable, ranked: Bools) -> Bools:

@@ -1,4 +1,4 @@
-"""Things computed from a whole scope of the store, kept until the store's entries change."""
+"""Things computed from a whole scope of the store, kept until the store's entries or vectors change."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from steelyard.embed import Vectors
 from steelyard.entry import Query
+from steelyard.errors import DimensionMismatchError
 from steelyard.retrievers.scope import ScopeCache
 from steelyard.stores.base import Found, Space, Store
 from steelyard.table import Floats
@@ -47,9 +48,11 @@ class CosineScorer:
         """See Scorer.score."""
         vector = self.embed(query.text)
         stored = self.store.vectors_of(self.space, ids)
-        absent = np.zeros_like(vector)
-        rows = np.array([stored.get(id_, absent) for id_ in ids], dtype=np.float32)
-        return cosine(rows.reshape(len(ids), len(vector)), vector)
+        scores = np.zeros(len(ids))
+        if stored:
+            known = [at for at, id_ in enumerate(ids) if id_ in stored]
+            scores[known] = cosine(np.array([stored[ids[at]] for at in known]), vector)
+        return scores
 
 
 class LayerRetriever:
@@ -73,9 +76,16 @@ class LayerRetriever:
 def cosine(matrix: Vectors, vector: Vectors) -> Floats:
     """Cosine of every row with the vector, float64[rows]; 0 where either is all zeros.
 
+    Raises DimensionMismatchError when the rows have another length than the vector.
+
     Each row is summed by itself, so its value does not depend on how many rows there are; a matrix
     product would change the last bits with the shape.
     """
+    if len(matrix) and matrix.shape[1] != len(vector):
+        raise DimensionMismatchError(
+            f"the vault holds vectors of dimension {matrix.shape[1]}, the embedder gave {len(vector)}; "
+            "run steelyard reindex to rebuild them"
+        )
     rows, query = matrix.astype(np.float64), vector.astype(np.float64)
     lengths = np.sqrt((rows * rows).sum(axis=1)) * np.sqrt((query * query).sum())
     dots = (rows * query).sum(axis=1)

@@ -63,7 +63,7 @@ class Store(Protocol):
         """How many entries are in scope."""
 
     def revision(self) -> int:
-        """A number that changes with every change of the entries."""
+        """A number that changes with every change of the entries or of their vectors."""
 
     def ensure_index(self, index: KeywordIndex) -> None:
         """Create the index if it is absent; VaultError when it stands there with other settings."""
@@ -82,7 +82,8 @@ class Store(Protocol):
     def put_vectors(self, space: Space, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
         """Store float32[len(ids), dim] in one transaction; the first vectors fix the dimension.
 
-        Raises DimensionMismatchError when the space holds another dimension.
+        Raises DimensionMismatchError when the space holds another dimension, VaultError for a vector
+        that is all zeros or not finite.
         """
 
     def drop_space(self, space: Space) -> None:
@@ -91,7 +92,7 @@ class Store(Protocol):
     def nearest(
         self, space: Space, vector: NDArray[np.float32], filters: Filters, depth: int, filter_first: bool
     ) -> list[Found]:
-        """The `depth` nearest entries by cosine similarity.
+        """The `depth` nearest entries by cosine similarity; none for a vector of zeros.
 
         With `filter_first` the scope is applied before the cut to `depth`; without, after it, so that
         the list may be short and its positions have gaps.

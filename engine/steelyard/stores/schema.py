@@ -58,7 +58,7 @@ def _to_sql(name: str, value: Any) -> str | float | None:  # noqa: ANN401 -- a f
     if name == "relations":
         value = [[r.type, r.target, r.strength, r.status] for r in value]
     if name == "extra":
-        return json.dumps(dict(value), ensure_ascii=False, sort_keys=True)
+        return json.dumps(dict(value), sort_keys=True)  # ASCII: unknown fields may hold lone surrogates
     if isinstance(value, list | tuple):
         return json.dumps(value, ensure_ascii=False)
     return value  # type: ignore[no-any-return]  # the remaining fields are texts, numbers or absent

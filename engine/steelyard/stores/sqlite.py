@@ -61,7 +61,7 @@ class Vault:
                     for table in tables:
                         self._db.execute(f"DELETE FROM {table} WHERE rowid = ?", (rowid,))
             if changed:
-                self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'revision'")
+                self._revise()
         return changed
 
     def get(self, ids: Sequence[str]) -> list[Entry]:
@@ -167,6 +167,11 @@ class Vault:
 
     def put_vectors(self, space: Space, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
         """See Store.put_vectors."""
+        for id_, vector in zip(ids, vectors, strict=True):
+            if not np.isfinite(vector).all() or not vector.any():
+                raise VaultError(
+                    f"the vector of {shown(id_)} has no direction (all zeros, or not finite); leave it out"
+                )
         with self._transaction():
             table = self._ensure_space(space, int(vectors.shape[1]))
             drop = f"DELETE FROM {table} WHERE rowid = (SELECT rowid FROM entries WHERE id = ?)"
@@ -174,6 +179,7 @@ class Vault:
             for id_, vector in zip(ids, np.ascontiguousarray(vectors, dtype=np.float32), strict=True):
                 self._db.execute(drop, (id_,))
                 self._db.execute(sql, (vector.tobytes(), id_))
+            self._revise()
 
     def drop_space(self, space: Space) -> None:
         """See Store.drop_space."""
@@ -182,6 +188,7 @@ class Vault:
             with self._transaction():
                 self._db.execute(f"DROP TABLE {table}")
                 self._db.execute("DELETE FROM spaces WHERE space = ?", (int(table.removeprefix("vec_")),))
+                self._revise()
 
     def nearest(
         self, space: Space, vector: NDArray[np.float32], filters: Filters, depth: int, filter_first: bool
@@ -191,6 +198,8 @@ class Vault:
         if table is None:
             return []
         self._check_dim(space, dim, len(vector))
+        if depth < 1 or not vector.any():
+            return []
         depth = min(depth, K_MAX)
         asked = min(depth + 1, K_MAX)
         rows = self._neighbours(table, vector, filters, asked, filter_first)
@@ -290,6 +299,9 @@ class Vault:
             self._check_dim(space, stored, dim)
         return table
 
+    def _revise(self) -> None:
+        self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'revision'")
+
     def _check_dim(self, space: Space, stored: int, given: int) -> None:
         if stored != given:
             raise DimensionMismatchError(
@@ -307,13 +319,15 @@ class Vault:
 
     def _migrate(self) -> None:
         version = int(self._one("PRAGMA user_version"))
+        ours = self._one("PRAGMA application_id") == APPLICATION_ID
+        if not ours and (version or self._one("SELECT count(*) FROM sqlite_schema")):
+            raise VaultError(f"{self.path} is an SQLite file of another program; name a vault or a new file")
         if version > VERSION:
             raise VaultError(
                 f"{self.path} was written by a newer Steelyard (schema {version}, this one knows {VERSION}); "
                 "upgrade Steelyard, or index the data set into a new vault"
             )
-        if version == 0 and self._one("SELECT count(*) FROM sqlite_schema"):
-            raise VaultError(f"{self.path} is an SQLite file of another program; name a vault or a new file")
+        self._db.execute("PRAGMA journal_mode = wal; PRAGMA synchronous = normal; PRAGMA foreign_keys = on")
         with self._transaction():
             for step in range(version, VERSION):
                 self._db.execute(MIGRATIONS[step])
@@ -333,7 +347,7 @@ def _open(path: str, create: bool) -> apsw.Connection:
         db.enable_load_extension(True)
         db.load_extension(sqlite_vec.loadable_path())
         db.enable_load_extension(False)
-        db.execute("PRAGMA journal_mode = wal; PRAGMA synchronous = normal; PRAGMA foreign_keys = on")
+        db.execute("SELECT count(*) FROM sqlite_schema")  # reads the header, and changes nothing
     except apsw.NotADBError:
         raise VaultError(f"{shown(path)} is not an SQLite file; name a vault") from None
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError) as error:

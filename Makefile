@@ -1,0 +1,45 @@
+# Every target sets itself up: Python 3.11+ and make are all it takes.
+PYTHON ?= python3
+BIN := .venv/bin
+SOURCES := pyproject.toml constraints.txt $(shell find engine eval qrels -type f -not -name '*.pyc')
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test lab lint types parity bench clean
+
+demo: .venv/installed  ## compare, tune and report on the data set inside the package
+	$(BIN)/steelyard demo --out reports/demo
+
+test: lint types  ## lint, types, tests of the installed package
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests --pyargs steelyard steelyard_eval
+
+lint: .venv/tested
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/tested
+	$(BIN)/mypy
+
+lab: .venv/tested  ## JupyterLab on the notebooks
+	$(BIN)/jupyter lab notebooks
+
+parity: .venv/tested  ## recorded outputs of the real systems beside ours
+	$(BIN)/python tests/parity/report.py
+
+bench: .venv/tested  ## speed, as ratios against peers in one process
+	$(BIN)/python tests/benchmarks/bench.py
+
+clean:
+	rm -rf .venv reports/demo
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; make PYTHON=...")'
+	$(PYTHON) -m venv .venv
+
+.venv/installed: .venv/bin/python $(SOURCES)
+	$(INSTALL) .
+	$(INSTALL) --no-deps --force-reinstall .
+	touch $@
+
+.venv/tested: .venv/installed
+	$(INSTALL) '.[test,notebooks]'
+	touch $@

@@ -1,0 +1,353 @@
+"""Which strategy? Every configuration on the same queries, with intervals, tests, latency and cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steelyard import __version__
+from steelyard.config import SearchConfig
+from steelyard.entry import Query, format_time
+from steelyard.errors import ConfigError, nearest, shown
+from steelyard.fusion import ByIntent, Expr, Layered, Rrf, Tiered, WeightedSum, parse_strategy
+from steelyard.systems import find_system, find_systems
+from steelyard.table import Floats
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.metrics import Judgments, Measure, parse_measures, write_run
+from steelyard_eval.progress import bar
+from steelyard_eval.record import needed, record, recording_key
+from steelyard_eval.replay import Replay, replay
+from steelyard_eval.stats import compare_all, mean_interval
+from steelyard_eval.workspace import Workspace, judged
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+SYSTEMS = ("fts", "bm25", "vector", "echovault")
+METRICS = ("nDCG@10", "R@10", "RR@10", "RecallAll@10", "Judged@10")
+DIALECT = "trec_eval: linear gain, discount log2(rank + 1), ideal cut at k; ties by entry id, ascending"
+TIMED = 50
+"""Queries whose live latency is measured."""
+
+_FAMILIES: dict[type[Expr], str] = {
+    WeightedSum: "weighted sum",
+    Rrf: "RRF",
+    Tiered: "tiered",
+    Layered: "layered",
+    ByIntent: "by intent",
+}
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One row of a comparison: a configuration under a label."""
+
+    label: str
+    config: SearchConfig
+    kind: str
+
+    @property
+    def family(self) -> str:
+        """What kind of fusion it is; a single signal is none."""
+        return _FAMILIES.get(type(self.config.effective), "single")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The outcome of a comparison; `record` is the JSON document of the command line.
+
+    `values` holds every metric of every query: label -> metric name -> float64[Q], in the order of
+    `queries`.
+    """
+
+    record: Mapping[str, Any]
+    values: Mapping[str, Mapping[str, Floats]]
+    queries: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The document, as plain JSON values."""
+        return dict(self.record)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a configuration and metric: label, system, profile, strategy, metric, mean, low, high, queries."""
+        import pandas as pd
+
+        return pd.DataFrame(self.record["results"])
+
+    def _repr_html_(self) -> str:
+        frame = self.to_frame().drop(columns=["strategy"])
+        html: str = frame.to_html(index=False, escape=True, float_format=lambda value: f"{value:.4f}")
+        return html
+
+    def plot(self, metric: str | None = None) -> Figure:
+        """Means and intervals of one metric, best on top."""
+        from steelyard_eval.plots import intervals
+
+        wanted = metric or self.record["primary"]
+        return intervals([row for row in self.record["results"] if row["metric"] == wanted], wanted)
+
+
+def contenders(
+    systems: Iterable[str],
+    strategies: Iterable[str],
+    limit: int,
+    model: str,
+    family: Mapping[str, str] | None = None,
+) -> list[Contender]:
+    """Configurations to compare, at one limit; ConfigError names every unknown system at once.
+
+    Strategies are fused over fts, bm25, vector and the layers, by the system `plain`; `family` gives
+    them labels.
+    """
+    found = [
+        Contender(name.removesuffix(":documented"), system.config(limit, model), "system")
+        for name, system in zip(systems, find_systems(list(systems)), strict=True)
+    ]
+    labels = family or {}
+    for text in strategies:
+        expr = parse_strategy(text)
+        config = find_system("plain").config(limit, model).with_strategy(expr)
+        found.append(Contender(labels.get(text, str(expr)), config, "family"))
+    twice = sorted({c.label for c in found if [d.label for d in found].count(c.label) > 1})
+    if twice:
+        raise ConfigError(f"{', '.join(twice)} is named twice; name each configuration once")
+    if not found:
+        raise ConfigError("there is nothing to compare; name a system or a strategy")
+    return found
+
+
+def compare(
+    dataset: Dataset,
+    systems: Sequence[str] = SYSTEMS,
+    strategies: Sequence[str] = (),
+    *,
+    metrics: Sequence[str] = METRICS,
+    baseline: str | None = None,
+    split: str | None = None,
+    limit: int | None = None,
+    embedder: str = "auto",
+    runs: Path | None = None,
+    seed: int = 0,
+    labels: Mapping[str, str] | None = None,
+    timed: bool = True,
+    workspace: Workspace | None = None,
+) -> Comparison:
+    """Run every system and strategy on the judged queries of a split.
+
+    The first metric is the primary one: only it is tested, each challenger against `baseline` (a
+    label; the first configuration by default), with Holm's correction. `limit` is the largest
+    cutoff by default. Runs in TREC form go to `runs`. Raises ConfigError or DataError.
+    """
+    measures = parse_measures(metrics)
+    size = limit or max((m.cutoff or 10 for m in measures), default=10)
+    space = workspace or Workspace.open(dataset, embedder)
+    rows = contenders(systems, strategies, size, space.model, labels)
+    base = _baseline(rows, baseline)
+    chosen = dataset.split(split)
+    queries = judged(dataset, chosen)
+    if not queries:
+        raise ConfigError(f"{dataset.name}: no query of the split has judgments; add them to qrels.txt")
+    replays = _replays(space, queries, rows)
+    values = _values(replays, dataset, queries, measures)
+    if runs is not None:
+        _write_runs(runs, rows, replays)
+    groups = _groups(queries)
+    facts = {
+        "schema_version": 1,
+        "tool": f"steelyard {__version__}",
+        "dataset": _about(dataset, len(chosen), len(queries)),
+        "split": split or dataset.report_split or "all",
+        "limit": size,
+        "dialect": DIALECT,
+        "model": space.model,
+        "recipe": (space.embedder.recipe or "of each system") if space.embedder else "",
+        "notices": [*dataset.notices, *_shared_recipe(space, rows)],
+        "primary": str(measures[0]),
+        "baseline": base.label,
+        "configurations": [_configuration(row) for row in rows],
+        "results": _results(rows, values, groups, seed),
+        "comparisons": _comparisons(values, str(measures[0]), base.label, groups, seed),
+        "per_query": _per_query(queries, values, str(measures[0])),
+        "timing": _timing(space, queries, rows, replays, timed),
+        "tuning": None,
+    }
+    return Comparison(facts, values, tuple(query.id for query in queries))
+
+
+def _baseline(rows: Sequence[Contender], name: str | None) -> Contender:
+    if name is None:
+        return rows[0]
+    labels = [row.label for row in rows]
+    wanted = name.removesuffix(":documented")
+    if wanted not in labels:
+        raise ConfigError(f"baseline {shown(name)} is not compared{nearest(wanted, labels)}")
+    return rows[labels.index(wanted)]
+
+
+def _replays(space: Workspace, queries: Sequence[Query], rows: Sequence[Contender]) -> dict[str, Replay]:
+    """Record once a group of systems that retrieve alike, then replay each configuration."""
+    groups: dict[tuple[object, ...], list[Contender]] = {}
+    for row in rows:
+        groups.setdefault(recording_key(find_system(row.config.name)), []).append(row)
+    replays = {}
+    for members in groups.values():
+        table = record(space, queries, [row.config for row in members])
+        for row in members:
+            replays[row.label] = replay(table, _usable(space, row))
+    return {row.label: replays[row.label] for row in rows}
+
+
+def _shared_recipe(space: Workspace, rows: Sequence[Contender]) -> list[str]:
+    """Recorded vectors stand for one text recipe, whatever the systems document: say so."""
+    recipe = space.embedder.recipe if space.embedder else None
+    own = {row.label: find_system(row.config.name).recipe for row in rows if "vector" in row.config.retrievers}
+    others = [label for label, documented in own.items() if recipe is not None and documented != recipe]
+    if not others:
+        return []
+    return [
+        f"all systems share the recorded vectors of {recipe!r}, also those with another recipe: {', '.join(others)}"
+    ]
+
+
+def _usable(space: Workspace, row: Contender) -> SearchConfig:
+    """The configuration, or what is left of its strategy without what this data set lacks."""
+    missing = set(needed([row.config])) - set(space.usable(needed([row.config])))
+    left = row.config.effective.without(missing)
+    if left is None:
+        raise ConfigError(
+            f"{row.label} needs {', '.join(sorted(missing))}, which {space.dataset.name} cannot give "
+            f"(embedder: {space.model or 'none'}); leave it out, or use another embedder"
+        )
+    return row.config.with_strategy(left)
+
+
+def _values(
+    replays: Mapping[str, Replay], dataset: Dataset, queries: Sequence[Query], measures: Sequence[Measure]
+) -> dict[str, dict[str, Floats]]:
+    found = {}
+    for label, run in replays.items():
+        judgments = Judgments.of(dataset.qrels, [query.id for query in queries], run.table.entries)
+        found[label] = {str(m): v for m, v in run.metrics(judgments, measures).items()}
+    return found
+
+
+def _groups(queries: Sequence[Query]) -> list[str] | None:
+    """The unit of the statistics: the group where queries have one, else the query itself."""
+    if not any(query.group for query in queries):
+        return None
+    return [f"group {query.group}" if query.group else f"query {query.id}" for query in queries]
+
+
+def _about(dataset: Dataset, queries: int, with_judgments: int) -> dict[str, Any]:
+    return {
+        "name": dataset.name,
+        "description": dataset.description,
+        "licence": dataset.licence,
+        "sha256": dataset.sha256,
+        "entries": len(dataset.entries),
+        "queries": queries,
+        "judged": with_judgments,
+        "as_of": format_time(dataset.as_of),
+    }
+
+
+def _configuration(row: Contender) -> dict[str, Any]:
+    return {
+        "label": row.label,
+        "system": row.config.system,
+        "profile": row.config.profile,
+        "strategy": str(row.config.effective),
+        "family": row.family,
+        "kind": row.kind,
+    }
+
+
+def _results(
+    rows: Sequence[Contender], values: Mapping[str, Mapping[str, Floats]], groups: list[str] | None, seed: int
+) -> list[dict[str, Any]]:
+    """Tidy records, a row a configuration and metric."""
+    records = []
+    for row in bar("intervals")(rows):
+        about = {k: v for k, v in _configuration(row).items() if k in ("label", "system", "profile", "strategy")}
+        for metric, per_query in values[row.label].items():
+            interval = mean_interval(per_query, groups, seed=seed)
+            records.append({**about, "metric": metric, **asdict(interval), "queries": len(per_query)})
+    return records
+
+
+def _comparisons(
+    values: Mapping[str, Mapping[str, Floats]], metric: str, baseline: str, groups: list[str] | None, seed: int
+) -> list[dict[str, Any]]:
+    challengers = {label: own[metric] for label, own in values.items() if label != baseline}
+    if not challengers:
+        return []
+    found = compare_all(challengers, values[baseline][metric], groups, seed=seed)
+    return [
+        {"challenger": label, "baseline": baseline, "metric": metric, **asdict(outcome)}
+        for label, outcome in found.items()
+    ]
+
+
+def _per_query(
+    queries: Sequence[Query], values: Mapping[str, Mapping[str, Floats]], metric: str
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": query.id,
+            "text": query.text,
+            "category": query.category,
+            "values": {label: float(own[metric][at]) for label, own in values.items()},
+        }
+        for at, query in enumerate(queries)
+    ]
+
+
+def _timing(
+    space: Workspace,
+    queries: Sequence[Query],
+    rows: Sequence[Contender],
+    replays: Mapping[str, Replay],
+    timed: bool,
+) -> list[dict[str, Any]]:
+    """Live latency over the first queries, after a pass that warms caches; embedding calls over all."""
+    records = []
+    for row in bar("timing live search")(rows):
+        calls = int(replays[row.label].embedded.sum())
+        entry: dict[str, Any] = {"label": row.label, "queries": len(queries), "embedding_calls": calls}
+        if timed:
+            taken = _latencies(space, row, queries[:TIMED])
+            entry |= {"p50_ms": float(np.percentile(taken, 50)), "p95_ms": float(np.percentile(taken, 95))}
+        records.append(entry)
+    return records
+
+
+def _latencies(space: Workspace, row: Contender, queries: Sequence[Query]) -> list[float]:
+    searcher = space.searcher(_usable(space, row))
+    taken = []
+    for warm in (False, True):
+        for query in queries:
+            begin = time.perf_counter()
+            searcher.search(query)
+            if warm:
+                taken.append((time.perf_counter() - begin) * 1000)
+    return taken
+
+
+def _write_runs(folder: Path, rows: Sequence[Contender], replays: Mapping[str, Replay]) -> None:
+    """DIR/<system>.<profile>.run, strategies of one's own numbered behind it."""
+    own = 0
+    for row in rows:
+        run = replays[row.label]
+        name = f"{row.config.system}.{row.config.profile}"
+        if row.kind == "family":
+            own += 1
+            name += f".{own}"
+        write_run(
+            folder / f"{name}.run", run.table.queries, run.ranking.offsets, run.entry, run.table.entries, name
+        )

@@ -1,0 +1,65 @@
+"""From a recording and a configuration to per-query metrics, through the engine's own fuse and finish."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from steelyard.config import SearchConfig
+from steelyard.errors import ConfigError
+from steelyard.finish import Ranking
+from steelyard.search import rank_table
+from steelyard.table import EMBEDDING, Floats, Ints, SignalTable
+from steelyard_eval.metrics import Judgments, Measure, evaluate
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Ranked lists of one configuration over a recording.
+
+    `entry` int32[R] indexes the recording's ids; `embedded` bool[Q] says which queries it would have
+    embedded in live search.
+    """
+
+    table: SignalTable
+    ranking: Ranking
+    entry: Ints
+    embedded: np.ndarray[Any, np.dtype[np.bool_]]
+
+    def metrics(self, judgments: Judgments, measures: Iterable[Measure]) -> dict[Measure, Floats]:
+        """float64[Q] for every measure."""
+        return evaluate(self.ranking.offsets, self.entry, judgments, measures)
+
+
+def replay(table: SignalTable, config: SearchConfig) -> Replay:
+    """Fuse and finish a recording under a configuration.
+
+    Raises ConfigError when the configuration differs in what the recording has fixed.
+    """
+    agree(config, table.fingerprint)
+    masked, ranking = rank_table(table, config, config.effective)
+    needs = config.effective.needs(masked, tuple(config.retrievers))
+    embedded = np.zeros(len(table.queries), dtype=bool)
+    for name in EMBEDDING & needs.keys():
+        embedded |= needs[name]
+    return Replay(masked, ranking, table.entry[ranking.row], embedded)
+
+
+def agree(config: SearchConfig, fingerprint: Mapping[str, Any]) -> None:
+    """ConfigError naming every parameter in which a configuration differs from the recording."""
+    problems = []
+    for name, settings in config.retrievers.items():
+        recorded = {
+            "field_weights": fingerprint["field_weights"].get(name, {}),
+            "filters": fingerprint["filters"].get(name, settings.filters),
+            "model": fingerprint["model"] if settings.model else "",
+        }
+        for key, value in recorded.items():
+            asked = getattr(settings, key)
+            if (dict(asked) if isinstance(asked, Mapping) else asked) != value:
+                problems.append(f"retrievers.{name}.{key} is {asked!r}, the recording has {value!r}")
+    if problems:
+        raise ConfigError("; ".join(problems) + ". Record again with this configuration")

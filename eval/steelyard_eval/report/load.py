@@ -1,0 +1,149 @@
+"""Reading the results of a comparison, and checking that they are what a report needs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, cast
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+
+from steelyard.files import canonical
+from steelyard.errors import DataError, Fault, nearest, shown
+
+SCHEMA_FILE = "results.schema.json"
+_REMEDY = "Write the file again with `steelyard compare --json`"
+_LARGEST = 1e300  # beyond it differences overflow
+_FAULTS_SHOWN = 10
+_LABELLED = (("results", "label"), ("comparisons", "challenger"), ("comparisons", "baseline"), ("timing", "label"))
+
+
+def load_results(path: str | Path) -> dict[str, Any]:
+    """Read the JSON of `steelyard compare`, or a report.json.
+
+    Raises DataError when the file cannot be read, is not JSON, or does not hold the results of a
+    comparison; the message names every place, its value and the rule.
+    """
+    source = shown(str(path))
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"cannot read the results file {source}: {reason}") from None
+    try:
+        record = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"results file {source} is not valid JSON: {error}. {_REMEDY}") from None
+    return checked(record, source)
+
+
+def checked(results: object, source: str = "results") -> dict[str, Any]:
+    """Results as plain JSON values with sorted keys, so that equal results make equal reports.
+
+    Raises DataError listing every fault.
+    """
+    try:
+        # Twice: infinite and unpaired values are faults with a place, not an exception without one.
+        plain = json.loads(json.dumps(results, sort_keys=True))
+        faults = list(_faults(plain, source))
+        if not faults:
+            canonical(plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise DataError(f"{source}: not JSON values: {error}. {_REMEDY}") from None
+    if faults:
+        more = len(faults) - _FAULTS_SHOWN
+        lines = [str(fault) for fault in faults[:_FAULTS_SHOWN]] + (
+            [f"and {more} more faults"] if more > 0 else []
+        )
+        raise DataError("\n".join(lines))
+    loaded: dict[str, Any] = plain
+    return loaded
+
+
+def _faults(record: object, source: str) -> Iterator[Fault]:
+    """Every fault: shape first, then values, then names (which are only looked up in a sound shape)."""
+    found = list(_shape_faults(record, source)) + list(_value_faults(record, source))
+    yield from found or _label_faults(cast(Mapping[str, Any], record), source)
+
+
+def _shape_faults(record: object, source: str) -> Iterator[Fault]:
+    errors = Draft202012Validator(_schema()).iter_errors(record)
+    for error in sorted(errors, key=lambda e: [(isinstance(p, str), str(p).rjust(9)) for p in e.absolute_path]):
+        place = ".".join(map(str, error.absolute_path)) or "the file"
+        yield Fault(source, 0, shown(place), shown(error.instance), _rule(error), _REMEDY)
+
+
+def _rule(error: ValidationError) -> str:
+    """What a part of the schema demands, in words; without the value, which may be long and hostile."""
+    wanted = error.validator_value
+    if error.validator == "type":
+        return f"must be of type {wanted if isinstance(wanted, str) else ' or '.join(wanted)}"
+    if error.validator == "required":
+        return f"must have {', '.join(name for name in wanted if name not in error.instance)}"
+    if error.validator in ("enum", "const"):
+        options = wanted if isinstance(wanted, list) else [wanted]
+        return f"must be {' or '.join(json.dumps(option) for option in options)}"
+    return f"must satisfy {error.validator} {shown(wanted)}"
+
+
+def _value_faults(record: object, source: str) -> Iterator[Fault]:
+    """Numbers that are not finite, text that is not Unicode. A loop: nesting is as deep as the file likes."""
+    waiting: list[tuple[str, object]] = [("", record)]
+    while waiting:
+        place, value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting += [(f"{place}.{key}".lstrip("."), item) for key, item in value.items()]
+            waiting += [(f"{place}.{key}".lstrip("."), key) for key in value]
+        elif isinstance(value, list):
+            waiting += [(f"{place}.{index}".lstrip("."), item) for index, item in enumerate(value)]
+        elif isinstance(value, int | float) and not -_LARGEST < value < _LARGEST:
+            yield Fault(source, 0, shown(place), shown(value), "must be a finite number", _REMEDY)
+        elif isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+            yield Fault(
+                source, 0, shown(place), shown(value), "must be Unicode, not half a surrogate pair", _REMEDY
+            )
+
+
+def _label_faults(record: Mapping[str, Any], source: str) -> Iterator[Fault]:
+    """Labels that name no configuration, or more than one: their numbers would be lost or mixed."""
+    counts = Counter(configuration["label"] for configuration in record["configurations"])
+    for label, count in counts.items():
+        if count > 1:
+            yield Fault(source, 0, "configurations", shown(label), "is the label of more than one", _REMEDY)
+    for place, label in _labels(record):
+        if label not in counts:
+            rule = f"is the label of no configuration{nearest(label, counts)}"
+            yield Fault(source, 0, place, shown(label), rule, _REMEDY)
+    pairs = Counter((result["label"], result["metric"]) for result in record["results"])
+    for (label, metric), count in pairs.items():
+        if count > 1:
+            rule = f"has {count} values of {shown(metric)}, and must have one"
+            yield Fault(source, 0, "results", shown(label), rule, _REMEDY)
+
+
+def _labels(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every label that is used, with its place."""
+    if record.get("baseline"):
+        yield "baseline", record["baseline"]
+    for section, key in _LABELLED:
+        for index, item in enumerate(record.get(section, ())):
+            yield f"{section}.{index}.{key}", item[key]
+    for index, query in enumerate(record.get("per_query", ())):
+        for label in query["values"]:
+            yield f"per_query.{index}.values", label
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    text = resources.files("steelyard_eval.report").joinpath(SCHEMA_FILE).read_text(encoding="utf-8")
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a JSON number; write a finite one")

@@ -1,0 +1,123 @@
+"""The answers of a report in words: which strategy is best here, and why to ship or to keep the default."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from steelyard_eval.report.text import MISSING, interval, listed, number, p_value
+from steelyard_eval.stats import MARGIN, TIE
+
+Record = Mapping[str, Any]
+VERDICTS = ("better", "worse", "no difference", "unresolvable")
+
+
+def answer(means: Mapping[str, Record], tested: Mapping[str, Record], metric: str, baseline: str) -> str:
+    """One sentence: which configuration is best, and whether it can be told from the baseline.
+
+    Parameters
+    ----------
+    means : result records of the primary metric by label.
+    tested : comparisons with the baseline on that metric, by challenger.
+    """
+    if not means:
+        return f"No configuration has a value of {metric}."
+    best = _best(means)
+    value = number(means[best[0]]["mean"])
+    if len(means) == 1:
+        return f"Only {best[0]} was measured: mean {metric} {value}, and nothing to compare it with."
+    if len(best) > 1:
+        verdicts = "; ".join(f"{label}: {_verdict(label, tested, baseline)}" for label in best[:4])
+        return f"{listed(best)} share the highest mean {metric} ({value}). Against the baseline: {verdicts}."
+    if best[0] == baseline:
+        return f"The baseline {baseline} has the highest mean {metric} ({value}): {_challengers(means, tested)}."
+    lead = f"{best[0]} has the highest mean {metric} ({value})"
+    return f"{lead}{_against(tested.get(best[0]), means.get(baseline), baseline)}."
+
+
+def caveat(means: Mapping[str, Record], baseline: str) -> str:
+    """What the answer does not say: which others may be as good. Empty where there are none."""
+    best = _best(means)
+    if len(best) != 1 or best[0] == baseline:
+        return ""
+    floor = means[best[0]].get("low")
+    rivals = [label for label in means if label not in (best[0], baseline) and _reaches(means[label], floor)]
+    if not rivals:
+        return ""
+    start = "Only differences from the baseline were tested"
+    if len(rivals) == 1:
+        return f"{start}; {rivals[0]} may be as good as {best[0]}: their intervals overlap."
+    return f"{start}; {listed(rivals)} may be as good as {best[0]}: their intervals overlap with its own."
+
+
+def decision(tuning: Record) -> str:
+    """One sentence: ship the tuned strategy or keep the default, and the held-out numbers that say so."""
+    gain, objective = tuning.get("gain") or {}, tuning.get("objective") or "the objective"
+    value, low, high = gain.get("value"), gain.get("low"), gain.get("high")
+    ship = tuning["verdict"] == "ship"
+    lead = "Ship the tuned strategy" if ship else "Keep the default"
+    if tuning.get("tuned") and tuning.get("tuned") == tuning.get("current"):
+        return f"{lead}: the best strategy found is the one in use."
+    if value is None or low is None or high is None:
+        return f"{lead}: no gain was measured on held-out queries."
+    count = (tuning.get("holdout") or {}).get("queries")
+    where = f"on {count:,} held-out queries" if count else "on the held-out queries"
+    subject = "it" if ship else "the tuned strategy"
+    change = f"{number(value, signed=True)} {interval(low, high)}, {_zero(low, high)}"
+    # A verdict that the interval does not explain is printed as it is, and said to be odd.
+    joint = ":" if ship == (low > 0) else ", although"
+    return f"{lead}{joint} {where} {subject} changes {objective} by {change}."
+
+
+def _zero(low: float, high: float) -> str:
+    if low > 0:
+        return "an interval above zero"
+    return "an interval below zero" if high < 0 else "an interval that includes zero"
+
+
+def _best(means: Mapping[str, Record]) -> list[str]:
+    """Labels that share the highest mean."""
+    top = max((record["mean"] for record in means.values()), default=0.0)
+    return [label for label, record in means.items() if record["mean"] >= top - TIE]
+
+
+def _reaches(record: Record, floor: float | None) -> bool:
+    high = record.get("high")
+    return floor is not None and high is not None and high >= floor
+
+
+def _verdict(label: str, tested: Mapping[str, Record], baseline: str) -> str:
+    if label == baseline:
+        return "is the baseline"
+    return tested[label]["verdict"] if label in tested else "not compared"
+
+
+def _challengers(means: Mapping[str, Record], tested: Mapping[str, Record]) -> str:
+    """What became of the challengers of a baseline that came out on top."""
+    counts = Counter(record["verdict"] for label, record in tested.items() if label in means)
+    parts = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict]]
+    missing = len(means) - 1 - counts.total()
+    parts += [f"{missing} not compared"] if missing > 0 else []
+    return f"of {len(means) - 1} other{'s' if len(means) > 2 else ''}, {listed(parts, 5)}"
+
+
+def _against(comparison: Record | None, base: Record | None, baseline: str) -> str:
+    """The half sentence that sets the best configuration against the baseline."""
+    if comparison is None:
+        return "; it was not compared with a baseline"
+    name = f"the baseline {baseline}" + (f" ({number(base['mean'])})" if base else "")
+    change = (
+        f"{number(comparison['delta'], signed=True)} {interval(comparison.get('low'), comparison.get('high'))}"
+    )
+    change = f"{change.strip()}, corrected p {p_value(comparison.get('p_holm'))}".replace(
+        f"p {MISSING}", "p not given"
+    )
+    verdict = comparison["verdict"]
+    if verdict in ("better", "worse"):
+        return f" and is {verdict} than {name}: {change}"
+    if verdict == "no difference":
+        return f" but does not differ from {name} by more than {MARGIN}: {change}"
+    needed = comparison.get("queries_needed")
+    more = f"; a difference of this size needs about {needed:,} queries" if needed else ""
+    return f" but cannot be told from {name} with these queries: {change}{more}"

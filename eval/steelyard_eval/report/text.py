@@ -1,0 +1,130 @@
+"""Numbers and hostile text as a report shows them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+MISSING = "–"  # noqa: RUF001 -- a dash, as in any printed table
+MINUS = "\N{MINUS SIGN}"  # as wide as a plus sign, so that columns of signed numbers align
+
+# Control characters, line separators, soft hyphens, what sets or overrides the direction of text, invisible
+# operators and tags, byte order marks, halves of pairs. Joiners stay: Persian and emoji are written with them.
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_LETTER = r"[^\W_]"
+_MARKDOWN = (
+    # Underscores inside a word, and brackets around numbers, mean nothing; the rest could start something.
+    (re.compile(rf"[\\`|*~$]|(?<!{_LETTER})_|_(?!{_LETTER})|\[(?![{MINUS}\d])|\](?=[(\[:])"), r"\\\g<0>"),
+    (re.compile(r"^(?:[-+=#]|\d+(?=[.)]))"), lambda m: f"{m[0]}\\" if m[0].isdigit() else f"\\{m[0]}"),
+    # Some renderers make links of bare addresses.
+    (re.compile(r":(?=//)|(?<=www)\.", re.IGNORECASE), r"\\\g<0>"),
+)
+_CODE_BREAKS = re.compile(r"[`<>&|\\]|^\s|\s$|^$")
+
+
+def visible(text: str) -> str:
+    r"""Text with every control, direction and invisible character written as its escape.
+
+    >>> print(visible("red \x1b[31m, one\ntwo"))
+    red \x1b[31m, one\ntwo
+    """
+    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def markdown(text: str) -> str:
+    r"""Text as Markdown that shows it: one line, no markup, no HTML, fit for a table cell.
+
+    >>> print(markdown("a|b <i> *c* nDCG@10 [0.1, 0.2] min_results"))
+    a\|b &lt;i&gt; \*c\* nDCG@10 [0.1, 0.2] min_results
+    """
+    escaped = visible(text).strip()
+    for pattern, replacement in _MARKDOWN:
+        escaped = pattern.sub(replacement, escaped)
+    # After the backslashes: an entity holds nothing that they escape.
+    return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def markdown_code(text: str) -> str:
+    """Text as a code span; plain text where a character in it could end the span, or means something in one."""
+    shown = visible(text)
+    return markdown(text) if _CODE_BREAKS.search(shown) else f"`{shown}`"
+
+
+def clip(text: str, columns: int) -> str:
+    """Visible text cut to `columns`, an ellipsis at the cut; East Asian characters are two columns wide.
+
+    >>> clip("weighted_sum", 9)
+    'weighted…'
+    """
+    shown = visible(text)
+    widths = [2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in shown]
+    if sum(widths) <= columns:
+        return shown
+    end = used = 0
+    while used + widths[end] < columns:
+        used += widths[end]
+        end += 1
+    return shown[:end] + "…"
+
+
+def number(value: float | None, digits: int = 3, *, signed: bool = False) -> str:
+    """A number with `digits` decimals; None is a dash, and what rounds to zero has no sign.
+
+    >>> number(-0.0004), number(0.25, signed=True), number(None)
+    ('0.000', '+0.250', '–')
+    """
+    if value is None:
+        return MISSING
+    size = f"{abs(value):,.{digits}f}"
+    if not size.strip("0.,"):
+        return size
+    return f"{MINUS}{size}" if value < 0 else f"+{size}" if signed else size
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """The two ends of an interval in brackets; empty where there is none."""
+    return "" if low is None or high is None else f"[{number(low)}, {number(high)}]"
+
+
+def p_value(p: float | None) -> str:
+    """A p-value with four decimals, never as zero.
+
+    >>> p_value(0.00001), p_value(0.0312)
+    ('<0.0001', '0.0312')
+    """
+    return "<0.0001" if p is not None and p < 0.0001 else number(p, 4)
+
+
+def milliseconds(value: float | None) -> str:
+    """A duration with about three significant digits.
+
+    >>> milliseconds(0.0421), milliseconds(3.14159), milliseconds(1234.5)
+    ('0.042', '3.14', '1,234')
+    """
+    if value is None:
+        return MISSING
+    digits = next((digits for digits, least in ((0, 100), (1, 10), (2, 1)) if abs(value) >= least), 3)
+    return number(value, digits)
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """Names as a phrase, at most `most` of them.
+
+    >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], most=1)
+    ('a, b and c', 'a and 2 more')
+    """
+    parts = [*names[:most]]
+    if len(names) > most:
+        parts.append(f"{len(names) - most} more")
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def system_name(record: Mapping[str, Any], apart_from: str = "") -> str:
+    """``system:profile`` of a record; empty where it would repeat a label beside it."""
+    name = ":".join(part for part in (record.get("system"), record.get("profile")) if part)
+    return "" if name == apart_from else name

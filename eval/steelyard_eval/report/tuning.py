@@ -1,0 +1,66 @@
+"""What tuning found, as a report shows it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard_eval.report.charts import CurveChart, curve_chart
+from steelyard_eval.report.sentences import decision
+from steelyard_eval.report.text import MISSING, clip, interval, number, system_name
+
+Record = Mapping[str, Any]
+_STRATEGIES = (("written to search-weights.json", "strategy"), ("best found", "tuned"), ("current", "current"))
+_PARTS = (
+    ("tuned, in sample", "in_sample"),
+    ("tuned, out of fold", "out_of_fold"),
+    ("tuned, held out", "holdout"),
+    ("current, held out", "baseline"),
+    ("gain, held out", "gain"),
+)
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What tuning found: a sentence, its numbers, its curve, its strategies."""
+
+    sentence: str
+    parts: tuple[tuple[str, tuple[str, ...]], ...]
+    facts: tuple[tuple[str, str], ...]
+    strategies: tuple[tuple[str, str], ...]
+    curve: CurveChart | None
+
+
+def tuning(record: Record) -> Tuning:
+    """What a report shows of a tuning record."""
+    optimism = number(record["optimism"], signed=True) if record.get("optimism") is not None else MISSING
+    return Tuning(
+        sentence=decision(record),
+        parts=tuple((name, _part(record.get(key), key == "gain")) for name, key in _PARTS),
+        facts=(
+            ("system", system_name(record)),
+            ("objective", record.get("objective") or MISSING),
+            ("best value found", number(record.get("value"))),
+            ("certificate", record.get("certificate") or MISSING),
+            ("plateau", _plateau(record.get("plateau"))),
+            ("optimism (in sample minus out of fold)", optimism),
+        ),
+        strategies=tuple((key, record.get(name) or MISSING) for key, name in _STRATEGIES),
+        curve=curve_chart(record.get("curve") or (), record.get("plateau"), record.get("objective") or ""),
+    )
+
+
+def _part(part: Record | None, signed: bool) -> tuple[str, str, str]:
+    """Value, interval and queries of a part of the proof."""
+    part = part or {}
+    ends = interval(part.get("low"), part.get("high")) or MISSING
+    return number(part.get("value"), signed=signed), ends, number(part.get("queries"), 0)
+
+
+def _plateau(plateau: object) -> str:
+    match plateau:
+        case [int() | float() as low, int() | float() as high]:
+            return f"weights from {number(low)} to {number(high)}"
+    return clip(json.dumps(plateau, ensure_ascii=False), 200) if plateau else MISSING

@@ -1,0 +1,90 @@
+"""Results as text for a terminal. Everything shown is made harmless first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from steelyard.text import visible
+
+
+def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> str:
+    """Aligned columns: `columns` maps a key of the rows to its heading. Numbers stand right."""
+    cells = [[_cell(row.get(key)) for key in columns] for row in rows]
+    heads = list(columns.values())
+    widths = [max(len(head), *(len(line[at]) for line in cells), 0) for at, head in enumerate(heads)]
+    right = [all(_is_number(row.get(key)) for row in rows) and bool(rows) for key in columns]
+    lines = [_line(heads, widths, right), _line(["-" * width for width in widths], widths, right)]
+    return "\n".join(lines + [_line(line, widths, right) for line in cells])
+
+
+def comparison(record: Mapping[str, Any], metrics: Sequence[str] = ("nDCG@10", "R@10")) -> str:
+    """The rows of a comparison: label, family, metrics with intervals, verdict, latency, cost."""
+    values = {(row["label"], row["metric"]): row for row in record["results"]}
+    verdicts = {row["challenger"]: row["verdict"] for row in record["comparisons"]}
+    timing = {row["label"]: row for row in record["timing"]}
+    present = [m for m in metrics if any(metric == m for _, metric in values)] or [record["primary"]]
+    rows = []
+    for configuration in record["configurations"]:
+        label = configuration["label"]
+        took = timing.get(label, {})
+        row = {"label": label, "family": configuration["family"], "verdict": verdicts.get(label, "baseline")}
+        row |= {metric: _interval(values[label, metric]) for metric in present}
+        row |= {"p50": took.get("p50_ms"), "calls": took.get("embedding_calls")}
+        rows.append(row)
+    columns = {"label": "", "family": "family", **{m: f"{m} [95%]" for m in present}}
+    columns |= {
+        "verdict": f"{record['primary']} against {record['baseline']}",
+        "p50": "p50 ms",
+        "calls": "embeddings",
+    }
+    return table(rows, columns)
+
+
+def hits(found: Iterable[Mapping[str, Any]]) -> str:
+    """Search results, one block each."""
+    blocks = []
+    for rank, hit in enumerate(found, 1):
+        score = "     -" if hit.get("score") is None else f"{hit['score']:.4f}"
+        text = hit.get("what") or hit.get("text") or ""
+        blocks.append(f"{rank:>3}  {score}  {visible(hit['id'])}  {visible(hit.get('title', ''))}")
+        if text:
+            blocks.append(f"             {visible(str(text))[:100]}")
+    return "\n".join(blocks) or "nothing found"
+
+
+def tuning(record: Mapping[str, Any]) -> str:
+    """The verdict of a tuning and the numbers behind it."""
+    names = {"in_sample": "tuned, in sample", "out_of_fold": "tuned, out of fold", "holdout": "tuned, held out"}
+    names |= {"baseline": "current, held out", "gain": "gain, held out"}
+    rows = [{"estimate": text, **record[name], "value": _triple(record[name])} for name, text in names.items()]
+    ship = record["verdict"] == "ship"
+    reason = "the held-out gain lies above 0" if ship else "the held-out gain does not lie clearly above 0"
+    return (
+        f"verdict: {record['verdict']} ({reason})\n"
+        f"current: {record['current']}\ntuned:   {record['tuned']}  ({record['settings']} settings tried)\n\n"
+        + table(rows, {"estimate": record["objective"], "value": "value [95%]", "queries": "queries"})
+    )
+
+
+def _triple(estimate: Mapping[str, Any]) -> str:
+    return f"{estimate['value']:.4f} [{estimate['low']:.4f}, {estimate['high']:.4f}]"
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    return _triple({**row, "value": row["mean"]})
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if isinstance(value, float) else visible(str(value))
+
+
+def _is_number(value: object) -> bool:
+    return value is None or isinstance(value, int | float)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    parts = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cells, widths, right, strict=True))
+    return "  ".join(parts).rstrip()

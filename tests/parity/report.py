@@ -1,0 +1,98 @@
+"""Compares every system with its recording and prints the counts: ``python tests/parity/report.py``.
+
+Reads the recordings in STEELYARD_ORACLES, by default ../shared/oracles beside the repository. Exit
+code 1 when anything differs without a reason, 0 otherwise, also when there is no such folder.
+
+Another system is another line in SYSTEMS, and a file beside this one with a generator `cases` of
+(group, case, verdict, error); tests/parity/echovault.py says what these are.
+"""
+
+import importlib.util
+import os
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SHARED = HERE.parents[2] / "shared"
+
+
+def cases_of(name):
+    """The generator in the file of this name; loaded by path, because the folder is no package."""
+    spec = importlib.util.spec_from_file_location(f"parity_{name}", HERE / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.cases
+
+
+SYSTEMS = {
+    ("echovault", "documented"): lambda folder: cases_of("echovault")(folder),
+}
+
+
+@dataclass
+class Row:
+    """What the cases of one group came to."""
+
+    system: str
+    profile: str
+    group: str
+    cases: int = 0
+    equal: int = 0
+    worst: float = 0.0
+    left_out: Counter = field(default_factory=Counter)
+    differing: list = field(default_factory=list)
+
+    def add(self, case, verdict, error):
+        """Count one case."""
+        self.cases += 1
+        if verdict.startswith("left out: "):
+            self.left_out[verdict.removeprefix("left out: ")] += 1
+            return
+        self.worst = max(self.worst, error)
+        if verdict:
+            self.differing.append(f"{case}: {verdict.removeprefix('differs: ')}")
+        else:
+            self.equal += 1
+
+
+def rows_of(system, folder):
+    """The rows of one system, in the order of its groups."""
+    rows = {}
+    for group, case, verdict, error in SYSTEMS[system](folder):
+        rows.setdefault(group, Row(*system, group)).add(case, verdict, error)
+    return list(rows.values())
+
+
+COLUMNS = "{:10} {:11} {:19} {:>5} {:>5} {:>11} {:>8}"
+
+
+def printed(rows):
+    """The table, why cases were left out, what differs, and the summary."""
+    lines = [COLUMNS.format("system", "profile", "case group", "cases", "equal", "worst error", "left out")]
+    for row in rows:
+        numbers = row.cases, row.equal, f"{row.worst:.1e}", sum(row.left_out.values())
+        lines.append(COLUMNS.format(row.system, row.profile, row.group, *numbers))
+    reasons = sum((row.left_out for row in rows), Counter())
+    lines += [f"left out {count:3}: {reason}" for reason, count in reasons.most_common()]
+    lines += [f"DIFFERS {row.system} {row.group}, {case}" for row in rows for case in row.differing]
+    cases, equal = sum(row.cases for row in rows), sum(row.equal for row in rows)
+    differing = sum(len(row.differing) for row in rows)
+    left_out = sum(reasons.values())
+    lines.append(f"parity: {cases} cases, {equal} equal, {differing} differ, {left_out} left out with a reason")
+    return lines
+
+
+def main():
+    folder = Path(os.environ.get("STEELYARD_ORACLES") or SHARED / "oracles")
+    if not folder.is_dir():
+        print(f"skipped: {folder} does not exist; set STEELYARD_ORACLES to the folder of the recordings")
+        return 0
+    rows = [row for system in SYSTEMS for row in rows_of(system, folder)]
+    print("\n".join(printed(rows)))
+    return 1 if any(row.differing for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""Every system equals its recording, except where a named reason leaves a case out.
+
+`make parity` prints the same counts as a table.
+"""
+
+import gzip
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+# The folder is no package: the report is loaded by its path, and loads the systems by theirs.
+_spec = importlib.util.spec_from_file_location("parity_report", Path(__file__).with_name("report.py"))
+report = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(report)
+
+LEAST = {
+    ("echovault", "documented"): {
+        "match expressions": 40,
+        "keyword lists": 80,
+        "keyword totals": 40,
+        "vector lists": 80,
+        "tiered by keywords": 25,
+        "keywords alone": 80,
+        "embedding calls": 40,
+        "tiered by vectors": 20,
+        "hybrid always": 40,
+        "scaled vectors": 40,
+        "min results": 20,
+        "merge function": 8,
+        "context": 20,
+        "result form": 15,
+        "scenarios": 5,
+    },
+}
+"""Fewest cases that must be equal, so that a recording that stopped being read is seen."""
+
+
+@pytest.fixture(scope="module", params=report.SYSTEMS, ids=":".join)
+def counted(request, oracle_root):
+    return request.param, report.rows_of(request.param, oracle_root)
+
+
+def test_nothing_differs_without_a_reason(counted):
+    _, rows = counted
+    assert [f"{row.group}, {case}" for row in rows for case in row.differing] == []
+
+
+def test_every_group_compares_enough_cases(counted):
+    system, rows = counted
+    assert {row.group: row.equal >= LEAST[system][row.group] for row in rows} == dict.fromkeys(LEAST[system], True)
+
+
+@pytest.fixture
+def altered(oracle_root, tmp_path, monkeypatch):
+    """The report's exit code on a recording that was altered."""
+
+    def run(change):
+        recorded = json.loads(gzip.decompress((oracle_root / "echovault.json.gz").read_bytes()))
+        change(recorded["runs"]["seed_era"])
+        (tmp_path / "echovault.json.gz").write_bytes(gzip.compress(json.dumps(recorded).encode()))
+        monkeypatch.setenv("STEELYARD_ORACLES", str(tmp_path))
+        return report.main()
+
+    return run
+
+
+def off_by_a_millionth(recorded):
+    recorded["runs"]["e003"]["fts_pool"][4][1] *= 1 + 1e-6
+
+
+def two_places_swapped(recorded):
+    pool = recorded["runs"]["e018"]["vec_pool"]
+    pool[2], pool[3] = pool[3], pool[2]
+
+
+def a_row_less(recorded):
+    recorded["context"][0]["out"].pop()
+
+
+def nothing(recorded):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("change", "group"),
+    [
+        (off_by_a_millionth, "keyword lists, e003 fts_pool"),
+        (two_places_swapped, "vector lists, e018 vec_pool"),
+        (a_row_less, "context, call 1"),
+    ],
+)
+def test_the_report_fails_on_a_difference_and_names_it(altered, change, group, capsys):
+    assert altered(change) == 1
+    printed = capsys.readouterr().out.splitlines()
+    assert any(line.startswith(f"DIFFERS echovault {group}") for line in printed)
+    assert "1 differ" in printed[-1] or "2 differ" in printed[-1]
+
+
+def test_the_report_ends_with_its_summary(altered, capsys):
+    assert altered(nothing) == 0
+    assert " 0 differ, " in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_the_report_says_that_it_skipped(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("STEELYARD_ORACLES", str(tmp_path / "absent"))
+    assert report.main() == 0
+    assert capsys.readouterr().out.startswith("skipped: ")
