@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
@@ -37,3 +38,8 @@ def pytest_generate_tests(metafunc):
         sets = sorted(p.parent.name for p in root("STEELYARD_DATA", "data").glob("*/dataset.json"))
         # Without sets one test remains, which skips with the reason that `data_root` gives.
         metafunc.parametrize("shared_set", sets or ["none"])
+
+
+# The same examples on every machine and every run; slow machines are not failures.
+settings.register_profile("steelyard", deadline=None, derandomize=True, database=None)
+settings.load_profile("steelyard")

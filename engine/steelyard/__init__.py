@@ -1,3 +1,43 @@
-"""Steelyard's engine: hybrid search over an agent's memory as one table and one code path."""
+"""Steelyard's engine: hybrid search over an agent's memory as one table and one code path.
+
+``candidates(query) -> SignalTable``, ``fuse(table, strategy) -> scores``, ``finish(...) -> ranking``;
+live search is a table with one query, a recording is a table with thousands. Start reading with
+`steelyard.table`.
+"""
+
+from __future__ import annotations
+
+from steelyard.config import SearchConfig
+from steelyard.embed import Embedder, RecordedEmbedder
+from steelyard.entry import Entry, Filters, Hit, Query
+from steelyard.errors import SteelyardError
+from steelyard.explain import Explanation
+from steelyard.fusion import fuse, parse_strategy
+from steelyard.lsa import LsaEmbedder
+from steelyard.search import Searcher, SearchResult
+from steelyard.stores.sqlite import Vault
+from steelyard.systems import find_system
+from steelyard.table import SignalTable
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Embedder",
+    "Entry",
+    "Explanation",
+    "Filters",
+    "Hit",
+    "LsaEmbedder",
+    "Query",
+    "RecordedEmbedder",
+    "SearchConfig",
+    "SearchResult",
+    "Searcher",
+    "SignalTable",
+    "SteelyardError",
+    "Vault",
+    "__version__",
+    "find_system",
+    "fuse",
+    "parse_strategy",
+]

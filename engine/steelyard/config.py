@@ -173,7 +173,7 @@ def _problems(record: object) -> list[str]:
 
     if isinstance(record, Mapping) and record.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
         return [
-            f"schema_version {shown(record['schema_version'])} is not {SCHEMA_VERSION}, which this Steelyard reads; "
+            f"schema_version {shown(record['schema_version'])} is not {SCHEMA_VERSION}, which this one reads; "
             "tune again, or use the Steelyard that wrote it"
         ]
     errors = sorted(

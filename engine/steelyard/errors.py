@@ -7,9 +7,9 @@ collects them and raises once. The command line prints the message without a tra
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-
+from typing import TypeVar
 
 LISTED = 40
 """How many valid names a message lists at most."""
@@ -64,6 +64,22 @@ class Fault:
         value = f" = {self.value}" if self.value else ""
         subject = f"{place}:{what}{value}" if what or value else place
         return f"{subject}: {self.rule}. {self.remedy}"
+
+
+T = TypeVar("T")
+
+
+def together(*checks: Callable[[], T]) -> list[T]:
+    """The results of all checks; when some raise ConfigError, one ConfigError with all their messages."""
+    results, problems = [], []
+    for check in checks:
+        try:
+            results.append(check())
+        except ConfigError as error:
+            problems.append(str(error))
+    if problems:
+        raise ConfigError("; ".join(problems))
+    return results
 
 
 def nearest(word: str, valid: Iterable[str]) -> str:

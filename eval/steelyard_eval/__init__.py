@@ -1,1 +1,5 @@
-"""Steelyard's workbench: replay labelled queries, compare strategies, tune weights, report."""
+"""Steelyard's workbench: replay labelled queries, compare strategies, tune weights, report.
+
+Import from its modules: ``steelyard_eval.datasets.load``, ``steelyard_eval.compare.compare``,
+``steelyard_eval.tune.tune``. Nothing is imported here, so the command line starts quickly.
+"""

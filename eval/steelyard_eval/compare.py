@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from steelyard import __version__
 from steelyard.config import SearchConfig
 from steelyard.entry import Query, format_time
-from steelyard.errors import ConfigError, nearest, shown
+from steelyard.errors import ConfigError, nearest, shown, together
 from steelyard.fusion import ByIntent, Expr, Layered, Rrf, Tiered, WeightedSum, parse_strategy
 from steelyard.systems import find_system, find_systems
 from steelyard.table import Floats
@@ -58,7 +59,7 @@ class Contender:
         return _FAMILIES.get(type(self.config.effective), "single")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """The outcome of a comparison; `record` is the JSON document of the command line.
 
@@ -79,6 +80,9 @@ class Comparison:
         import pandas as pd
 
         return pd.DataFrame(self.record["results"])
+
+    def __repr__(self) -> str:
+        return f"Comparison({', '.join(self.values)} on {self.record['dataset']['name']})"
 
     def _repr_html_(self) -> str:
         frame = self.to_frame().drop(columns=["strategy"])
@@ -144,6 +148,7 @@ def compare(
     label; the first configuration by default), with Holm's correction. `limit` is the largest
     cutoff by default. Runs in TREC form go to `runs`. Raises ConfigError or DataError.
     """
+    together(*_checks(systems, strategies, metrics))
     measures = parse_measures(metrics)
     size = limit or max((m.cutoff or 10 for m in measures), default=10)
     space = workspace or Workspace.open(dataset, embedder)
@@ -180,6 +185,14 @@ def compare(
     return Comparison(facts, values, tuple(query.id for query in queries))
 
 
+def _checks(
+    systems: Sequence[str], strategies: Sequence[str], metrics: Sequence[str]
+) -> list[Callable[[], object]]:
+    """Every name a user wrote, to be read before anything runs."""
+    names: list[Callable[[], object]] = [partial(find_systems, list(systems)), partial(parse_measures, metrics)]
+    return [*names, *(partial(parse_strategy, text) for text in strategies)]
+
+
 def _baseline(rows: Sequence[Contender], name: str | None) -> Contender:
     if name is None:
         return rows[0]
@@ -210,9 +223,7 @@ def _shared_recipe(space: Workspace, rows: Sequence[Contender]) -> list[str]:
     others = [label for label, documented in own.items() if recipe is not None and documented != recipe]
     if not others:
         return []
-    return [
-        f"all systems share the recorded vectors of {recipe!r}, also those with another recipe: {', '.join(others)}"
-    ]
+    return [f"all share the recorded vectors of {recipe!r}, also systems with another recipe: {', '.join(others)}"]
 
 
 def _usable(space: Workspace, row: Contender) -> SearchConfig:

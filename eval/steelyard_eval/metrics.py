@@ -219,12 +219,12 @@ _ALIASES = {"NDCG": "nDCG", "Recall": "R", "MRR": "RR", "MAP": "AP", "Precision"
 _NAME = re.compile(r"(?P<family>\w+)(?P<params>\(.*\))?(?:@(?P<cutoff>.*))?", re.ASCII)
 
 
-def parse_measures(names: Iterable[str]) -> tuple[Measure, ...]:
+def parse_measures(names: Iterable[object]) -> tuple[Measure, ...]:
     """Return the measures named, in order, each once.
 
     The names are ir_measures' own, its aliases included (MRR@10 is RR@10), plus RecallAny@k and
-    RecallAll@k for sets of memories. ir_measures' parser is not called: it needs `ast.Num`, which
-    Python 3.14 no longer has.
+    RecallAll@k for sets of memories; measures of ir_measures itself are read by their names. Its parser
+    is not called: it needs `ast.Num`, which Python 3.14 no longer has.
 
     Raises
     ------
@@ -237,13 +237,13 @@ def parse_measures(names: Iterable[str]) -> tuple[Measure, ...]:
     measures: dict[Measure, None] = {}
     faults = []
     for name in names:
-        parsed = _parse(name.strip())
+        parsed = _parse(str(name).strip())
         if isinstance(parsed, Measure):
             measures[parsed] = None
         else:
-            faults.append(f"{shown(name)}: {parsed}")
+            faults.append(f"metric {shown(str(name))}: {parsed}")
     if faults:
-        raise ConfigError("cannot use these measures\n  " + "\n  ".join(faults))
+        raise ConfigError("; ".join(faults))
     return tuple(measures)
 
 

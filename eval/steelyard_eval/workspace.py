@@ -17,7 +17,7 @@ from steelyard.recipe import render
 from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import System
-from steelyard.table import EMBEDDING, LAYERS
+from steelyard.table import EMBEDDING
 from steelyard.text import content
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.progress import bar
@@ -64,15 +64,17 @@ class Workspace:
         """A searcher whose clock is the data set's as-of date."""
         return Searcher(self.store, config, self.embedder, clock=lambda: self.dataset.as_of)
 
-    def usable(self, retrievers: Iterable[str]) -> list[str]:
-        """Those of the retrievers that this data set can feed: layers only where entries have them."""
-        layers = {name for name in ("l0", "l1") if any(getattr(entry, name) for entry in self.dataset.entries)}
-        possible = layers | {"l2"} if layers and self.embedder is not None else set()
+    def usable(self, names: Iterable[str]) -> list[str]:
+        """Those of the signals that this data set can feed: vectors need an embedder, layers their texts."""
+        embeds = self.embedder is not None
         return [
-            name
-            for name in retrievers
-            if (name in possible if name in LAYERS else self.embedder is not None or name not in EMBEDDING)
+            n for n in names if n not in EMBEDDING or (embeds and (n not in ("l0", "l1") or self._has_layer(n)))
         ]
+
+    def _has_layer(self, layer: str) -> bool:
+        if isinstance(self.embedder, RecordedEmbedder):
+            return (self.embedder.model, layer) in self.dataset.vectors
+        return any(getattr(entry, layer) for entry in self.dataset.entries)
 
 
 def choose_embedder(dataset: Dataset, kind: str) -> Embedder | None:

@@ -41,15 +41,19 @@ class Layered(Expr):
         return layers.rows | fallback.rows
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """Two branches: the gated layers, and the last layer where the gate stayed empty."""
-        rows = within & super().members(table)
+        """Two branches: the gated layers, and the last layer where the gate stayed empty.
+
+        Layers are computed over every row that has one, so that the gate does not move their scales.
+        """
+        rows = super().members(table) if self._finders() else within
         pairs = [nested(term.expr, table, rows) for term in self.terms]
         gated, passed = self._gate(table, *pairs[0])
         columns = tuple(_filled(column, present) for column, present in pairs)
         weights = tuple(term.weight for term in self.terms)
-        layers = Branch(gated, columns, weights, "layers, coarse to fine")
+        layers = Branch(gated & within, columns, weights, "layers, coarse to fine")
         last, present = pairs[-1]
-        fallback = Branch(present & ~passed[table.query], (_filled(last, present),), (1.0,), "last layer alone")
+        alone = present & ~passed[table.query] & within
+        fallback = Branch(alone, (_filled(last, present),), (1.0,), "last layer alone")
         return Plan(len(table), (layers, fallback))
 
     def _gate(self, table: SignalTable, first: Column, present: Bools) -> tuple[Bools, Bools]:

@@ -18,7 +18,8 @@ def find_systems(names: list[str]) -> list[System]:
     """The systems of these names; ConfigError names every unknown one at once."""
     valid = {name.removesuffix(":documented"): system for name, system in SYSTEMS.items()} | SYSTEMS
     short = [name.removesuffix(":documented") for name in SYSTEMS]
-    problems = [f"unknown system {shown(name)}{nearest(name, short)}" for name in names if name not in valid]
+    unknown = [name for name in names if name not in valid]
+    problems = [f"unknown system {shown(name)}{nearest(name.partition(':')[0], short)}" for name in unknown]
     if problems:
         raise ConfigError("; ".join(problems))
     return [valid[name] for name in names]

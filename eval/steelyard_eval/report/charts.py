@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard_eval.report.text import clip, interval, number
+from steelyard_eval.stats import TIE
 
 WIDTH = 760
-_LEFT, _RIGHT = 190, 590  # the plot; labels stand left of it, numbers right
+_LEFT, _RIGHT = 210, 590  # the plot; labels stand left of it, numbers right
 _ROW = 26
 _TOP = 14
-_LABEL_COLUMNS = 25
+_LABEL_COLUMNS = 24
 _CURVE_HEIGHT, _CURVE_LEFT, _CURVE_RIGHT = 240, 64, 740
 _CURVE_POINTS = 300  # more than pixels can show is only bytes
 
@@ -125,7 +126,9 @@ def curve_chart(curve: Sequence[Mapping[str, float]], plateau: object, metric: s
         return None
     across = Scale.of([weight for weight, _ in points], _CURVE_LEFT, _CURVE_RIGHT)
     up = Scale.of([value for _, value in points], _CURVE_HEIGHT, _TOP)
-    best = max(points, key=lambda point: point[1])
+    highest = max(value for _, value in points)
+    top = [point for point in points if point[1] >= highest - TIE]
+    best = top[len(top) // 2]  # the middle of a plateau
     drawn = " ".join(f"{across(weight)},{up(value)}" for weight, value in _thinned(points, best))
     mark = Tick(across(best[0]), f"{number(best[1])} at {number(best[0])}")
     return CurveChart(metric, drawn, mark, up(best[1]), across.ticks(), up.ticks(), _band(plateau, across))

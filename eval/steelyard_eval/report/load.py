@@ -13,8 +13,8 @@ from typing import Any, cast
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
-from steelyard.files import canonical
 from steelyard.errors import DataError, Fault, nearest, shown
+from steelyard.files import canonical
 
 SCHEMA_FILE = "results.schema.json"
 _REMEDY = "Write the file again with `steelyard compare --json`"

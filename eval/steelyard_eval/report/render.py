@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from steelyard.files import canonical, write_text
 from steelyard_eval.report.load import checked
-from steelyard_eval.report.text import markdown, markdown_code, visible
+from steelyard_eval.report.text import breakable, markdown, markdown_code, visible
 from steelyard_eval.report.view import page
 
 _TEMPLATES = "templates"
@@ -46,7 +46,9 @@ def write_report(results: Mapping[str, Any], out: str | Path) -> list[Path]:
 @cache
 def _html() -> Environment:
     """Autoescape, after control characters were made visible: both act on every value, none is exempt."""
-    return _environment(lambda value: visible(value) if _is_plain(value) else value, autoescape=True)
+    environment = _environment(lambda value: visible(value) if _is_plain(value) else value, autoescape=True)
+    environment.filters["breakable"] = breakable
+    return environment
 
 
 @cache

@@ -37,7 +37,7 @@ def answer(means: Mapping[str, Record], tested: Mapping[str, Record], metric: st
 
 
 def caveat(means: Mapping[str, Record], baseline: str) -> str:
-    """What the answer does not say: which others may be as good. Empty where there are none."""
+    """What the answer does not say: which others may be as good as the best. Empty where there are none."""
     best = _best(means)
     if len(best) != 1 or best[0] == baseline:
         return ""
@@ -45,10 +45,8 @@ def caveat(means: Mapping[str, Record], baseline: str) -> str:
     rivals = [label for label in means if label not in (best[0], baseline) and _reaches(means[label], floor)]
     if not rivals:
         return ""
-    start = "Only differences from the baseline were tested"
-    if len(rivals) == 1:
-        return f"{start}; {rivals[0]} may be as good as {best[0]}: their intervals overlap."
-    return f"{start}; {listed(rivals)} may be as good as {best[0]}: their intervals overlap with its own."
+    its = "their intervals overlap" if len(rivals) == 1 else "their intervals overlap with its own"
+    return f"Only differences from the baseline were tested: no test parts {best[0]} from {listed(rivals)}; {its}."
 
 
 def decision(tuning: Record) -> str:

@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from markupsafe import Markup, escape
+
 MISSING = "–"  # noqa: RUF001 -- a dash, as in any printed table
 MINUS = "\N{MINUS SIGN}"  # as wide as a plus sign, so that columns of signed numbers align
 
@@ -20,7 +22,8 @@ _LETTER = r"[^\W_]"
 _MARKDOWN = (
     # Underscores inside a word, and brackets around numbers, mean nothing; the rest could start something.
     (re.compile(rf"[\\`|*~$]|(?<!{_LETTER})_|_(?!{_LETTER})|\[(?![{MINUS}\d])|\](?=[(\[:])"), r"\\\g<0>"),
-    (re.compile(r"^(?:[-+=#]|\d+(?=[.)]))"), lambda m: f"{m[0]}\\" if m[0].isdigit() else f"\\{m[0]}"),
+    # What a block starts with: a list item, a heading, a rule.
+    (re.compile(r"^(\d*)([-+=#.)])(?=\s|$|[-=#])"), r"\1\\\2"),
     # Some renderers make links of bare addresses.
     (re.compile(r":(?=//)|(?<=www)\.", re.IGNORECASE), r"\\\g<0>"),
 )
@@ -46,7 +49,8 @@ def markdown(text: str) -> str:
     for pattern, replacement in _MARKDOWN:
         escaped = pattern.sub(replacement, escaped)
     # After the backslashes: an entity holds nothing that they escape.
-    return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    escaped = escaped.replace("&", "&amp;").replace(">", "&gt;")
+    return re.sub(r"<(?!\d)", "&lt;", escaped)  # <0.0001 starts no tag
 
 
 def markdown_code(text: str) -> str:
@@ -100,18 +104,6 @@ def p_value(p: float | None) -> str:
     return "<0.0001" if p is not None and p < 0.0001 else number(p, 4)
 
 
-def milliseconds(value: float | None) -> str:
-    """A duration with about three significant digits.
-
-    >>> milliseconds(0.0421), milliseconds(3.14159), milliseconds(1234.5)
-    ('0.042', '3.14', '1,234')
-    """
-    if value is None:
-        return MISSING
-    digits = next((digits for digits, least in ((0, 100), (1, 10), (2, 1)) if abs(value) >= least), 3)
-    return number(value, digits)
-
-
 def listed(names: Sequence[str], most: int = 4) -> str:
     """Names as a phrase, at most `most` of them.
 
@@ -125,6 +117,13 @@ def listed(names: Sequence[str], most: int = 4) -> str:
 
 
 def system_name(record: Mapping[str, Any], apart_from: str = "") -> str:
-    """``system:profile`` of a record; empty where it would repeat a label beside it."""
+    """``system:profile``, the default profile left out; empty where it would repeat the label beside it."""
     name = ":".join(part for part in (record.get("system"), record.get("profile")) if part)
+    name = name.removesuffix(":documented")
     return "" if name == apart_from else name
+
+
+def breakable(text: str) -> Markup:
+    """Text as HTML that lines may break after the marks of a strategy, not just anywhere."""
+    escaped = str(escape(visible(text)))  # as str: Markup would escape what is put in
+    return Markup(re.sub(r"[(,=:*]", r"\g<0><wbr>", escaped))  # noqa: S704 -- the marks stand in no entity

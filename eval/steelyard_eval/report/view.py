@@ -10,7 +10,7 @@ from steelyard_eval.report import charts
 from steelyard_eval.report.disagreements import Disagreement, disagreements
 from steelyard_eval.report.method import facts, method
 from steelyard_eval.report.sentences import answer, caveat
-from steelyard_eval.report.text import MISSING, interval, milliseconds, number, p_value, system_name
+from steelyard_eval.report.text import MISSING, clip, interval, number, p_value, system_name
 from steelyard_eval.report.tuning import Tuning, tuning
 
 Record = Mapping[str, Any]
@@ -28,9 +28,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A configuration: metrics in the order of `Page.metrics`, verdict against the baseline, costs."""
+    """A configuration: metrics in the order of `Page.metrics`, verdict against the baseline, costs.
+
+    `short` is the label of narrow columns.
+    """
 
     label: str
+    short: str
     system: str
     family: str
     cells: tuple[Cell, ...]
@@ -135,14 +139,15 @@ def _row(
     verdict = "baseline" if is_baseline else tested["verdict"] if tested else "not compared"
     return Row(
         label=label,
+        short=clip(label, 32),
         system=system_name(configuration, apart_from=label),
         family=configuration.get("family") or MISSING,
         cells=tuple(_cell(values.get((label, metric))) for metric in _metrics(results)),
         verdict=verdict,
         colour=_COLOURS.get(verdict, ""),
         costs=(
-            milliseconds(timing.get("p50_ms")),
-            milliseconds(timing.get("p95_ms")),
+            number(timing.get("p50_ms"), 2),
+            number(timing.get("p95_ms"), 2),
             number(timing.get("embedding_calls"), 0),
         ),
         is_baseline=is_baseline,

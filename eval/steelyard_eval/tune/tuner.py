@@ -39,7 +39,7 @@ SAME = 1e-12
 """Objective values closer than this are the same value."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tuning:
     """What tuning found. `record` is the JSON document; `config` is what a weights file should hold."""
 
@@ -56,6 +56,9 @@ class Tuning:
 
         names = ("in_sample", "out_of_fold", "holdout", "baseline", "gain")
         return pd.DataFrame([{"estimate": name, **self.record[name]} for name in names])
+
+    def __repr__(self) -> str:
+        return f"Tuning({self.record['verdict']}: {self.record['strategy']})"
 
     def _repr_html_(self) -> str:
         import html

@@ -1,0 +1,162 @@
+"""One code path: what live search answers is what replay answers, to the last bit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from steelyard.embed import RecordedEmbedder, embed_missing, space_of
+from steelyard.entry import Entry, Filters, Query
+from steelyard.finish import parse_stages
+from steelyard.fusion import parse_strategy
+from steelyard.recipe import render
+from steelyard.search import Searcher, rank_table
+from steelyard.stores.sqlite import Vault
+from steelyard.systems import find_system
+from steelyard.table import EMBEDDING, SCORERS
+from steelyard.testing import same_bits
+
+RECIPE = "{title}\n{text}"
+WORDS = ["auth", "token", "cache", "retry", "the", "graph"]
+SCOPES = [{}, {"project": "p0"}, {"project": "p1", "type": "t0"}, {"project": "nowhere"}]
+MAX_DEPTH = 40
+NOW = 1_795_305_600.0
+
+STRATEGIES = [
+    "fts",
+    "vector",
+    "weighted_sum(0.4*fts, 0.6*vector, normalize=zscore)",
+    "weighted_sum(0.3*bm25, 0.3*tfidf, 0.2*cosine, 0.2*recency(half_life=69h), normalize=minmax)",
+    "weighted_sum(0.5*tfidf, 0.2*severity, 0.2*tags, 0.1*domain)",
+    "weighted_sum(0.7*tiered(fts, min_results=4, then=vector), 0.3*recency, normalize=max)",
+    "weighted_sum(0.5*bm25, 0.5*tiered(fts, min_results=4, then=importance), normalize=rank)",
+    "rrf(vector, fts, 1.5*bm25, k=60, bonus=times(0.1))",
+    "tiered(fts, min_results=3, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))",
+    "tiered(tiered(fts, min_results=1, then=vector), min_results=4, then=bm25)",
+    "tiered(fts, min_results=3, then=tiered(bm25, min_results=5, then=rrf(vector, cosine)))",
+    "tiered(fts, min_results=3, then=importance)",
+    "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3])",
+    "tiered(fts, min_results=2, then=layered(0.4*l0, 0.6*l2, threshold=0.7))",
+    "by_intent(default=fts, fix=rrf(fts, vector), learn=tiered(bm25, min_results=6, then=vector))",
+]
+
+
+def world(seed):
+    """A vault of up to 25 entries with vectors that often tie, its embedder, and five queries."""
+    rng = np.random.default_rng(seed)
+    entries = [entry(rng, at) for at in range(rng.integers(1, 26))]
+    queries = [query(rng, at) for at in range(5)]
+    vault = Vault(":memory:")
+    vault.upsert(entries)
+    texts = [q.text for q in queries]
+    for e in entries:
+        texts += [render(RECIPE, e), e.l0, e.l1]
+    embedder = RecordedEmbedder("grid", RECIPE, {text: direction(rng) for text in texts if text})
+    for layer in ("text", "l0", "l1"):
+        embed_missing(vault, embedder, space_of(embedder, layer, RECIPE))
+    return vault, embedder, queries
+
+
+def entry(rng, at):
+    return Entry(
+        id=f"{rng.choice(list('zmaé'))}{at}",
+        title=f"note {at}",
+        text=" ".join(rng.choice(WORDS, size=rng.integers(0, 6))),
+        l0=f"abstract {at}" if rng.random() < 0.8 else "",
+        l1=f"overview {at}" if rng.random() < 0.8 else "",
+        project=f"p{rng.integers(2)}",
+        type=f"t{rng.integers(2)}",
+        severity=str(rng.choice(["", "critical", "warning"])),
+        domain=str(rng.choice(["", "auth"])),
+        tags=tuple(str(tag) for tag in rng.choice(["a", "b"], size=rng.integers(3), replace=False)),
+        importance=float(rng.integers(1, 11)) if rng.random() < 0.7 else None,
+        created_at=NOW - 86_400.0 * float(rng.integers(0, 800)),
+    )
+
+
+def query(rng, at):
+    words = rng.choice(WORDS, size=rng.integers(0, 3))
+    return Query(
+        text=" ".join([*words, f"unique{at}"]),
+        id=f"q{at}",
+        filters=Filters.of(SCOPES[rng.choice(4, p=[0.4, 0.3, 0.2, 0.1])]),
+        asked_at=NOW,
+        intent=str(rng.choice(["", "fix", "learn"])),
+        tags=("a",) if rng.random() < 0.5 else (),
+        domain="auth" if rng.random() < 0.5 else "",
+    )
+
+
+def direction(rng):
+    """A point of a small grid, so that cosines tie, also across a cut; sometimes nothing at all."""
+    return rng.integers(-1, 3, size=3).astype(np.float32)
+
+
+def configure(system, strategy, depth, limit, filters):
+    config = find_system(system).config(limit, model="grid")
+    retrievers = {
+        name: replace(r, depth=None if r.depth is None else depth, filters=filters if name == "vector" else r.filters)
+        for name, r in config.retrievers.items()
+    }
+    stages = parse_stages([f"cut({limit})"])
+    return replace(config, strategy=parse_strategy(strategy), retrievers=retrievers, finish=stages)
+
+
+def compare(vault, embedder, queries, config):
+    """Search each query live, replay a deeper recording, and hold one against the other."""
+    recorder = Searcher(vault, config, embedder)
+    recording = recorder.record(queries, {*config.retrievers, *SCORERS}, MAX_DEPTH, "corpus")
+    masked, ranking = rank_table(recording, config, config.effective)
+    needs = config.effective.needs(masked, tuple(config.retrievers))
+    embedded = np.any([needs[name] for name in EMBEDDING & needs.keys()] or np.zeros((1, len(queries))), axis=0)
+    calls = 0
+    for q, (begin, end) in enumerate(zip(ranking.offsets[:-1], ranking.offsets[1:], strict=True)):
+        live = Searcher(vault, config, embedder).search(queries[q])
+        calls += live.embedding_calls
+
+        assert [h.entry.id for h in live.hits] == [recording.entries[e] for e in recording.entry[ranking.row[begin:end]]]
+        assert same_bits(np.array([h.score for h in live.hits], dtype=float), ranking.score[begin:end])
+        assert live.embedding_calls == int(embedded[q])
+        for hit in live.hits:
+            assert live.explain(hit.entry.id).recomputed() == hit.score
+    return calls, embedded
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@settings(max_examples=6)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    depth=st.sampled_from([1, 2, 5, 12]),
+    limit=st.sampled_from([1, 4, 30]),
+    filters=st.sampled_from(["before_cut", "after_cut"]),
+)
+def test_live_search_and_replay_are_the_same(strategy, seed, depth, limit, filters):
+    vault, embedder, queries = world(seed)
+    with vault:
+        compare(vault, embedder, queries, configure("plain", strategy, depth, limit, filters))
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 2**32 - 1), limit=st.sampled_from([1, 3, 8]))
+def test_echovault_is_the_same_live_and_replayed(seed, limit):
+    vault, embedder, queries = world(seed)
+    with vault:
+        compare(vault, embedder, queries, find_system("echovault").config(limit, model="grid"))
+
+
+def test_the_false_answers_are_the_embedding_calls_saved():
+    """Ten worlds in which some queries find enough by keywords and some do not."""
+    saved = calls = 0
+    for seed in range(10):
+        vault, embedder, queries = world(seed)
+        with vault:
+            config = configure("plain", "tiered(fts, min_results=3, then=vector)", 10, 10, "before_cut")
+            made, embedded = compare(vault, embedder, queries, config)
+        assert made == embedded.sum()
+        saved += int((~embedded).sum())
+        calls += made
+
+    assert saved + calls == 50
+    assert min(saved, calls) > 5

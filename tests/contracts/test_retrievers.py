@@ -1,0 +1,116 @@
+"""The retrievers that ship keep the promises of a retriever."""
+
+import numpy as np
+import pytest
+
+from steelyard.entry import Query
+from steelyard.retrievers.bm25 import Bm25Retriever
+from steelyard.retrievers.fts import FtsRetriever
+from steelyard.retrievers.vector import CosineScorer, LayerRetriever, VectorRetriever
+from steelyard.stores.base import KeywordIndex, Space
+from steelyard.stores.sqlite import Vault
+from steelyard.testing import RetrieverContract, same_bits
+from steelyard.testing.retrievers import sample_entries
+from steelyard.text import prefix_or, words_or
+
+INDEX = KeywordIndex("sample", ("title", "text"))
+SPACE = Space("counted", "text", "{title} {text}")
+LETTERS = "acdeghinortuxy"
+
+
+def embed(text):
+    """Counts of letters: texts of the same letters tie exactly, a text without any says nothing."""
+    return np.array([text.count(letter) for letter in LETTERS], dtype=np.float32)
+
+
+@pytest.fixture(scope="module")
+def store():
+    with Vault(":memory:") as vault:
+        entries = sample_entries()
+        vault.upsert(entries)
+        vault.put_vectors(
+            SPACE, [e.id for e in entries], np.array([embed(f"{e.title} {e.text}") for e in entries])
+        )
+        yield vault
+
+
+class TestFtsOfWords(RetrieverContract):
+    @pytest.fixture
+    def retriever(self, store):
+        return FtsRetriever(store, INDEX, words_or, [1.0, 1.0])
+
+
+class TestFtsOfPrefixes(RetrieverContract):
+    @pytest.fixture
+    def retriever(self, store):
+        return FtsRetriever(store, INDEX, prefix_or, [3.0, 0.5])
+
+
+class TestBm25(RetrieverContract):
+    @pytest.fixture
+    def retriever(self, store):
+        return Bm25Retriever(store)
+
+    def test_statistics_are_those_of_the_scope(self, store, retriever):
+        """By hand: one of two entries of the scope says it, at mean length: ln(1 + 1.5/1.5) = ln 2."""
+        from steelyard.entry import Entry, Filters
+
+        with Vault(":memory:") as small:
+            small.upsert([Entry("a", text="rare word", project="p"), Entry("b", text="other thing", project="p")])
+            small.upsert(Entry(f"x{i}", text="rare rare rare long text of more words") for i in range(9))
+            [found] = Bm25Retriever(small).retrieve(Query("rare", filters=Filters.of({"project": "p"})), 5)
+
+        assert found.id == "a"
+        assert found.score == pytest.approx(np.log(2), abs=1e-12)
+
+
+class TestVectorFilteredFirst(RetrieverContract):
+    @pytest.fixture
+    def retriever(self, store):
+        return VectorRetriever(store, SPACE, embed, filter_first=True)
+
+
+class TestVectorFilteredAfterTheCut(RetrieverContract):
+    late = True
+
+    @pytest.fixture
+    def retriever(self, store):
+        return VectorRetriever(store, SPACE, embed, filter_first=False)
+
+
+class TestLayer(RetrieverContract):
+    @pytest.fixture
+    def retriever(self, store):
+        return LayerRetriever(store, SPACE, embed)
+
+    def test_vectors_that_arrive_later_are_found(self):
+        from steelyard.entry import Entry
+
+        with Vault(":memory:") as vault:
+            vault.upsert([Entry("a"), Entry("b")])
+            vault.put_vectors(SPACE, ["a"], embed("node")[None])
+            retriever = LayerRetriever(vault, SPACE, embed)
+            assert [f.id for f in retriever.retrieve(Query("node"), None)] == ["a"]
+
+            vault.put_vectors(SPACE, ["b"], embed("node")[None])
+            assert [f.id for f in retriever.retrieve(Query("node"), None)] == ["a", "b"]
+
+
+class TestCosineScorer:
+    def test_a_value_does_not_depend_on_the_other_entries(self, store):
+        scorer = CosineScorer(store, SPACE, embed)
+        ids = [e.id for e in sample_entries()]
+        together = scorer.score(Query("graph index"), ids)
+
+        assert same_bits(together, np.concatenate([scorer.score(Query("graph index"), [id_]) for id_ in ids]))
+        assert same_bits(scorer.score(Query("graph index"), ids[::-1]), together[::-1])
+
+    def test_it_is_what_the_layer_retriever_finds(self, store):
+        found = {f.id: f.score for f in LayerRetriever(store, SPACE, embed).retrieve(Query("auth"), None)}
+        ids = sorted(found)
+
+        assert same_bits(CosineScorer(store, SPACE, embed).score(Query("auth"), ids), [found[id_] for id_ in ids])
+
+    def test_an_entry_without_a_vector_scores_0(self, store):
+        assert CosineScorer(store, SPACE, embed).score(Query("auth"), ["none"]).tolist() == [0.0]
+        assert CosineScorer(store, SPACE, embed).score(Query("auth"), []).tolist() == []

@@ -1,0 +1,33 @@
+"""The derived signals that ship keep the promises of a signal."""
+
+import numpy as np
+import pytest
+
+from steelyard.expression import Duration
+from steelyard.signals import PRIORS
+from steelyard.testing import SignalContract, random_table
+
+
+class TestDerivedSignals(SignalContract):
+    @pytest.fixture(params=sorted(PRIORS))
+    def signal(self, request):
+        return request.param
+
+    def test_the_contract_would_see_a_constant(self, signal):
+        """Random tables hold facts that make every signal vary, so that the promises say something."""
+        values = [self.compute(signal, random_table(np.random.default_rng(seed))).values for seed in range(5)]
+        assert len(np.unique(np.concatenate(values))) > 1
+
+
+class TestRecencyUnderOtherHalfLives(SignalContract):
+    @pytest.fixture(params=[Duration(69, "h"), Duration(1, "d"), Duration(1e6, "d")], ids=str)
+    def half_life(self, request):
+        return request.param
+
+    @pytest.fixture
+    def signal(self, half_life):
+        self.half_life = half_life
+        return "recency"
+
+    def compute(self, signal, table, **options):
+        return super().compute(signal, table, half_life=self.half_life, **options)

@@ -1,0 +1,95 @@
+"""Real collections: baselines against the recorded ones, metrics against trec_eval, live against replay."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from steelyard.entry import Query
+from steelyard.systems import find_system
+from steelyard_eval.compare import compare
+from steelyard_eval.datasets import load
+from steelyard_eval.metrics import oracle, parse_measures
+from steelyard_eval.record import record
+from steelyard_eval.replay import replay
+from steelyard_eval.workspace import Workspace
+
+SETS = ("scifact", "locomo", "cranfield", "beam-128k", "cosqa", "cacm")
+CHECKED = ("nDCG@10", "R@10", "RR@10", "AP@10", "P@5", "Success@5")
+
+
+def run_of(path: Path) -> dict[str, dict[str, float]]:
+    run: dict[str, dict[str, float]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        query, _, entry, _, score, _ = line.split(" ")
+        run.setdefault(query, {})[entry] = float(score)
+    return run
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_compare_reproduces_the_recorded_baselines_and_trec_eval(
+    name: str, data_root: Path, tmp_path: Path
+) -> None:
+    dataset = load(data_root / name)
+    systems = ("bm25", "vector", "echovault")
+
+    found = compare(dataset, systems, metrics=CHECKED, runs=tmp_path, timed=False)
+
+    recorded = json.loads((data_root / name / "dataset.json").read_text())["baselines"]["results"]
+    recorded = recorded[dataset.report_split or "all"]
+    means = {row["label"]: row["mean"] for row in found.record["results"] if row["metric"] == "nDCG@10"}
+    assert means["vector"] == pytest.approx(recorded["dense"]["nDCG@10"], abs=0.002)
+    assert means["bm25"] == pytest.approx(recorded["bm25"]["nDCG@10"], abs=0.02)
+    measures = parse_measures(CHECKED)
+    for label in systems:
+        expected = oracle(run_of(tmp_path / f"{label}.documented.run"), dataset.qrels, measures)
+        for measure in measures:
+            ours = dict(zip(found.queries, found.values[label][str(measure)], strict=True))
+            theirs = np.array([expected[measure][query] for query in ours])
+            np.testing.assert_allclose(
+                list(ours.values()), theirs, rtol=0, atol=1e-9, err_msg=f"{label} {measure}"
+            )
+
+
+STRATEGIES = (
+    "weighted_sum(0.3*fts, 0.7*vector, normalize=zscore)",
+    "weighted_sum(0.4*tfidf, 0.4*cosine, 0.2*recency(half_life=90d))",
+    "rrf(bm25, 2*vector, k=60, bonus=times(0.1))",
+    "tiered(fts, min_results=60, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))",
+    "layered(1*l2, threshold=0.4, relax=[0.2])",
+    "by_intent(default=bm25, none_has_this=vector)",
+)
+
+
+@pytest.mark.parametrize("limit", [3, 10])
+def test_live_search_and_replay_give_the_same_bits_on_locomo(limit: int, data_root: Path) -> None:
+    dataset = load(data_root / "locomo")
+    queries = dataset.queries[::97]
+    space = Workspace.open(dataset)
+    plain = find_system("plain").config(limit, space.model)
+    echovault = find_system("echovault").config(limit, space.model)
+    configs = [plain.with_strategy(strategy) for strategy in map(parse, STRATEGIES)]
+    for group in (configs, [echovault]):
+        table = record(space, queries, group)
+        for config in group:
+            replayed = replay(table, config)
+            searcher = space.searcher(config)
+            for at, query in enumerate(queries):
+                assert live(searcher, query) == listed(replayed, at), (config.strategy, query.id)
+
+
+def parse(text: str):
+    from steelyard.fusion import parse_strategy
+
+    return parse_strategy(text)
+
+
+def live(searcher, query: Query) -> list[tuple[str, str]]:
+    return [(hit.entry.id, float(hit.score).hex()) for hit in searcher.search(query).hits]
+
+
+def listed(replayed, at: int) -> list[tuple[str, str]]:
+    part = slice(replayed.ranking.offsets[at], replayed.ranking.offsets[at + 1])
+    ids = [replayed.table.entries[entry] for entry in replayed.entry[part]]
+    return list(zip(ids, (float(score).hex() for score in replayed.ranking.score[part]), strict=True))

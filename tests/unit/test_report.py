@@ -1,0 +1,573 @@
+"""Reports of hostile, sparse and broken results. Expected sentences are written out by hand."""
+
+import copy
+import hashlib
+import html.parser
+import json
+import re
+
+import pytest
+
+from steelyard.errors import DataError
+from steelyard.files import canonical
+from steelyard_eval.report import load_results, write_report
+from steelyard_eval.report import text as texts
+from steelyard_eval.report.charts import Scale, curve_chart, interval_chart
+from steelyard_eval.report.sentences import answer, decision
+
+CSP = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+VOID = {"meta", "wbr", "br", "hr", "img", "link", "input"}
+HOSTILE = (
+    "<script>document.title='pwned'</script>",
+    "<img src=x onerror=alert(1)>",
+    '" onmouseover="alert(1)" x=\'',
+    "a & b &lt;script&gt; {{ 7*7 }} {% raw %}",
+    "red \x1b[31m bell \x07 nul \x00 csi \x9b",
+    "safe\u202eexe.gpj\u2066 \u200b\ufeff \U000e0041",
+    "a | b\n| c |\r\n# heading\n\n- item",
+    "`code` *bold* _em_ [link](javascript:alert(1)) ![i](http://x.example/p.png) ~~s~~",
+    "https://evil.example/ //evil.example www.evil.example",
+    "</style></title></svg><svg onload=alert(1)>",
+    "]]> <!-- <![CDATA[",
+)
+hostile = pytest.mark.parametrize("poison", HOSTILE, ids=range(len(HOSTILE)))
+
+
+class Document(html.parser.HTMLParser):
+    """Elements, attributes and text of an HTML file; fails on elements that are not closed in order."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.text, self.metas = [], [], [], "", []
+        self.feed(source)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag == "meta":
+            self.metas.append(dict(attrs))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def elements(page):
+    return [tag for tag in Document(page).tags if tag not in ("wbr", "title")]
+
+
+def configuration(label, strategy="fts", **more):
+    return {
+        "label": label, "system": label, "profile": "documented", "family": "single", "strategy": strategy,
+        "kind": "system", **more,
+    }  # fmt: skip
+
+
+def mean(label, value, metric="nDCG@10", low=None, high=None):
+    low, high = value - 0.05 if low is None else low, value + 0.05 if high is None else high
+    return {"label": label, "metric": metric, "mean": value, "low": low, "high": high, "queries": 40}
+
+
+def compared(challenger, delta, verdict, **more):
+    return {
+        "challenger": challenger, "baseline": "fts", "metric": "nDCG@10", "delta": delta, "low": delta - 0.02,
+        "high": delta + 0.02, "p": 0.004, "p_holm": 0.012, "wins": 20, "ties": 11, "losses": 9, "mde": 0.07,
+        "queries_needed": 120, "verdict": verdict, **more,
+    }  # fmt: skip
+
+
+def part(value, low, high, queries=40):
+    return {"value": value, "low": low, "high": high, "queries": queries}
+
+
+TUNING = {
+    "system": "plain", "profile": "documented", "objective": "nDCG@10", "strategy": "a", "tuned": "b",
+    "current": "a", "value": 0.61, "certificate": "exact", "plateau": [0.4, 0.6],
+    "in_sample": part(0.61, 0.57, 0.65, 120),
+    "out_of_fold": part(0.6, 0.55, 0.64, 120), "holdout": part(0.59, 0.5, 0.66), "baseline": part(0.58, 0.5, 0.65),
+    "optimism": 0.01, "verdict": "keep-default", "gain": part(0.01, -0.02, 0.03),
+    "curve": [{"weight": w / 10, "value": 0.5 + (0.1 if 4 <= w <= 6 else 0.0)} for w in range(11)],
+}  # fmt: skip
+
+
+@pytest.fixture
+def results():
+    labels = ("fts", "vector", "echovault")
+    return {
+        "schema_version": 1,
+        "tool": "steelyard 0.1.0",
+        "dataset": {
+            "name": "workshop", "description": "Notes.", "licence": "CC0-1.0", "sha256": "ab" * 32,
+            "entries": 1243, "queries": 42, "judged": 40, "as_of": "2026-03-01T00:00:00Z",
+        },
+        "split": "test",
+        "limit": 10,
+        "dialect": "values are trec_eval's",
+        "model": "minilm",
+        "recipe": "{title}\n{text}",
+        "notices": ["2 queries have no judgment"],
+        "primary": "nDCG@10",
+        "baseline": "fts",
+        "configurations": [configuration(label) for label in labels],
+        "results": [
+            mean(label, value, metric)
+            for metric in ("R@10", "nDCG@10")
+            for label, value in zip(labels, (0.4, 0.35, 0.5), strict=True)
+        ],
+        "comparisons": [compared("vector", -0.05, "worse"), compared("echovault", 0.1, "better")],
+        "per_query": [
+            {"id": "q1", "text": "same", "category": "x", "values": dict.fromkeys(labels, 0.5)},
+            {"id": "q2", "text": "differs", "values": {"fts": 0.0, "vector": 0.25, "echovault": 1.0}},
+            {"id": "q3", "text": "differs less", "values": {"fts": 0.5, "vector": None, "echovault": 0.75}},
+        ],
+        "timing": [{"label": "fts", "p50_ms": 0.5, "p95_ms": 12.25, "queries": 40, "embedding_calls": 0}],
+        "tuning": copy.deepcopy(TUNING),
+    }  # fmt: skip
+
+
+def poisoned(value, poison, key=""):
+    """Every text of the results with the poison behind it; verdicts are the one fixed vocabulary."""
+    if isinstance(value, dict):
+        keys = {k: f"{k} {poison}" if key == "values" else k for k in value}
+        return {keys[k]: poisoned(item, poison, k) for k, item in value.items()}
+    if isinstance(value, list):
+        return [poisoned(item, poison, key) for item in value]
+    return f"{value} {poison}" if isinstance(value, str) and key != "verdict" else value
+
+
+def written(results, folder):
+    write_report(results, folder)
+    return (folder / "report.html").read_text("utf-8"), (folder / "report.md").read_text("utf-8")
+
+
+def test_four_files_are_written_and_returned(results, tmp_path):
+    paths = write_report(results, tmp_path / "new" / "folder")
+    assert [path.name for path in paths] == ["report.html", "report.md", "report.json", "timing.json"]
+    assert all(path.is_file() for path in paths)
+
+
+@hostile
+def test_hostile_text_becomes_no_markup(results, tmp_path, poison):
+    page, _ = written(poisoned(results, poison), tmp_path)
+    harmless, _ = written(poisoned(results, "harmless"), tmp_path / "harmless")
+    document = Document(page)
+    assert "script" not in document.tags
+    # The very same elements, but for line breaks and the titles of clipped labels.
+    assert elements(page) == elements(harmless)
+    assert not [name for _, name, _ in document.attributes if name.startswith("on")]
+    assert not [value for _, name, value in document.attributes if "//" in value and name != "aria-label"]
+    assert not {name for _, name, _ in document.attributes} & {"href", "src", "action", "data", "srcset", "style"}
+    assert not set(document.tags) & {"link", "img", "iframe", "object", "embed", "base", "form", "a"}
+
+
+@hostile
+def test_no_control_or_direction_character_reaches_a_file(results, tmp_path, poison):
+    unseen = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+    page, markdown = written(poisoned(results, poison), tmp_path)
+    assert not unseen.search(page)
+    assert not unseen.search(markdown)
+
+
+def test_escapes_are_shown(results, tmp_path):
+    page, markdown = written(poisoned(results, "\x1b[31m\u202e"), tmp_path)
+    assert r"\x1b[31m\u202e" in page
+    assert r"\\x1b[31m\\u202e" in markdown
+
+
+def test_the_policy_forbids_everything_but_the_inline_style(results, tmp_path):
+    page, _ = written(results, tmp_path)
+    policies = [m["content"] for m in Document(page).metas if m.get("http-equiv") == "Content-Security-Policy"]
+    assert policies == [CSP]
+    assert "url(" not in page
+    assert "@import" not in page
+    assert not re.search(r"https?://", page)
+
+
+@hostile
+def test_markdown_holds_no_html_and_its_tables_keep_their_shape(results, tmp_path, poison):
+    _, clean = written(results, tmp_path)
+    _, markdown = written(poisoned(results, poison), tmp_path)
+    outside_code = re.sub(r"`[^`\n]*`", "", markdown.replace(r"\`", ""))
+    assert not re.search(r"<[a-zA-Z/!?]", markdown)
+    assert not re.search(r"(?<!\\)\[[^\]\n]*(?<!\\)\]\(", outside_code)
+    assert not re.search(r"https?://", outside_code)
+    assert [line.split(" ")[0] for line in markdown.splitlines() if line.startswith("#")] == [
+        line.split(" ")[0] for line in clean.splitlines() if line.startswith("#")
+    ]
+    assert shape(markdown) == shape(clean)
+
+
+def shape(markdown):
+    """Cells of every table row, pipes that are escaped not counted."""
+    return [len(re.findall(r"(?<!\\)\|", line)) for line in markdown.splitlines() if line.startswith("|")]
+
+
+def test_tables_of_markdown_have_as_many_cells_in_every_row(results, tmp_path):
+    tables = re.findall(r"(?:^\|.*\n)+", written(results, tmp_path)[1], re.MULTILINE)
+    assert len(tables) == 6
+    for table in tables:
+        assert len(set(shape(table))) == 1
+
+
+def test_same_results_same_bytes_whatever_the_order_of_keys(results, tmp_path):
+    first = {path.name: path.read_bytes() for path in write_report(results, tmp_path / "a")}
+    shuffled = json.loads(json.dumps(results), object_pairs_hook=lambda pairs: dict(reversed(pairs)))
+    assert {path.name: path.read_bytes() for path in write_report(shuffled, tmp_path / "b")} == first
+
+
+def test_timing_stands_in_its_own_file(results, tmp_path):
+    write_report(results, tmp_path)
+    text = (tmp_path / "report.json").read_text("utf-8")
+    rest = {key: value for key, value in results.items() if key != "timing"}
+    assert text == canonical(rest)
+    assert json.loads((tmp_path / "timing.json").read_text("utf-8")) == results["timing"]
+    # The page names the hash of the JSON that it shows.
+    assert hashlib.sha256(text.encode()).hexdigest() in (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_results_are_not_changed(results, tmp_path):
+    before = copy.deepcopy(results)
+    write_report(results, tmp_path)
+    assert results == before
+
+
+def test_numbers_of_every_table_are_in_both_forms(results, tmp_path):
+    page, markdown = written(results, tmp_path)
+    shown = Document(page).text
+    for text in (
+        "0.500",
+        "[0.450, 0.550]",
+        "+0.100 [0.080, 0.120]",
+        "0.0040",
+        "0.0120",
+        "20 / 11 / 9",
+        "12.25",
+        "120",
+    ):
+        assert text in shown
+        assert text in markdown
+    assert "1,243" in shown
+
+
+def test_tables_have_captions_and_scopes(results, tmp_path):
+    document = Document(written(results, tmp_path)[0])
+    assert document.tags.count("caption") == document.tags.count("table") == 4
+    scopes = [value for tag, name, value in document.attributes if (tag, name) == ("th", "scope")]
+    assert len(scopes) == document.tags.count("th")
+
+
+def test_the_widest_disagreement_comes_first_and_equal_values_are_left_out(results, tmp_path):
+    _, markdown = written(results, tmp_path)
+    section = markdown.split("## Queries where")[1].split("## Strategies")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ")]
+    assert [row.split(" | ")[0] for row in rows] == ["| Query", "| differs", "| differs less"]
+    # Columns as in the first table, best mean first: echovault, fts, vector.
+    assert rows[2] == "| differs less | q3 | 0.750 | 0.500 | – |"  # noqa: RUF001
+
+
+def test_ten_configurations_and_forty_queries_stay_under_100_kb(results, tmp_path):
+    strategy = "weighted_sum(0.25*tfidf, 0.15*cosine, 0.15*severity, 0.15*recency(half_life=365d), 0.15*tags)"
+    labels = [f"configuration {at} {strategy}" for at in range(10)]
+    metrics = ("nDCG@10", "R@10", "RR@10", "RecallAll@10", "Judged@10")
+    results |= {
+        "baseline": labels[0],
+        "configurations": [configuration(label, strategy) for label in labels],
+        "results": [mean(label, 0.4 + at / 100, m) for at, label in enumerate(labels) for m in metrics],
+        "comparisons": [compared(label, 0.1, "better", baseline=labels[0]) for label in labels[1:]],
+        "per_query": [
+            {"id": f"q{q}", "text": "long query " * 60, "values": {label: (q * at) % 7 / 7 for at, label in
+             enumerate(labels)}} for q in range(40)
+        ],
+        "timing": [],
+        "tuning": {**TUNING, "curve": [{"weight": w / 9999, "value": w % 97 / 97} for w in range(10_000)]},
+    }  # fmt: skip
+    page, _ = written(results, tmp_path)
+    assert len(page.encode()) < 100_000
+
+
+def test_a_single_configuration_without_anything_else(results, tmp_path):
+    bare = {key: results[key] for key in ("schema_version", "dataset", "split", "limit", "primary")}
+    bare |= {"configurations": [configuration("fts")], "results": [mean("fts", 0.4)], "comparisons": []}
+    bare["dataset"] = {"name": "bare"}
+    page, markdown = written(bare, tmp_path)
+    for text in (Document(page).text, markdown):
+        assert "Only fts was measured: mean nDCG@10 0.400, and nothing to compare it with." in text
+        assert "No comparisons were made." in text
+        assert "The results hold no values by query." in text
+        assert "Tuning" not in text
+    assert json.loads((tmp_path / "timing.json").read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize("missing", [None, "absent"])
+def test_results_without_tuning(results, tmp_path, missing):
+    results["tuning"] = missing
+    if missing == "absent":
+        del results["tuning"]
+    assert "Tuning" not in Document(written(results, tmp_path)[0]).text
+
+
+def test_tuning_without_numbers_or_curve(results, tmp_path):
+    results["tuning"] = {
+        "system": "plain",
+        "strategy": "fts",
+        "verdict": "keep-default",
+        "in_sample": {},
+        "curve": [],
+    }
+    page, _ = written(results, tmp_path)
+    assert "Keep the default: no gain was measured on held-out queries." in Document(page).text
+    assert page.count("<svg") == 1
+
+
+def test_no_results_at_all(results, tmp_path):
+    results |= {
+        "configurations": [],
+        "results": [],
+        "comparisons": [],
+        "per_query": [],
+        "timing": [],
+        "baseline": None,
+    }
+    page, _ = written(results, tmp_path)
+    assert "No configuration has a value of nDCG@10." in Document(page).text
+    assert "<svg" not in page.split("Tuning")[0]
+
+
+MEANS = {label: mean(label, value) for label, value in (("echovault", 0.5), ("fts", 0.4), ("vector", 0.35))}
+
+
+@pytest.mark.parametrize(
+    ("comparison", "sentence"),
+    [
+        (
+            compared("echovault", 0.1, "better"),
+            "echovault has the highest mean nDCG@10 (0.500) and is better than the baseline fts (0.400): "
+            "+0.100 [0.080, 0.120], corrected p 0.0120.",
+        ),
+        (
+            compared("echovault", 0.1, "unresolvable"),
+            "echovault has the highest mean nDCG@10 (0.500) but cannot be told from the baseline fts (0.400) with "
+            "these queries: +0.100 [0.080, 0.120], corrected p 0.0120; a difference of this size needs about "
+            "120 queries.",
+        ),
+        (
+            compared("echovault", 0.1, "no difference"),
+            "echovault has the highest mean nDCG@10 (0.500) but does not differ from the baseline fts (0.400) by "
+            "more than 0.02: +0.100 [0.080, 0.120], corrected p 0.0120.",
+        ),
+    ],
+)
+def test_the_answer_follows_the_verdict(comparison, sentence):
+    assert answer(MEANS, {"echovault": comparison}, "nDCG@10", "fts") == sentence
+
+
+def test_the_answer_when_nothing_beats_the_baseline():
+    means = {"fts": mean("fts", 0.5), "vector": mean("vector", 0.4), "bm25": mean("bm25", 0.45)}
+    tested = {"vector": compared("vector", -0.1, "worse"), "bm25": compared("bm25", -0.05, "unresolvable")}
+    expected = "The baseline fts has the highest mean nDCG@10 (0.500): of 2 others, 1 worse and 1 unresolvable."
+    assert answer(means, tested, "nDCG@10", "fts") == expected
+
+
+def test_a_shared_first_place_is_called_one():
+    means = {"a": mean("a", 0.5), "b": mean("b", 0.5 + 1e-14), "fts": mean("fts", 0.4)}
+    tested = {"a": compared("a", 0.1, "better"), "b": compared("b", 0.1, "unresolvable")}
+    expected = "a and b share the highest mean nDCG@10 (0.500). Against the baseline: a: better; b: unresolvable."
+    assert answer(means, tested, "nDCG@10", "fts") == expected
+
+
+def test_rivals_whose_intervals_overlap_are_named(results, tmp_path):
+    results["results"] = [mean("fts", 0.4), mean("vector", 0.47), mean("echovault", 0.5)]
+    assert "no test parts echovault from vector; their intervals overlap." in written(results, tmp_path)[1]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "gain", "sentence"),
+    [
+        (
+            "ship",
+            (0.03, 0.01, 0.05),
+            "Ship the tuned strategy: on 40 held-out queries it changes nDCG@10 by +0.030 [0.010, 0.050], an "
+            "interval above zero.",
+        ),
+        (
+            "keep-default",
+            (0.01, -0.02, 0.03),
+            "Keep the default: on 40 held-out queries the tuned strategy changes nDCG@10 by +0.010 "
+            "[−0.020, 0.030], an interval that includes zero.",  # noqa: RUF001
+        ),
+        (
+            "ship",
+            (0.01, -0.02, 0.03),
+            "Ship the tuned strategy, although on 40 held-out queries it changes nDCG@10 by +0.010 "
+            "[−0.020, 0.030], an interval that includes zero.",  # noqa: RUF001
+        ),
+    ],
+)
+def test_the_decision_gives_its_reason(verdict, gain, sentence):
+    assert decision({**TUNING, "verdict": verdict, "gain": part(*gain)}) == sentence
+
+
+def test_the_best_setting_may_be_the_one_in_use():
+    assert decision({**TUNING, "tuned": "a"}) == "Keep the default: the best strategy found is the one in use."
+
+
+@pytest.mark.parametrize(
+    "values", [[0.5], [0.0, 1.0], [0.31, 0.69], [-1e299, 1e299], [1e-12, 2e-12], [1e15, 1e15 + 1]]
+)
+def test_a_scale_holds_its_values_between_round_ends(values):
+    scale = Scale.of(values, 0, 100)
+    assert all(0 <= scale(value) <= 100 for value in values)
+    assert 2 <= len(scale.ticks()) <= 8
+
+
+def test_charts_place_values_in_proportion():
+    chart = interval_chart([mean("a", 0.6, low=0.5, high=0.7), mean("fts", 0.4, low=0.3, high=0.5)], "m", "fts")
+    assert [tick.text for tick in chart.ticks] == ["0.3", "0.4", "0.5", "0.6", "0.7"]
+    first, second = chart.dots
+    assert first.low == second.high == (chart.left + chart.right) / 2
+    assert first.high == chart.right
+    assert chart.baseline == second.x == chart.left + (chart.right - chart.left) / 4
+
+
+def test_the_best_point_of_a_curve_is_the_middle_of_its_plateau():
+    chart = curve_chart(TUNING["curve"], TUNING["plateau"], "m")
+    assert chart.best.text == "0.600 at 0.500"
+    assert chart.plateau[0] + chart.plateau[1] / 2 == pytest.approx(chart.best.at)
+    assert curve_chart([{"weight": 0.5, "value": 1.0}], None, "m") is None
+
+
+@pytest.mark.parametrize(
+    ("raw", "escaped"),
+    [
+        ("plain nDCG@10 min_results [0.1, −0.2]", "plain nDCG@10 min_results [0.1, −0.2]"),  # noqa: RUF001
+        ("- item", r"\- item"),
+        ("# head", r"\# head"),
+        ("1. item", r"1\. item"),
+        ("0.5 and +0.5", "0.5 and +0.5"),
+        ("---", r"\---"),
+        ("<0.0001", "<0.0001"),
+        ("<b> & &amp;", "&lt;b&gt; &amp; &amp;amp;"),
+        ("_em_ __strong__ a_b", r"\_em\_ \_\_strong\_\_ a_b"),
+        ("[1](x) [1]: x [^1]", r"[1\](x) [1\]: x \[^1]"),
+        ("http://x www.x", r"http\://x www\.x"),
+        ("back\\slash | `tick`", r"back\\slash \| \`tick\`"),
+    ],
+)
+def test_markdown_escapes_what_means_something_and_nothing_else(raw, escaped):
+    assert texts.markdown(raw) == escaped
+
+
+def test_a_code_span_is_left_only_by_its_end():
+    assert texts.markdown_code("rrf(fts, 0.5*vector)") == "`rrf(fts, 0.5*vector)`"
+    assert texts.markdown_code("a` <script>") == r"a\` &lt;script&gt;"
+    assert texts.markdown_code("") == ""
+
+
+def test_loading_what_compare_wrote_gives_the_same_report(results, tmp_path):
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps(results), encoding="utf-8")
+    assert load_results(path) == results
+    assert written(load_results(path), tmp_path / "a") == written(results, tmp_path / "b")
+
+
+def test_a_report_json_loads_again(results, tmp_path):
+    write_report(results, tmp_path)
+    assert "timing" not in load_results(tmp_path / "report.json")
+
+
+def test_unknown_keys_are_kept(results, tmp_path):
+    results["later"] = {"version": 9}
+    write_report(results, tmp_path)
+    assert load_results(tmp_path / "report.json")["later"] == {"version": 9}
+
+
+def broken(tmp_path, text):
+    path = tmp_path / "results.json"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(DataError) as caught:
+        load_results(path)
+    assert "results.json" in str(caught.value)
+    assert str(caught.value).isascii()
+    return str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"cannot read the results file .*absent\.json.*No such file"):
+        load_results(tmp_path / "absent.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"schema_version": 1,', "is not valid JSON: .*line 1 column 22"),
+        ('{"limit": NaN}', "NaN is not a JSON number; write a finite one"),
+        ('{"limit": -Infinity}', "-Infinity is not a JSON number"),
+        (b"\xff\xfe", "cannot read the results file .*utf-8"),
+        ("[" * 100_000, "is not valid JSON"),
+        ("[]", "the file' = \\[\\]: must be of type object"),
+        ("{}", "must have schema_version, dataset, split, limit, primary, configurations, results, comparisons"),
+        ('{"schema_version": 1, "x": ' + "[" * 900 + "]" * 900 + "}", "must have dataset|not JSON values"),
+    ],
+)
+def test_files_that_are_not_results_are_refused(tmp_path, text, message):
+    assert re.search(message, broken(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("schema_version",), 2, r"'schema_version' = 2: must be 1\."),
+        (("limit",), "ten", r"'limit' = 'ten': must be of type integer"),
+        (("limit",), 0, r"'limit' = 0: must satisfy minimum 1"),
+        (("results", 3, "mean"), "0.4", r"'results\.3\.mean' = '0\.4': must be of type number"),
+        (("results", 3, "label"), "ftz", r"results\.3\.label = 'ftz': .* no configuration; did you mean 'fts'\?"),
+        (("results", 3, "mean"), 1e999, r"'results\.3\.mean' = inf: must be a finite number"),
+        (("comparisons", 0, "verdict"), "best", r"'best': must be \"better\" or \"worse\" or"),
+        (("comparisons", 0, "p"), 1.5, r"'comparisons\.0\.p' = 1\.5: must satisfy maximum 1"),
+        (("baseline",), "bm26", r"baseline = 'bm26': is the label of no configuration"),
+        (("configurations", 1, "label"), "fts", r"configurations = 'fts': is the label of more than one"),
+        (("tuning", "verdict"), "maybe", r"'tuning\.verdict' = 'maybe': must be \"ship\" or \"keep-default\""),
+        (
+            ("per_query", 1, "values", "fts"),
+            "x",
+            r"'per_query\.1\.values\.fts' = 'x': must be of type number or null",
+        ),
+        pytest.param(("dataset", "name"), "half \ud800", r"'half \\ud800': must be Unicode", id="surrogate"),
+    ],
+)
+def test_faults_name_place_value_and_rule(results, tmp_path, path, value, message):
+    inner = results
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    # json.dumps writes inf as Infinity; a file can say 1e999.
+    text = json.dumps(results).replace("Infinity", "1e999")
+    assert re.search(message, broken(tmp_path, text))
+    with pytest.raises(DataError, match=message):
+        write_report(results, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_all_faults_are_told_at_once(results, tmp_path):
+    results["limit"] = "ten"
+    results["results"][0]["mean"] = None
+    lines = broken(tmp_path, json.dumps(results)).splitlines()
+    assert len(lines) == 2
+    for record in results["results"] * 3:
+        record["mean"] = record["low"] = record["high"] = "x"
+    assert broken(tmp_path, json.dumps(results)).splitlines()[-1] == "and 9 more faults"
+
+
+def test_two_values_of_one_metric_are_refused(results, tmp_path):
+    results["results"].append(mean("fts", 0.9))
+    assert "results = 'fts': has 2 values of 'nDCG@10', and must have one" in broken(tmp_path, json.dumps(results))
