@@ -48,6 +48,8 @@ NUMBER_FACTS = (
     "valid_until",
 )
 LABEL_FACTS = ("severity", "domain")
+FACT_FIELDS = (*NUMBER_FACTS, *LABEL_FACTS, "tags")
+"""What has to be read of an entry for its facts."""
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,9 @@ def direction(rng):
 def configure(system, strategy, depth, limit, filters):
     config = find_system(system).config(limit, model="grid")
     retrievers = {
-        name: replace(r, depth=None if r.depth is None else depth, filters=filters if name == "vector" else r.filters)
+        name: replace(
+            r, depth=None if r.depth is None else depth, filters=filters if name == "vector" else r.filters
+        )
         for name, r in config.retrievers.items()
     }
     stages = parse_stages([f"cut({limit})"])
@@ -116,7 +118,9 @@ def compare(vault, embedder, queries, config):
         live = Searcher(vault, config, embedder).search(queries[q])
         calls += live.embedding_calls
 
-        assert [h.entry.id for h in live.hits] == [recording.entries[e] for e in recording.entry[ranking.row[begin:end]]]
+        assert [h.entry.id for h in live.hits] == [
+            recording.entries[e] for e in recording.entry[ranking.row[begin:end]]
+        ]
         assert same_bits(np.array([h.score for h in live.hits], dtype=float), ranking.score[begin:end])
         assert live.embedding_calls == int(embedded[q])
         for hit in live.hits:

@@ -5,7 +5,9 @@ the test. Vectors are placed by their cosine with the query, which is always the
 """
 
 import math
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import apsw
 import numpy as np
@@ -172,6 +174,12 @@ def test_special_characters_are_text_and_never_break_the_expression(query):
     assert found(vault, query) == expected
 
 
+@pytest.mark.parametrize("query", ["", "   ", "\t\n"])
+def test_a_blank_query_is_refused_with_a_remedy(query):
+    with pytest.raises(ConfigError, match="is empty; type at least one word"):
+        searcher(vault_of(Entry("a", title="heron"))).search(query)
+
+
 def test_bm25_ranks_by_relevance():
     # SQLite's bm25: k1 = 1.2, b = 0.75, idf = ln((N - n + 0.5) / (n + 0.5)) with N = 6, n = 2.
     # Lengths 1, 2 and four times 3 make a mean of 2.5.
@@ -251,7 +259,7 @@ def merged(fts, vector, strategy="weighted_sum(0.3*fts, 0.7*vector, normalize=ma
         name: [Found(id_, score, place) for place, (id_, score) in enumerate(rows.items(), 1)]
         for name, rows in (("fts", fts), ("vector", vector))
     }
-    table = join([Query("q")], [0.0], [lists], {}, lambda found: [Entry(id_) for id_ in found])
+    table = join([Query("q")], [0.0], [lists], {}, lambda found, *_: [Entry(id_) for id_ in found])
     ranking = finish(table, fuse(table, parse_strategy(strategy)), DOCUMENTED.config(limit).finish)
     rows = zip(ranking.row, ranking.score, strict=True)
     return [(table.entries[table.entry[row]], score) for row, score in rows]
@@ -452,10 +460,11 @@ def test_filling_up_can_be_turned_off():
     assert sorted(ids(hits)) == ["h1", "h2"]
 
 
+@pytest.mark.parametrize("text", ["", "  "])
 @pytest.mark.parametrize("topup", [True, False])
-def test_without_a_query_the_context_is_the_newest_entries(topup):
+def test_without_a_query_the_context_is_the_newest_entries(text, topup):
     spy = Spy()
-    hits, total = context(diary({"n3": 0.9}), "", 2, spy, semantic="always", topup_recent=topup)
+    hits, total = context(diary({"n3": 0.9}), text, 2, spy, semantic="always", topup_recent=topup)
     assert (ids(hits), total, spy.texts) == (["n6", "n5"], 6, [])
 
 
@@ -547,3 +556,13 @@ def test_the_details_are_read_by_id():
     vault = vault_of(pointed(), *OTHERS)
     assert [entry.details for entry in vault.get(["a1b2c3d4"])] == ["The whole story"]
     assert vault.get(["absent"]) == []
+
+
+# The table of statements
+
+
+def test_the_table_of_statements_names_these_tests_and_no_others():
+    table = Path(__file__).resolve().parents[2] / "docs" / "echovault.md"
+    named = {*re.findall(r"`(test_\w+)`", table.read_text(encoding="utf-8"))}
+    here = {name for name in globals() if name.startswith("test_")}
+    assert named == here - {"test_the_table_of_statements_names_these_tests_and_no_others"}

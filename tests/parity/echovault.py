@@ -443,7 +443,7 @@ def merge_function(fixture):
             name: [Found(id_, score, place) for place, (id_, score) in enumerate(case[part], 1)]
             for name, part in (("fts", "fts"), ("vector", "vec"))
         }
-        table = join([Query("merge")], [0.0], [lists], {}, lambda ids: [Entry(id_) for id_ in ids])
+        table = join([Query("merge")], [0.0], [lists], {}, lambda ids, *_: [Entry(id_) for id_ in ids])
         scores = fuse(table, parse_strategy(f"weighted_sum({fts}*fts, {vector}*vector, normalize=max)"))
         ranking = finish(table, scores, (Cut(given.get("limit", 5)),))
         got = [(table.entries[table.entry[r]], float(s)) for r, s in zip(ranking.row, ranking.score, strict=True)]

@@ -50,8 +50,11 @@ class Store(Protocol):
         A changed entry loses its vectors, because they stood for its old text.
         """
 
-    def get(self, ids: Sequence[str]) -> list[Entry]:
-        """The entries of these ids, in this order; unknown ids are left out."""
+    def get(self, ids: Sequence[str], fields: Sequence[str] = ...) -> list[Entry]:
+        """The entries of these ids, in this order; unknown ids are left out.
+
+        With `fields` only those are read and the others are empty; by default all are.
+        """
 
     def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
         """All entries in scope, by ascending id."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from steelyard.entry import FIELDS, NUMBER_FIELDS, TEXT_FIELDS, Entry, Filters, Relation
@@ -46,7 +47,14 @@ UPSERT = (
     f"INSERT INTO entries({_NAMES}) VALUES({_MARKS}) "
     f"ON CONFLICT(id) DO UPDATE SET {_SET} WHERE {_DIFFERS} RETURNING rowid"
 )
-SELECT = "SELECT " + ", ".join(f'e."{name}"' for name in COLUMNS) + " FROM entries e"
+
+
+def select(names: Sequence[str]) -> str:
+    """The statement that reads these columns of ``entries e``, names checked against `COLUMNS`."""
+    return "SELECT " + ", ".join(f'e."{COLUMNS[COLUMNS.index(name)]}"' for name in names) + " FROM entries e"
+
+
+SELECT = select(COLUMNS)
 
 
 def to_row(entry: Entry) -> tuple[str | float | None, ...]:
@@ -64,14 +72,24 @@ def _to_sql(name: str, value: Any) -> str | float | None:  # noqa: ANN401 -- a f
     return value  # type: ignore[no-any-return]  # the remaining fields are texts, numbers or absent
 
 
-def from_row(row: tuple[Any, ...]) -> Entry:
-    """The entry of one row of `SELECT`."""
-    values = dict(zip(COLUMNS, row, strict=True))
-    for name in ("tags", "participants"):
-        values[name] = tuple(json.loads(values[name]))
-    values["relations"] = tuple(Relation(*parts) for parts in json.loads(values["relations"]))
-    values["extra"] = json.loads(values["extra"])
+def from_row(names: Sequence[str], row: Sequence[Any]) -> Entry:
+    """The entry of one row of `select(names)`; fields that were not read are empty."""
+    values = dict(zip(names, row, strict=True))
+    for name in values.keys() & _LISTS:
+        values[name] = _list(name, values[name])
     return Entry(**values)
+
+
+_LISTS = {"tags", "participants", "relations", "extra"}
+
+
+def _list(name: str, text: str) -> object:
+    if text in ("[]", "{}"):  # most of them: not worth a parser
+        return {} if name == "extra" else ()
+    value = json.loads(text)
+    if name == "relations":
+        return tuple(Relation(*parts) for parts in value)
+    return value if name == "extra" else tuple(value)
 
 
 def where(filters: Filters) -> tuple[str, tuple[str | float, ...]]:

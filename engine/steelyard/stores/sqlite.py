@@ -20,7 +20,18 @@ from numpy.typing import NDArray
 from steelyard.entry import EVERYTHING, Entry, Filters
 from steelyard.errors import DimensionMismatchError, MachineError, VaultError, shown
 from steelyard.stores.base import Found, KeywordIndex, Space
-from steelyard.stores.schema import APPLICATION_ID, MIGRATIONS, SELECT, UPSERT, VERSION, from_row, to_row, where
+from steelyard.stores.schema import (
+    APPLICATION_ID,
+    COLUMNS,
+    MIGRATIONS,
+    SELECT,
+    UPSERT,
+    VERSION,
+    from_row,
+    select,
+    to_row,
+    where,
+)
 
 K_MAX = 4096
 """The most neighbours a vec0 table returns."""
@@ -64,22 +75,23 @@ class Vault:
                 self._revise()
         return changed
 
-    def get(self, ids: Sequence[str]) -> list[Entry]:
+    def get(self, ids: Sequence[str], fields: Sequence[str] = COLUMNS) -> list[Entry]:
         """See Store.get."""
-        sql = f"{SELECT} JOIN json_each(?) j ON j.value = e.id ORDER BY j.key"
-        return [from_row(row) for row in self._db.execute(sql, (json.dumps(list(ids)),))]
+        names = list(dict.fromkeys(("id", *fields)))
+        sql = f"{select(names)} JOIN json_each(?) j ON j.value = e.id ORDER BY j.key"
+        return [from_row(names, row) for row in self._db.execute(sql, (json.dumps(list(ids)),))]
 
     def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
         """See Store.entries."""
         condition, values = where(filters)
         for row in self._db.execute(f"{SELECT} WHERE {condition} ORDER BY e.id", values):
-            yield from_row(row)
+            yield from_row(COLUMNS, row)
 
     def recent(self, filters: Filters, limit: int) -> list[Entry]:
         """See Store.recent."""
         condition, values = where(filters)
         sql = f"{SELECT} WHERE {condition} ORDER BY e.created_at DESC NULLS LAST, e.id LIMIT ?"
-        return [from_row(row) for row in self._db.execute(sql, (*values, limit))]
+        return [from_row(COLUMNS, row) for row in self._db.execute(sql, (*values, limit))]
 
     def count(self, filters: Filters = EVERYTHING) -> int:
         """See Store.count."""

@@ -41,7 +41,7 @@ def random_table(
         return numbers[name][[int(query.id[1:]) * entries + place[id_] for id_ in ids]]
 
     scorers = {name: lambda query, ids, name=name: score(name, query, ids) for name in numbers}
-    return join(asked, [NOW] * queries, lists, scorers, lambda ids: [corpus[place[id_]] for id_ in ids])
+    return join(asked, [NOW] * queries, lists, scorers, lambda ids, _: [corpus[place[id_]] for id_ in ids])
 
 
 def _entry(rng: np.random.Generator, at: int, ties: bool) -> Entry:

