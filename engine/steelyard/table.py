@@ -32,8 +32,11 @@ Ints = NDArray[np.int32]
 EMBEDDING = frozenset({"vector", "cosine", "l0", "l1", "l2"})
 """Signals that need the query's embedding."""
 LAYERS = ("l0", "l1", "l2")
-RETRIEVERS = frozenset({"fts", "bm25", "vector", *LAYERS})
-"""Signals that decide which entries are candidates."""
+"""Signals that cover every entry in scope; layered strategies gate them themselves."""
+FINDERS = frozenset({"fts", "bm25", "vector"})
+"""Signals whose lists, cut at a depth, make the candidates of strategies that name no retriever."""
+RETRIEVERS = FINDERS | frozenset(LAYERS)
+"""Signals with a value only for the entries they returned."""
 SCORERS = frozenset({"tfidf", "cosine"})
 """Signals computed for every candidate, whoever found it."""
 FETCHED = RETRIEVERS | SCORERS
@@ -128,29 +131,33 @@ class SignalTable:
 
     @cached_property
     def exists(self) -> Bools:
-        """bool[N]: rows that at least one retriever returned; the others are no candidates."""
+        """bool[N]: the candidates, rows that fts, bm25 or vector returned."""
         found = np.zeros(len(self), dtype=bool)
-        for name in RETRIEVERS & self.columns.keys():
+        for name in FINDERS & self.columns.keys():
             found |= ~np.isnan(self.columns[name])
         return found
 
     def column(self, name: str) -> Floats:
         """The column of a signal, float64[N]; ConfigError when it was not recorded."""
         if name not in self.columns:
-            raise ConfigError(
-                f"signal {name!r} is not in this table (it holds {', '.join(sorted(self.columns)) or 'none'}); "
-                f"record it first, with an embedder if it needs one{nearest(name, FETCHED)}"
+            remedy = (
+                "; record it, and name it among the configuration's retrievers"
+                if name in FETCHED
+                else nearest(name, FETCHED)
             )
+            held = ", ".join(sorted(self.columns)) or "none"
+            raise ConfigError(f"signal {name!r} is not in this table (it holds {held}){remedy}")
         return self.columns[name]
 
     def at_depth(self, depths: Mapping[str, int | None]) -> SignalTable:
-        """Keep of every retriever only the first `depth` places of its list (None: all of them).
+        """Keep the retrievers named, and of each the first `depth` places of its list (None: all of them).
 
-        Ranks, counts and maxima are taken from the result, never from the deeper list.
+        Ranks, counts and maxima are taken from the result, never from a deeper list. A retriever that is
+        not named is no part of the configuration, so its column goes.
         Raises ConfigError for a depth below 1 or beyond the depth that was recorded.
         """
         recorded = self.fingerprint.get("max_depth", {})
-        columns = dict(self.columns)
+        columns = {name: c for name, c in self.columns.items() if name in depths or name not in RETRIEVERS}
         for name, depth in depths.items():
             if depth is None or name not in columns or name not in self.positions:
                 continue

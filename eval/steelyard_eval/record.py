@@ -22,7 +22,7 @@ from steelyard.entry import Query
 from steelyard.errors import DataError, MachineError, shown
 from steelyard.files import canonical
 from steelyard.systems import System, find_system, find_systems
-from steelyard.table import FETCHED, RETRIEVERS, Facts, SignalTable, TagSets
+from steelyard.table import FETCHED, FINDERS, RETRIEVERS, Facts, SignalTable, TagSets
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.progress import bar
 from steelyard_eval.workspace import Workspace
@@ -73,7 +73,7 @@ def needed(configs: Iterable[SearchConfig]) -> list[str]:
         mentioned = config.effective.signals()
         names |= mentioned & FETCHED
         if not mentioned & RETRIEVERS:
-            names |= set(config.retrievers)
+            names |= FINDERS & config.retrievers.keys()
     return sorted(names)
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
-import numpy as np
 import pytrec_eval
 
 from steelyard.config import SearchConfig

@@ -106,10 +106,14 @@ def configure(system, strategy, depth, limit, filters):
     return replace(config, strategy=parse_strategy(strategy), retrievers=retrievers, finish=stages)
 
 
-def compare(vault, embedder, queries, config):
-    """Search each query live, replay a deeper recording, and hold one against the other."""
-    recorder = Searcher(vault, config, embedder)
-    recording = recorder.record(queries, {*config.retrievers, *SCORERS}, MAX_DEPTH, "corpus")
+def compare(vault, embedder, queries, config, recorded=None):
+    """Search each query live, replay a deeper recording, and hold one against the other.
+
+    `recorded` is the configuration of the recording, when it holds more than `config` asks for.
+    """
+    recorded = recorded or config
+    recorder = Searcher(vault, recorded, embedder)
+    recording = recorder.record(queries, {*recorded.retrievers, *SCORERS}, MAX_DEPTH, "corpus")
     masked, ranking = rank_table(recording, config, config.effective)
     needs = config.effective.needs(masked, tuple(config.retrievers))
     embedded = np.any([needs[name] for name in EMBEDDING & needs.keys()] or np.zeros((1, len(queries))), axis=0)
@@ -148,6 +152,16 @@ def test_echovault_is_the_same_live_and_replayed(seed, limit):
     vault, embedder, queries = world(seed)
     with vault:
         compare(vault, embedder, queries, find_system("echovault").config(limit, model="grid"))
+
+
+@settings(max_examples=12)
+@given(seed=st.integers(0, 2**32 - 1), strategy=st.sampled_from(["importance", "weighted_sum(1*tfidf)", "fts"]))
+def test_a_recording_may_hold_retrievers_that_the_search_has_not(seed, strategy):
+    vault, embedder, queries = world(seed)
+    with vault:
+        wide = configure("plain", strategy, 5, 10, "before_cut")
+        narrow = replace(wide, retrievers={"fts": wide.retrievers["fts"]})
+        compare(vault, embedder, queries, narrow, wide)
 
 
 def test_the_false_answers_are_the_embedding_calls_saved():

@@ -33,7 +33,7 @@ def tabled(*lists, entries=(), queries=None):
         }
         for own in lists
     ]
-    return join(asked, [NOW] * len(asked), found, {}, lambda ids: [known.get(id_, Entry(id_)) for id_ in ids])
+    return join(asked, [NOW] * len(asked), found, {}, lambda ids, _: [known.get(id_, Entry(id_)) for id_ in ids])
 
 
 def scored(table, strategy, q=0):
@@ -147,7 +147,7 @@ class TestTiered:
         assert scored(tabled(*self.LISTS), "tiered(fts, min_results=3, then=vector)") == {"a": 0.5, "c": 1.0}
 
     def test_counts_are_taken_after_the_depth_mask(self):
-        table = tabled(*self.LISTS).at_depth({"fts": 1})
+        table = tabled(*self.LISTS).at_depth({"fts": 1, "vector": None})
         assert scored(table, "tiered(fts, min_results=2, then=vector)") == {"a": 0.5, "c": 1.0}
 
     def test_each_query_is_answered_by_its_own_tier(self):

@@ -469,6 +469,7 @@ def test_markdown_escapes_what_means_something_and_nothing_else(raw, escaped):
 
 def test_a_code_span_is_left_only_by_its_end():
     assert texts.markdown_code("rrf(fts, 0.5*vector)") == "`rrf(fts, 0.5*vector)`"
+    assert texts.markdown_code("a`b") == r"a\`b"
     assert texts.markdown_code("a` <script>") == r"a\` &lt;script&gt;"
     assert texts.markdown_code("") == ""
 

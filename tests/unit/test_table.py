@@ -38,7 +38,7 @@ def by_query(table, rows):
 def listed(**lists):
     """One query over the given lists, written as ids best first with scores that descend."""
     found = {n: [Found(i, 9.0 - at, at + 1) for at, i in enumerate(ids.split())] for n, ids in lists.items()}
-    return join([Query("t", id="q")], [0.0], [found], {}, lambda ids: [Entry(i) for i in ids])
+    return join([Query("t", id="q")], [0.0], [found], {}, lambda ids, _: [Entry(i) for i in ids])
 
 
 class TestRanks:
@@ -57,7 +57,7 @@ class TestRanks:
         """UTF-8: Z 5A, a 61, e with acute accent C3 A9, an emoji F0: the order of code points."""
         ids = ["\U0001f600", "é", "a", "Z"]
         lists = {"fts": [Found(id_, 1.0, at) for at, id_ in enumerate(ids, 1)]}
-        table = join([Query("t", id="q")], [0.0], [lists], {}, lambda ids: [Entry(i) for i in ids])
+        table = join([Query("t", id="q")], [0.0], [lists], {}, lambda ids, _: [Entry(i) for i in ids])
         place = ranks(table, table.columns["fts"], table.exists)
 
         assert [table.entries[table.entry[row]] for row in np.argsort(place)] == ["Z", "a", "é", "\U0001f600"]
@@ -78,7 +78,7 @@ class TestReductions:
     def test_queries_without_rows_stand_first_last_and_in_between(self):
         lists = [{}, {"fts": [Found("a", 3.0, 1), Found("b", 1.0, 2)]}, {}, {"fts": [Found("b", 5.0, 1)]}, {}]
         queries = [Query("t", id=str(at)) for at in range(5)]
-        table = join(queries, [0.0] * 5, lists, {}, lambda ids: [Entry(i) for i in ids])
+        table = join(queries, [0.0] * 5, lists, {}, lambda ids, _: [Entry(i) for i in ids])
         values = table.columns["fts"]
 
         assert per_query(table, table.exists, np.add, values, -1.0).tolist() == [-1, 4, -1, 5, -1]
@@ -93,6 +93,10 @@ class TestDepth:
         assert np.isnan(table.columns["fts"]).tolist() == [False, False, True, True]
         assert np.isnan(table.columns["vector"]).tolist() == [True, True, False, False]
 
+    def test_layers_make_no_candidates(self):
+        """They cover every entry in scope, so strategies that name no layer do not count them."""
+        assert listed(fts="a", l2="a b").exists.tolist() == [True, False]
+
     def test_a_candidate_in_no_masked_list_does_not_exist(self):
         table = listed(fts="a b c", vector="c d")
 
@@ -102,7 +106,7 @@ class TestDepth:
     def test_positions_are_cut_not_ranks(self):
         """A late filter left places 2 and 5: depth 4 keeps one of them, though both are among four."""
         lists = {"vector": [Found("a", 0.9, 2), Found("b", 0.8, 5)]}
-        table = join([Query("t", id="q")], [0.0], [lists], {}, lambda ids: [Entry(i) for i in ids])
+        table = join([Query("t", id="q")], [0.0], [lists], {}, lambda ids, _: [Entry(i) for i in ids])
 
         assert table.at_depth({"vector": 4}).exists.tolist() == [True, False]
 
@@ -123,9 +127,15 @@ class TestDepth:
         with pytest.raises(ConfigError, match="depth 0 of 'fts'"):
             table.at_depth({"fts": 0})
 
+    def test_a_retriever_that_is_not_named_is_no_part_of_the_configuration(self):
+        table = listed(fts="a b", vector="b c").at_depth({"fts": None})
+
+        assert table.columns.keys() == {"fts"}
+        assert table.exists.tolist() == [True, True, False]
+
     def test_an_absent_column_is_named_with_what_there_is(self):
-        with pytest.raises(ConfigError, match=r"signal 'vectr' is not in this table \(it holds fts\).*'vector'\?"):
-            listed(fts="a").column("vectr")
+        with pytest.raises(ConfigError, match=r"signal 'bm25' is not in this table \(it holds fts\); record it"):
+            listed(fts="a").column("bm25")
 
 
 class TestJoin:
@@ -142,18 +152,19 @@ class TestJoin:
         assert np.isnan(table.columns["vector"]).all()
 
     def test_nothing_at_all_is_an_empty_table(self):
-        table = join([], [], [], {}, lambda ids: [])
+        table = join([], [], [], {}, lambda ids, _: [])
         assert (len(table), table.offsets.tolist(), table.exists.tolist()) == (0, [0], [])
 
     @pytest.mark.parametrize("score", [float("nan"), float("inf"), float("-inf")])
     def test_a_score_that_is_not_finite_is_refused(self, score):
         lists = [{"fts": [Found("a", score, 1)]}]
         with pytest.raises(ConfigError, match="fts returned a score that is not a finite number"):
-            join([Query("t", id="q")], [0.0], lists, {}, lambda ids: [Entry(i) for i in ids])
+            join([Query("t", id="q")], [0.0], lists, {}, lambda ids, _: [Entry(i) for i in ids])
 
         lists = [{"fts": [Found("a", 1.0, 1)]}]
+        scorers = {"tfidf": lambda q, ids: [score]}
         with pytest.raises(ConfigError, match="tfidf returned a score"):
-            join([Query("t", id="q")], [0.0], lists, {"tfidf": lambda q, ids: [score]}, lambda ids: [Entry("a")])
+            join([Query("t", id="q")], [0.0], lists, scorers, lambda ids, _: [Entry("a")])
 
     def test_tags_are_sets_with_shared_codes(self):
         codes = {}

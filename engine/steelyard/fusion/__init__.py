@@ -43,7 +43,7 @@ def compile_plan(table: SignalTable, strategy: Expr) -> Plan:
     for name, queries in strategy.needs(table, ()).items():
         if queries.any():
             table.column(name)
-    return strategy.compile(table, table.exists)
+    return strategy.compile(table, strategy.everywhere(table))
 
 
 def fuse(table: SignalTable, strategy: Expr) -> Floats:

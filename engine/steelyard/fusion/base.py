@@ -15,7 +15,7 @@ import numpy as np
 
 from steelyard.expression import number_text
 from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.table import FETCHED, RETRIEVERS, Bools, SignalTable
+from steelyard.table import FETCHED, FINDERS, RETRIEVERS, Bools, SignalTable
 
 Needs = dict[str, Bools]
 
@@ -39,15 +39,19 @@ class Expr(ABC):
         """Names of all signals mentioned."""
         return frozenset().union(*(child.signals() for child in self.children()))
 
-    def members(self, table: SignalTable) -> Bools:
-        """bool[N]: the rows this expression ranks; see the module."""
+    def members(self, table: SignalTable, within: Bools) -> Bools:
+        """bool[N]: those of the rows `within` that this expression ranks; see the module."""
         finders = self._finders()
         if not finders:
-            return table.exists
+            return within
         found = np.zeros(len(table), dtype=bool)
         for child in finders:
-            found |= child.members(table)
+            found |= child.members(table, within)
         return found
+
+    def everywhere(self, table: SignalTable) -> Bools:
+        """bool[N]: the rows it may rank where nothing around it says which; candidates for scorers alone."""
+        return np.ones(len(table), dtype=bool) if self.signals() & RETRIEVERS else table.exists
 
     def _finders(self) -> list[Expr]:
         """The children that bring rows of their own; the others score what those found."""
@@ -63,7 +67,7 @@ class Expr(ABC):
         others = [child.signals() for child in self.children() if child not in finders]
         names = frozenset().union(*others, self.signals() if not self.children() else ()) & FETCHED
         if not self.signals() & RETRIEVERS:
-            names |= frozenset(retrievers)
+            names |= FINDERS & frozenset(retrievers)
         everywhere = np.ones(len(table.queries), dtype=bool)
         needed = dict.fromkeys(sorted(names), everywhere)
         for child in finders:

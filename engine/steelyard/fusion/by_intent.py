@@ -40,19 +40,20 @@ class ByIntent(Expr):
                 needed = join_needs(needed, {name: asked & queries for name, asked in own.items()})
         return needed
 
-    def members(self, table: SignalTable) -> Bools:
+    def members(self, table: SignalTable, within: Bools) -> Bools:
         """The rows of the strategy that answers each query."""
         found = np.zeros(len(table), dtype=bool)
         for queries, expr in self._routes(table):
-            if queries.any():
-                found |= expr.members(table) & queries[table.query]
+            rows = within & expr.everywhere(table) & queries[table.query]
+            if rows.any():
+                found |= expr.members(table, rows)
         return found
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         """The branches of every strategy, each restricted to its own queries."""
         branches: tuple[Branch, ...] = ()
         for queries, expr in self._routes(table):
-            rows = within & queries[table.query]
+            rows = within & expr.everywhere(table) & queries[table.query]
             if rows.any():
                 branches += expr.compile(table, rows).branches
         return Plan(len(table), branches)

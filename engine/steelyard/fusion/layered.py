@@ -35,9 +35,9 @@ class Layered(Expr):
         terms = terms_without(self.terms, missing)
         return Layered(terms, self.threshold, self.relax) if terms else None
 
-    def members(self, table: SignalTable) -> Bools:
+    def members(self, table: SignalTable, within: Bools) -> Bools:
         """The entries that pass the gate; where none does, those that have the last layer."""
-        layers, fallback = self.compile(table, table.exists).branches
+        layers, fallback = self.compile(table, within).branches
         return layers.rows | fallback.rows
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
@@ -45,7 +45,7 @@ class Layered(Expr):
 
         Layers are computed over every row that has one, so that the gate does not move their scales.
         """
-        rows = super().members(table) if self._finders() else within
+        rows = super().members(table, self.everywhere(table) if self._finders() else within)
         pairs = [nested(term.expr, table, rows) for term in self.terms]
         gated, passed = self._gate(table, *pairs[0])
         columns = tuple(_filled(column, present) for column, present in pairs)

@@ -46,7 +46,7 @@ class Rrf(Expr):
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         """One branch, a column ``1 / (k + rank)`` a list; the bonus is a factor or a last column."""
-        rows = within & self.members(table)
+        rows = self.members(table, within)
         columns: list[Column] = []
         lists = np.zeros(len(table))
         for term in self.terms:

@@ -29,13 +29,13 @@ class Signal(Expr):
         """The name itself."""
         return frozenset({self.name})
 
-    def members(self, table: SignalTable) -> Bools:
-        """The rows a retriever returned; every candidate for a scorer or a prior."""
+    def members(self, table: SignalTable, within: Bools) -> Bools:
+        """The rows a retriever returned; all of them for a scorer or a prior."""
         if self.name not in RETRIEVERS:
-            return table.exists
+            return within
         if self.name not in table.columns:
             return np.zeros(len(table), dtype=bool)
-        found: Bools = ~np.isnan(table.columns[self.name])
+        found: Bools = within & ~np.isnan(table.columns[self.name])
         return found
 
     def without(self, missing: Collection[str]) -> Expr | None:
@@ -51,7 +51,7 @@ class Signal(Expr):
         else:
             derived = PRIORS[self.name].compute(table, **dict(self.options))
             values, formula, inputs = derived.values, derived.formula, derived.inputs
-        rows = within & self.members(table) & ~np.isnan(values)
+        rows = self.members(table, within)
         column = Column(str(self), values, formula, inputs)
         return Plan(len(table), (Branch(rows, (column,), (1.0,), str(self)),))
 

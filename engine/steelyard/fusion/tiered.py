@@ -34,27 +34,31 @@ class Tiered(Expr):
         needed = self.first.needs(table, retrievers)
         if any(queries.any() for name, queries in needed.items() if name not in table.columns):
             return needed
-        short = ~self._enough(table, self.first.members(table))
+        short = ~self._enough(table, self.first.members(table, self.first.everywhere(table)))
         later = self.then.needs(table, retrievers)
         return join_needs(needed, {name: queries & short for name, queries in later.items()})
 
-    def members(self, table: SignalTable) -> Bools:
+    def members(self, table: SignalTable, within: Bools) -> Bools:
         """The rows of the tier that answers each query."""
-        ranked = self.first.members(table)
-        enough = self._enough(table, ranked)[table.query]
-        return ranked if enough.all() else (ranked & enough) | (self.then.members(table) & ~enough)
+        first, rest = self._tiers(table, within)
+        return first | self.then.members(table, rest) if rest.any() else first
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         """The branches of both tiers, each restricted to its own queries.
 
         A tier without rows is left out: live search did not fetch its signals.
         """
-        enough = self._enough(table, within & self.first.members(table))[table.query]
         branches: tuple[Branch, ...] = ()
-        for expr, rows in ((self.first, within & enough), (self.then, within & ~enough)):
+        for expr, rows in zip((self.first, self.then), self._tiers(table, within), strict=True):
             if rows.any():
                 branches += expr.compile(table, rows).branches
         return Plan(len(table), branches)
+
+    def _tiers(self, table: SignalTable, within: Bools) -> tuple[Bools, Bools]:
+        """The rows the first tier ranks for the queries it answers, and those the second may rank."""
+        ranked = self.first.members(table, within & self.first.everywhere(table))
+        enough = self._enough(table, ranked)[table.query]
+        return ranked & enough, within & self.then.everywhere(table) & ~enough
 
     def _enough(self, table: SignalTable, ranked: Bools) -> Bools:
         found: Bools = count_rows(table, ranked) >= self.min_results

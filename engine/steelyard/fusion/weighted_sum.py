@@ -29,7 +29,7 @@ class WeightedSum(Expr):
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         """One branch, one normalised column a term."""
-        rows = within & self.members(table)
+        rows = self.members(table, within)
         columns = []
         for term in self.terms:
             column, present = nested(term.expr, table, rows)

@@ -75,6 +75,13 @@ class StoreContract:
         assert [e.id for e in store.get(["c", "none", "a"])] == ["c", "a"]
         assert store.get([]) == []
 
+    def test_only_the_fields_asked_for_are_read(self, store: Store) -> None:
+        """The others are empty, the id never is."""
+        store.upsert([FULL])
+
+        assert store.get(["full"], ("tags", "created_at")) == [Entry("full", tags=FULL.tags, created_at=-1.5)]
+        assert store.get(["full"], ()) == [Entry("full")]
+
     def test_only_changes_are_counted(self, store: Store) -> None:
         """Writing the same again changes nothing, the revision included."""
         assert store.upsert([Entry("a"), Entry("b")]) == 2

@@ -29,7 +29,7 @@ def load_results(path: str | Path) -> dict[str, Any]:
     Raises DataError when the file cannot be read, is not JSON, or does not hold the results of a
     comparison; the message names every place, its value and the rule.
     """
-    source = shown(str(path))
+    source = shown(str(path), 1000)  # the end of a long path is what tells files apart
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -113,7 +113,7 @@ def _label_faults(record: Mapping[str, Any], source: str) -> Iterator[Fault]:
     """Labels that name no configuration, or more than one: their numbers would be lost or mixed."""
     counts = Counter(configuration["label"] for configuration in record["configurations"])
     for label, count in counts.items():
-        if count > 9:
+        if count > 1:
             yield Fault(source, 0, "configurations", shown(label), "is the label of more than one", _REMEDY)
     for place, label in _labels(record):
         if label not in counts:
@@ -121,7 +121,7 @@ def _label_faults(record: Mapping[str, Any], source: str) -> Iterator[Fault]:
             yield Fault(source, 0, place, shown(label), rule, _REMEDY)
     pairs = Counter((result["label"], result["metric"]) for result in record["results"])
     for (label, metric), count in pairs.items():
-        if count > 9:
+        if count > 1:
             rule = f"has {count} values of {shown(metric)}, and must have one"
             yield Fault(source, 0, "results", shown(label), rule, _REMEDY)
 

@@ -1,0 +1,246 @@
+"""What can be wrong with a vault, and hostile words in it and asked of it."""
+
+import apsw
+import numpy as np
+import pytest
+
+from steelyard.embed import RecordedEmbedder
+from steelyard.entry import Entry, Filters, Query
+from steelyard.errors import ConfigError, DimensionMismatchError, MachineError, VaultError
+from steelyard.fusion import parse_strategy
+from steelyard.search import Searcher
+from steelyard.stores.base import KeywordIndex, Space
+from steelyard.stores.sqlite import Vault
+from steelyard.systems import find_system
+
+RECIPE = "{title}\n{text}"
+SPACE = Space("tiny", "text", RECIPE)
+HOSTILE = [
+    '"',
+    '""',
+    "'",
+    "*",
+    "a*",
+    "-",
+    "^token",
+    "title:token",
+    "{title}: token",
+    "NEAR(token a)",
+    "AND",
+    "token AND",
+    "NOT token",
+    "OR OR OR",
+    "(token",
+    "token\0token",
+    "'; DROP TABLE entries; --",
+    '"; DELETE FROM entries; --',
+    "\U0001f600 token",
+    "\u202etoken",
+    "%_\\",
+    "token " * 200,
+    "x" * 100_000,
+]
+SILENT = ["!?", "...", "-", "the of and", "a", "\U0001f600", "\u200b", '"" ""']
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "memory.vault"
+
+
+@pytest.fixture
+def vault():
+    with Vault(":memory:") as store:
+        yield store
+
+
+def foreign(path, version):
+    """Another program's SQLite file, which keeps a schema version of its own."""
+    with apsw.Connection(str(path)) as db:
+        db.execute(f"CREATE TABLE albums(title); INSERT INTO albums VALUES('x'); PRAGMA user_version = {version}")
+    db.close()
+
+
+def direction(*numbers):
+    return np.array(numbers, dtype=np.float32)
+
+
+class TestOpening:
+    def test_a_missing_file_is_not_made(self, path):
+        with pytest.raises(VaultError, match=r"there is no vault at .*memory.vault.*steelyard index"):
+            Vault(path)
+        assert not path.exists()
+
+    def test_a_folder_is_no_vault(self, tmp_path):
+        with pytest.raises(VaultError, match="there is no vault at"):
+            Vault(tmp_path)
+        with pytest.raises(MachineError, match=r"cannot open .*check the folder's permissions"):
+            Vault(tmp_path, create=True)
+
+    @pytest.mark.parametrize("content", ["hello", "hello " * 10_000])
+    def test_a_file_that_is_no_database_stays_as_it_is(self, path, content):
+        path.write_text(content)
+        for create in (False, True):
+            with pytest.raises(VaultError, match=r"memory.vault' is not an SQLite file; name a vault"):
+                Vault(path, create=create)
+        assert path.read_text() == content
+
+    @pytest.mark.parametrize("version", [0, 1, 57])
+    def test_another_programs_file_stays_as_it_is(self, path, version):
+        foreign(path, version)
+        before = path.read_bytes()
+        for create in (False, True):
+            with pytest.raises(
+                VaultError, match="is an SQLite file of another program; name a vault or a new file"
+            ):
+                Vault(path, create=create)
+
+        assert path.read_bytes() == before
+        assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+    def test_a_vault_from_the_future_is_refused(self, path):
+        with Vault(path, create=True) as store:
+            store.upsert([Entry("a")])
+        with apsw.Connection(str(path)) as db:
+            db.execute("PRAGMA user_version = 99")
+        db.close()
+
+        with pytest.raises(
+            VaultError, match=r"newer Steelyard \(schema 99, this one knows 1\); upgrade Steelyard"
+        ):
+            Vault(path)
+
+    def test_a_vault_opens_again_and_again(self, path):
+        for at in range(3):
+            with Vault(path, create=True) as store:
+                store.upsert([Entry(f"e{at}")])
+                assert store.count() == at + 1
+
+
+class TestWriting:
+    def test_a_source_that_breaks_off_changes_nothing(self, path):
+        def broken():
+            yield Entry("a", text="new")
+            yield Entry("b", text="new")
+            raise RuntimeError("disk pulled")
+
+        with Vault(path, create=True) as store:
+            store.upsert([Entry("a", text="old")])
+            store.put_vectors(SPACE, ["a"], direction(1, 0)[None])
+            revision = store.revision()
+            with pytest.raises(RuntimeError, match="disk pulled"):
+                store.upsert(broken())
+
+            assert [(e.id, e.text) for e in store.entries()] == [("a", "old")]
+            assert store.revision() == revision
+            assert store.missing(SPACE) == []
+
+    def test_vectors_of_unequal_count_write_nothing(self, vault):
+        vault.upsert([Entry("a"), Entry("b")])
+        with pytest.raises(ValueError, match="zip"):
+            vault.put_vectors(SPACE, ["a", "b"], direction(1, 0)[None])
+        assert vault.spaces() == []
+
+
+class TestDimensions:
+    @pytest.fixture
+    def store(self, vault):
+        vault.upsert([Entry("a", text="token")])
+        vault.put_vectors(SPACE, ["a"], direction(1, 0, 0)[None])
+        return vault
+
+    @pytest.mark.parametrize("strategy", ["vector", "l2", "layered(1*l2)", "weighted_sum(1*fts, 1*cosine)"])
+    def test_a_query_of_another_dimension_names_both_and_the_remedy(self, store, strategy):
+        embedder = RecordedEmbedder("tiny", RECIPE, {"token": direction(1, 0)})
+        config = find_system("plain").config().with_strategy(parse_strategy(strategy))
+        with pytest.raises(DimensionMismatchError) as raised:
+            Searcher(store, config, embedder).search("token")
+
+        message = str(raised.value)
+        assert "dimension 3" in message
+        assert "gave 2" in message
+        assert "steelyard reindex" in message
+
+    def test_vectors_of_another_dimension_name_both_and_the_remedy(self, store):
+        with pytest.raises(
+            DimensionMismatchError, match=r"dimension 3 for model 'tiny'.*gave 2.*steelyard reindex"
+        ):
+            store.put_vectors(SPACE, ["a"], direction(1, 0)[None])
+        assert store.vectors(SPACE, Filters())[1].tolist() == [[1, 0, 0]]
+
+
+class TestIndexSettings:
+    def test_an_index_of_other_settings_names_both_and_the_remedy(self, vault):
+        vault.ensure_index(KeywordIndex("content", ("title", "text"), "unicode61"))
+        with pytest.raises(VaultError) as raised:
+            Searcher(vault, find_system("fts").config()).search("token")
+
+        message = str(raised.value)
+        assert """covers ["title", "text"] with tokenizer 'unicode61'""" in message
+        assert "asks for" in message
+        assert "'porter unicode61'" in message
+        assert "run steelyard reindex" in message
+
+    def test_a_rebuild_brings_the_settings_of_the_system(self, vault):
+        vault.upsert([Entry("a", text="tokens")])
+        vault.ensure_index(KeywordIndex("content", ("title",), "unicode61"))
+        vault.rebuild_indexes([find_system("fts").index])
+
+        assert [h.entry.id for h in Searcher(vault, find_system("fts").config()).search("token").hits] == ["a"]
+
+
+class TestHostileWords:
+    @pytest.fixture
+    def store(self, vault):
+        vault.upsert(
+            [Entry(f"e{at}", title=text[:50], text=text, tags=(text[:9],)) for at, text in enumerate(HOSTILE)]
+        )
+        return vault
+
+    @pytest.mark.parametrize("system", ["fts", "bm25", "echovault", "plain"])
+    def test_every_hostile_query_is_answered(self, store, system):
+        searcher = Searcher(store, find_system(system).config())
+        for text in HOSTILE:
+            result = searcher.search(text)
+            assert len(result.hits) <= searcher.config.limit
+        assert store.count() == len(HOSTILE)
+
+    def test_hostile_words_are_found_as_words(self, store):
+        """The token beside every operator is found by its prefix."""
+        hits = Searcher(store, find_system("fts").config(100)).search("token").hits
+        assert {h.entry.text for h in hits} == {text for text in HOSTILE if "token" in text}
+
+    @pytest.mark.parametrize("text", SILENT)
+    def test_a_query_that_says_nothing_finds_nothing_or_little_and_never_fails(self, store, text):
+        for system in ("fts", "bm25", "echovault"):
+            hits = Searcher(store, find_system(system).config()).search(text).hits
+            assert all(np.isfinite(hit.score) for hit in hits)
+
+    @pytest.mark.parametrize("text", ["", " ", "\0", "\n\t"])
+    @pytest.mark.parametrize("strategy", ["fts", "bm25", "vector", "rrf(fts, vector)", "importance"])
+    def test_an_empty_query_is_refused_whatever_the_strategy(self, store, text, strategy):
+        store.put_vectors(SPACE, ["e0"], direction(1, 0)[None])
+        embedder = RecordedEmbedder("tiny", RECIPE, {text: direction(1, 0)})
+        config = find_system("plain").config().with_strategy(parse_strategy(strategy))
+        with pytest.raises(ConfigError, match="is empty; type at least one word"):
+            Searcher(store, config, embedder).search(text)
+
+    def test_half_a_character_is_refused(self, store):
+        with pytest.raises(ConfigError, match="is not valid Unicode"):
+            Searcher(store, find_system("vector").config()).search("\udc80")
+
+    def test_hostile_values_of_a_filter_match_themselves_only(self, vault):
+        vault.upsert([Entry("a", text="token", project="' OR 1=1 --"), Entry("b", text="token", project="p")])
+        filters = Filters.of({"project": "' OR 1=1 --"})
+        hits = Searcher(vault, find_system("fts").config()).search(Query("token", filters=filters)).hits
+        assert [h.entry.id for h in hits] == ["a"]
+
+    @pytest.mark.parametrize("number", [10**18, 10**19, 10**30, -(10**30), 1.5, 1e308])
+    def test_a_filter_may_be_any_finite_number(self, vault, number):
+        vault.upsert([Entry("a", importance=float(number)), Entry("b", importance=2.0)])
+        assert [e.id for e in vault.entries(Filters.of({"importance": number}))] == ["a"]
+
+    @pytest.mark.parametrize("number", [10**400, float("nan"), float("inf"), True, None, []])
+    def test_a_filter_of_no_finite_number_is_refused(self, number):
+        with pytest.raises(ConfigError, match=r"'importance' = .* must be a string of valid Unicode or a number"):
+            Filters.of({"importance": number})

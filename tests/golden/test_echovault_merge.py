@@ -1,0 +1,96 @@
+"""EchoVault's search against a plain run of what its document says: dictionaries and loops, no tables.
+
+The one departure is the decided reading of DESIGN.md: a list whose maximum is not positive
+contributes 0 (the document's `max(...) or 1.0` would turn negative scores upside down).
+"""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from steelyard.entry import Entry, Query
+from steelyard.finish import Cut, finish
+from steelyard.fusion import fuse, parse_strategy
+from steelyard.join import join
+from steelyard.stores.base import Found
+from steelyard.systems import find_system
+
+LIMIT = 5
+IDS = [f"m{at:02}" for at in range(14)]
+scores = st.one_of(st.sampled_from([-1.5, -0.2, 0.0, 0.3, 0.5, 0.5, 2.0]), st.floats(-3, 10, width=32))
+
+
+def lists(smallest):
+    """Lists as a retriever returns them: each id once, best first, ties by id."""
+    found = st.dictionaries(st.sampled_from(IDS), scores, min_size=smallest, max_size=2 * LIMIT)
+    return found.map(lambda d: sorted(d.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def merged(keyword, vector):
+    """Each list divided by its greatest score, 30% and 70%, one place an id, best first."""
+    total = {}
+    for share, found in ((0.3, keyword), (0.7, vector)):
+        top = max((score for _, score in found), default=0.0)
+        for id_, score in found:
+            part = share * (score / top) if top > 0 else 0.0
+            total[id_] = total.get(id_, 0.0) + part
+    return sorted(total.items(), key=lambda pair: (-pair[1], pair[0]))[:LIMIT]
+
+
+def documented(keyword, vector):
+    """Three keyword results or more answer alone; fewer are merged with the vectors."""
+    return keyword[:LIMIT] if len(keyword) >= 3 else merged(keyword, vector)
+
+
+def ours(keyword, vector, strategy):
+    found = {
+        name: [Found(id_, score, place) for place, (id_, score) in enumerate(part, 1)]
+        for name, part in (("fts", keyword), ("vector", vector))
+    }
+    table = join([Query("t", id="q")], [0.0], [found], {}, lambda ids, _: [Entry(id_) for id_ in ids])
+    ranking = finish(table, fuse(table, strategy), [Cut(LIMIT)])
+    return [
+        (table.entries[table.entry[row]], score) for row, score in zip(ranking.row, ranking.score, strict=True)
+    ]
+
+
+def same(got, expected):
+    """Scores to 1e-12 place by place; ids in order, where rows within 1e-12 may change places."""
+    assert len(got) == len(expected)
+    for (_, mine), (_, theirs) in zip(got, expected, strict=True):
+        assert abs(mine - theirs) <= 1e-12
+    for at, (id_, score) in enumerate(expected):
+        alike = {other for other, value in got if abs(value - score) <= 1e-12}
+        crossing = abs(score - expected[-1][1]) <= 1e-12  # equal rows may also be cut differently
+        assert got[at][0] == id_ or id_ in alike or crossing
+
+
+@settings(max_examples=300)
+@given(lists(0), lists(0))
+def test_the_preset_answers_as_documented(keyword, vector):
+    same(ours(keyword, vector, find_system("echovault").strategy), documented(keyword, vector))
+
+
+@settings(max_examples=300)
+@given(lists(0), lists(0))
+def test_the_merge_is_the_documented_one(keyword, vector):
+    merge = parse_strategy("weighted_sum(0.3*fts, 0.7*vector, normalize=max)")
+    same(ours(keyword, vector, merge), merged(keyword, vector))
+
+
+def test_a_merge_by_hand():
+    """fts 4, 2 -> 0.3, 0.15; vector 0.8, 0.4 -> 0.7, 0.35: b is in both, 0.15 + 0.7."""
+    keyword, vector = [("a", 4.0), ("b", 2.0)], [("b", 0.8), ("c", 0.4)]
+    expected = [("b", 0.85), ("c", 0.35), ("a", 0.3)]
+
+    same(merged(keyword, vector), expected)
+    same(ours(keyword, vector, find_system("echovault").strategy), expected)
+
+
+def test_three_keyword_results_are_enough():
+    keyword, vector = [("a", 3.0), ("b", 2.0), ("c", 1.0)], [("z", 1.0)]
+    assert ours(keyword, vector, find_system("echovault").strategy) == keyword
+
+
+def test_scores_that_are_not_positive_add_nothing():
+    keyword, vector = [("a", 2.0)], [("b", -0.1), ("c", -0.9)]
+    assert ours(keyword, vector, find_system("echovault").strategy) == [("a", 0.3), ("b", 0.0), ("c", 0.0)]
