@@ -71,6 +71,19 @@ def unit(matrix: Vectors) -> Vectors:
     return scaled
 
 
+def embed_checked(embedder: Embedder, texts: Sequence[str]) -> Vectors:
+    """What the embedder gives, once it is one row of finite numbers a text; EmbedderError otherwise."""
+    vectors = embedder.embed(texts)
+    if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1]:
+        raise EmbedderError(
+            f"{embedder.model} gave an array of shape {vectors.shape} for {len(texts)} texts; "
+            "an embedder returns one row a text"
+        )
+    if not np.isfinite(vectors).all():
+        raise EmbedderError(f"{embedder.model} gave a vector with NaN or infinity; check the model")
+    return vectors
+
+
 def space_of(embedder: Embedder, layer: str, recipe: str) -> Space:
     """The space of a layer: the embedder's own recipe wins over the system's for the layer text."""
     own = embedder.recipe or recipe
@@ -95,7 +108,7 @@ def embed_missing(
         texts = {entry.id: render(space.recipe, entry) for entry in entries if _says(space, entry)}
         if not texts:
             continue
-        vectors = embedder.embed(list(texts.values()))
+        vectors = embed_checked(embedder, list(texts.values()))
         meaningful = np.any(vectors != 0, axis=1)
         kept = [id_ for id_, keep in zip(texts, meaningful, strict=True) if keep]
         store.put_vectors(space, kept, vectors[meaningful])

@@ -14,7 +14,7 @@ from typing import Any
 
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder
-from steelyard.entry import Filters, Hit, Query
+from steelyard.entry import EVERYTHING, Filters, Hit, Query
 from steelyard.errors import ConfigError, EmbedderError, shown
 from steelyard.explain import Explanation
 from steelyard.finish import Ranking, finish
@@ -24,7 +24,7 @@ from steelyard.sources import Sources
 from steelyard.stores.base import Found, Store
 from steelyard.systems import find_system
 from steelyard.table import EMBEDDING, LAYERS, RETRIEVERS, SCORERS, SignalTable
-from steelyard.text import clean_query
+from steelyard.text import clean_query, is_blank
 
 SEMANTIC = ("always", "auto", "never")
 
@@ -120,24 +120,23 @@ class Searcher:
     def context(
         self,
         text: str,
-        filters: Filters,
-        limit: int,
+        filters: Filters = EVERYTHING,
         *,
         semantic: str | None = None,
         topup_recent: bool | None = None,
     ) -> tuple[list[Hit], int]:
-        """Relevant entries filled up with recent ones; only recent ones for an empty text.
+        """Relevant entries filled up with recent ones to the limit; only recent ones for a blank text.
 
         `semantic` and `topup_recent` are the system's own settings by default. Recent entries carry no
         score, obey the same filters and never repeat. Returns the hits and how many entries the filters
         admit in all. Source: EchoVault's document, context retrieval.
         """
         topup = self.system.topup_recent if topup_recent is None else topup_recent
+        limit = self.config.limit
         hits: list[Hit] = []
-        if text.strip():
-            found = self.search(Query(text, filters=filters), semantic=semantic or self.system.semantic)
-            hits = list(found.hits[:limit])
-        if topup or not text.strip():
+        if not is_blank(text):
+            hits = list(self.search(Query(text, filters=filters), semantic=semantic or self.system.semantic).hits)
+        if topup or is_blank(text):
             seen = {hit.entry.id for hit in hits}
             fresh = [entry for entry in self.store.recent(filters, limit) if entry.id not in seen]
             hits += [Hit(rank, None, entry) for rank, entry in enumerate(fresh, len(hits) + 1)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steelyard.config import RetrieverConfig, SearchConfig
-from steelyard.embed import Embedder, Vectors, space_of
+from steelyard.embed import Embedder, Vectors, embed_checked, space_of
 from steelyard.entry import Query
 from steelyard.errors import ConfigError, EmbedderError
 from steelyard.retrievers import Retriever, Scorer
@@ -60,8 +60,12 @@ class Sources:
         return space_of(self.embedder, layer, self.system.recipe)
 
     def has_vectors(self) -> bool:
-        """Whether queries can be embedded and the store holds vectors to compare them with."""
-        if self.embedder is None:
+        """Whether queries can be embedded and the store holds vectors to compare them with.
+
+        A configuration that names another model than the embedder's was made for other vectors.
+        """
+        models = {settings.model for settings in self.config.retrievers.values() if settings.model}
+        if self.embedder is None or models - {self.embedder.model}:
             return False
         space = self.space("text")
         return any(space == known for known, _ in self.store.spaces())
@@ -72,7 +76,7 @@ class Sources:
             if self.embedder is None:
                 raise EmbedderError("there is no embedder; give the searcher one")
             self.embedding_calls += 1
-            self._last = (text, self.embedder.embed([text])[0])
+            self._last = (text, embed_checked(self.embedder, [text])[0])
         return self._last[1]
 
     def _retriever(self, name: str, settings: RetrieverConfig) -> Retriever:

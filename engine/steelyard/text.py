@@ -72,6 +72,8 @@ def words_or(text: str) -> str:
     return " OR ".join(quote(word) for word in words if word not in STOP_WORDS) or " OR ".join(map(quote, words))
 
 
+_CONTROLS = dict.fromkeys((*range(32), 127), " ")
+
 MatchBuilder = Callable[[str], str]
 
 
@@ -84,10 +86,14 @@ def clean_query(text: str) -> str:
         text.encode("utf-8")
     except UnicodeEncodeError:
         raise ConfigError(f"query {shown(text)} is not valid Unicode; send it as UTF-8") from None
-    cleaned = "".join(" " if ord(char) < 32 or ord(char) == 127 else char for char in text)
-    if not cleaned.strip():
+    if is_blank(text):
         raise ConfigError(f"query {shown(text)} is empty; type at least one word")
-    return cleaned
+    return text.translate(_CONTROLS)
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing but white space and control characters is there."""
+    return not text.translate(_CONTROLS).strip()
 
 
 def visible(text: str) -> str:

@@ -152,6 +152,8 @@ def search(
         trees = [result.explain(hit.entry.id) for hit in result.hits] if explain else []
         if result.degraded:
             click.echo("warning: the embedder failed; keywords answered alone", err=True)
+        elif semantic == "always" and result.strategy != searcher.config.effective:
+            click.echo("note: the vault has no vectors of the configured model; keywords answered alone", err=True)
         document = {
             "system": searcher.config.name,
             "strategy": str(result.strategy),
@@ -202,9 +204,7 @@ def context(
     from steelyard_eval.vaults import open_searcher, parse_filters
 
     with open_searcher(vault, system, None, limit) as searcher:
-        found, total = searcher.context(
-            query, parse_filters(filters), limit, semantic=semantic, topup_recent=topup
-        )
+        found, total = searcher.context(query, parse_filters(filters), semantic=semantic, topup_recent=topup)
         shown = [searcher.system.present(hit) for hit in found]
     _print({"total": total, "entries": shown}, as_json, f"{hits(shown)}\n{len(shown)} of {total} entries")
 

@@ -18,6 +18,7 @@ from steelyard.errors import ConfigError, nearest, shown, together
 from steelyard.fusion import ByIntent, Expr, Layered, Rrf, Tiered, WeightedSum, parse_strategy
 from steelyard.systems import find_system, find_systems
 from steelyard.table import Floats
+from steelyard.text import visible
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.metrics import Judgments, Measure, parse_measures, write_run
 from steelyard_eval.progress import bar
@@ -82,7 +83,7 @@ class Comparison:
         return pd.DataFrame(self.record["results"])
 
     def __repr__(self) -> str:
-        return f"Comparison({', '.join(self.values)} on {self.record['dataset']['name']})"
+        return visible(f"Comparison({', '.join(self.values)} on {self.record['dataset']['name']})")
 
     def _repr_html_(self) -> str:
         frame = self.to_frame().drop(columns=["strategy"])
@@ -330,7 +331,8 @@ def _timing(
     records = []
     for row in bar("timing live search")(rows):
         calls = int(replays[row.label].embedded.sum())
-        entry: dict[str, Any] = {"label": row.label, "queries": len(queries), "embedding_calls": calls}
+        entry: dict[str, Any] = {"label": row.label, "system": row.config.system, "profile": row.config.profile}
+        entry |= {"queries": len(queries), "embedding_calls": calls}
         if timed:
             taken = _latencies(space, row, queries[:TIMED])
             entry |= {"p50_ms": float(np.percentile(taken, 50)), "p95_ms": float(np.percentile(taken, 95))}

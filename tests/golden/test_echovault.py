@@ -401,7 +401,7 @@ def diary(cosines=None):
 def context(vault, text, limit, embedder=None, scope=None, **how):
     filters = Filters.of(scope or {})
     settings = {"semantic": DOCUMENTED.semantic, "topup_recent": DOCUMENTED.topup_recent} | how
-    return searcher(vault, embedder, limit).context(text, filters, limit, **settings)
+    return searcher(vault, embedder, limit).context(text, filters, **settings)
 
 
 def test_the_documented_context_settings():

@@ -469,9 +469,7 @@ def context_case(fixture, case):
     # Whether the model was loaded is part of the recording; it shows in the call.
     embedder = fixture.lookup(warm="ollama" not in label or case["embed_called"])
     searcher = fixture.searcher(limit, embedder)
-    hits, total = searcher.context(
-        text, filters, limit, semantic=mode, topup_recent=args.get("topup_recent", True)
-    )
+    hits, total = searcher.context(text, filters, semantic=mode, topup_recent=args.get("topup_recent", True))
     recent = [key(rowid) for rowid, score in case["out"] if score is None]
     tail = same(recent, [hit.entry.id for hit in hits if hit.score is None])
     found = [hit for hit in hits if hit.score is not None]

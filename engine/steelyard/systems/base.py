@@ -8,6 +8,7 @@ from typing import Any
 
 from steelyard.config import RetrieverConfig, SearchConfig, default_finish
 from steelyard.entry import Hit, format_time
+from steelyard.errors import ConfigError
 from steelyard.fusion import Expr
 from steelyard.stores.base import KeywordIndex
 from steelyard.table import EMBEDDING, LAYERS
@@ -39,8 +40,13 @@ class System:
     topup_recent: bool = False
 
     def config(self, limit: int | None = None, model: str = "") -> SearchConfig:
-        """The configuration for a limit (the system's own by default), with vectors of `model`."""
-        size = limit or self.limit
+        """The configuration for a limit (the system's own by default), with vectors of `model`.
+
+        Raises ConfigError for a limit below 1.
+        """
+        size = self.limit if limit is None else limit
+        if size < 1:
+            raise ConfigError(f"limit {size} must be at least 1; leave it out for {self.name}'s own, {self.limit}")
         retrievers = {
             name: RetrieverConfig(
                 depth=None if name in LAYERS else self.depth(size),

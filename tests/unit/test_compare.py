@@ -1,0 +1,83 @@
+"""Comparing: what is shared, what is left out, and text that means harm."""
+
+import dataclasses
+
+import pytest
+
+from steelyard.entry import Entry, Query
+from steelyard.errors import ConfigError
+from steelyard_eval.compare import compare
+from steelyard_eval.datasets import load
+from steelyard_eval.demo import starter
+from steelyard_eval.workspace import Workspace
+
+HARM = "<script>alert(1)</script>\x1b[31m\u202e"
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return load(starter())
+
+
+def test_systems_that_retrieve_alike_share_one_recording_and_give_what_they_give_alone(dataset):
+    together = compare(dataset, ("fts", "bm25", "vector"), ["rrf(fts, bm25)"], timed=False)
+    alone = compare(dataset, ("bm25",), timed=False)
+
+    assert together.values["bm25"]["nDCG@10"].tolist() == alone.values["bm25"]["nDCG@10"].tolist()
+
+
+def test_a_query_without_judgments_is_left_out_and_counted(dataset):
+    extra = dataclasses.replace(dataset, queries=(*dataset.queries, Query("rotate keys", id="unjudged")))
+
+    found = compare(extra, ("bm25",), embedder="none", timed=False)
+
+    assert "unjudged" not in found.queries
+    assert found.record["dataset"]["queries"] == len(dataset.queries) + 1
+    assert found.record["dataset"]["judged"] == len(dataset.queries)
+
+
+def test_an_unknown_baseline_is_told_with_the_nearest(dataset):
+    with pytest.raises(ConfigError, match="did you mean 'bm25'"):
+        compare(dataset, ("bm25", "fts"), baseline="bm26", embedder="none", timed=False)
+
+
+def test_one_configuration_twice_is_refused(dataset):
+    with pytest.raises(ConfigError, match="named twice"):
+        compare(dataset, ("bm25", "bm25:documented"), embedder="none", timed=False)
+
+
+def test_the_limit_is_the_largest_cutoff_unless_it_is_given(dataset):
+    found = compare(dataset, ("bm25",), metrics=("nDCG@3", "R@7"), embedder="none", timed=False)
+
+    assert found.record["limit"] == 7
+    assert found.record["primary"] == "nDCG@3"
+
+
+def test_without_an_embedder_tiers_and_sums_answer_by_what_is_left(dataset):
+    found = compare(
+        dataset, ("fts", "echovault"), ["weighted_sum(0.5*fts, 0.5*vector)"], embedder="none", timed=False
+    )
+
+    strategies = [row["embedding_calls"] for row in found.record["timing"]]
+    assert strategies == [0, 0, 0]
+    # the sum lost its vector: half of the fts score ranks as fts does
+    assert found.values["weighted_sum(0.5*fts, 0.5*vector)"]["nDCG@10"].tolist() == (
+        found.values["fts"]["nDCG@10"].tolist()
+    )
+
+
+def test_harmful_text_stays_text_in_a_notebook(dataset):
+    entries = (*dataset.entries, Entry(HARM.replace("\x1b", "e"), title=HARM, text=HARM))
+    hostile = dataclasses.replace(dataset, name=HARM, description=HARM, entries=entries)
+    space = Workspace.open(hostile, "none")
+
+    found = compare(hostile, ("bm25",), ["weighted_sum(1*fts)"], embedder="none", timed=False, workspace=space)
+
+    assert "<script" not in found._repr_html_()
+    assert "\x1b" not in repr(found)
+
+
+def test_the_same_seed_gives_the_same_document(dataset):
+    first, second = (compare(dataset, ("bm25", "fts"), embedder="none", timed=False).to_json() for _ in range(2))
+
+    assert first == second
