@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import ConfigError, nearest, shown
-from steelyard.files import canonical, write_text
+from steelyard.files import STRICT_JSON, canonical, write_text
 from steelyard.finish import Cut, Stage, parse_stages
 from steelyard.fusion import ByIntent, Expr, parse_strategy
 
@@ -111,7 +110,7 @@ class SearchConfig:
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"cannot read the weights file {shown(str(path))}: {error}") from None
         try:
-            record = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+            record = STRICT_JSON.decode(text)
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"weights file {shown(str(path))} is not valid JSON: {error}") from None
         return cls.from_json(record, str(path))
@@ -189,14 +188,3 @@ def _problems(record: object) -> list[str]:
         else:
             found.append(f"{shown(place)}: {shown(error.message, 200)}")
     return found
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a number; write a finite one")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{shown(text)} is too large; write a smaller number")
-    return value

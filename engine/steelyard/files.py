@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from pathlib import Path
 
 from steelyard.errors import MachineError, shown
+
+
+def _constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number; write a finite one")
+
+
+def _finite(literal: str) -> float:
+    value = float(literal)
+    if not math.isfinite(value):
+        raise ValueError(f"{literal[:20]} is too large")
+    return value
+
+
+STRICT_JSON = json.JSONDecoder(parse_constant=_constant, parse_float=_finite)
+"""Reads JSON as its standard says: no NaN, no Infinity, no number that overflows (ValueError)."""
 
 
 def canonical(record: object) -> str:

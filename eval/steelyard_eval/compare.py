@@ -20,10 +20,11 @@ from steelyard.systems import find_system, find_systems
 from steelyard.table import Floats
 from steelyard.text import visible
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.metrics import Judgments, Measure, parse_measures, write_run
+from steelyard_eval.metrics import Judgments, Measure, parse_measures
 from steelyard_eval.progress import bar
 from steelyard_eval.record import needed, record, recording_key
 from steelyard_eval.replay import Replay, replay
+from steelyard_eval.runs import write_run
 from steelyard_eval.stats import compare_all, mean_interval
 from steelyard_eval.workspace import Workspace, judged
 

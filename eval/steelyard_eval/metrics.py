@@ -1,22 +1,20 @@
 """Measures of ranked lists: ir_measures' names, trec_eval's values, vectorised over queries.
 
 Linear gain, discount log2(rank + 1), ideal cut at k, relevant from grade 1 on. `evaluate` must equal
-pytrec_eval to 1e-9, query by query, on the run that `write_run` wrote; `oracle` is that second opinion.
+pytrec_eval to 1e-9, query by query, on the run that `runs.write_run` wrote.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.errors import ConfigError, DataError, nearest, shown
+from steelyard.errors import ConfigError, nearest, shown
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -37,6 +35,12 @@ class Measure:
 
     def __str__(self) -> str:
         return self.family if self.cutoff is None else f"{self.family}@{self.cutoff}"
+
+    @property
+    def trec_name(self) -> str:
+        """trec_eval's name, empty for what it does not compute; its recip_rank knows no cutoff."""
+        family = _FAMILIES[self.family]
+        return family.whole if self.cutoff is None else family.cut.format(self.cutoff)
 
 
 @dataclass(frozen=True)
@@ -319,83 +323,3 @@ def _dense(offsets: Ints, entry: NDArray[np.integer], judgments: Judgments, dept
     query, rank = np.nonzero(np.arange(depth) < np.diff(offsets)[:, None])
     grade[query, rank] = judgments.grades(query, entry[offsets[query] + rank])
     return grade
-
-
-def run_lines(
-    queries: Sequence[str], offsets: Ints, entry: NDArray[np.integer], entries: Sequence[str], tag: str
-) -> Iterator[str]:
-    r"""Yield the lines of a TREC run: query Q0 entry rank score tag.
-
-    The score of rank r in a list of n is n - r + 1, so that no evaluator can reorder it (trec_eval reads
-    scores as float32 and breaks ties by id); exact in float32 for lists up to 2**24.
-
-    >>> list(run_lines(["q"], np.array([0, 2]), np.array([1, 0]), ["a", "b"], "mine"))
-    ['q Q0 b 1 2 mine\n', 'q Q0 a 2 1 mine\n']
-    """
-    for query, start, end in zip(queries, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-        for place, i in enumerate(entry[start:end].tolist()):
-            yield f"{query} Q0 {entries[i]} {place + 1} {end - start - place} {tag}\n"
-
-
-def write_run(
-    path: Path,
-    queries: Sequence[str],
-    offsets: Ints,
-    entry: NDArray[np.integer],
-    entries: Sequence[str],
-    tag: str,
-) -> None:
-    """Write `run_lines` to `path` (UTF-8), all or nothing: an old file stays until the new one is complete.
-
-    Raises
-    ------
-    DataError
-        An id of the run, or the tag, is empty or holds white space, which the format cannot carry.
-    """
-    names = {tag, *queries, *(entries[i] for i in np.unique(entry).tolist())}
-    bad = sorted(name for name in names if name.split() != [name])
-    if bad:
-        listed = ", ".join(shown(name) for name in bad[:10])
-        rule = f"a TREC run holds no empty ids and no white space in ids: {len(bad)} do not fit"
-        raise DataError(f"{path}: {rule}, {listed}. Rename them")
-    # Beside the target, so that the replacement never crosses a file system.
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with draft.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(run_lines(queries, offsets, entry, entries, tag))
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def oracle(
-    run: Mapping[str, Mapping[str, float]],
-    qrels: Mapping[str, Mapping[str, int]],
-    measures: Iterable[Measure],
-) -> dict[Measure, dict[str, float]]:
-    """Return trec_eval's own values (through pytrec_eval), measure by measure, query by query.
-
-    Covers every query of `qrels` that has judgments; 0 where the run does not answer it. Judged and
-    Recall* are not in trec_eval and are left out. trec_eval orders a run by float32 score, then by id
-    descending.
-    """
-    import pytrec_eval  # it is needed only where values are checked
-
-    names = {measure: name for measure in measures if (name := _trec_name(measure))}
-    # Grades below 0 hang or crash pytrec_eval; trec_eval gives them no gain either.
-    clean = {q: {e: max(grade, 0) for e, grade in row.items()} for q, row in qrels.items() if row}
-    found = pytrec_eval.RelevanceEvaluator(clean, set(names.values())).evaluate(
-        {query: dict(scores) for query, scores in run.items()}
-    )
-    return {m: {q: _read(m, found.get(q, {}).get(name, 0.0)) for q in clean} for m, name in names.items()}
-
-
-def _trec_name(measure: Measure) -> str:
-    family = _FAMILIES[measure.family]
-    return family.whole if measure.cutoff is None else family.cut.format(measure.cutoff)
-
-
-def _read(measure: Measure, value: float) -> float:
-    """Return the value; RR is cut here, since trec_eval has no recip_rank at k: beyond k it is below 1/k."""
-    late = measure.family == "RR" and measure.cutoff is not None and value * measure.cutoff < 1 - 1e-9
-    return 0.0 if late else float(value)

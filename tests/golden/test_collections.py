@@ -10,9 +10,10 @@ from steelyard.entry import Query
 from steelyard.systems import find_system
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
-from steelyard_eval.metrics import oracle, parse_measures
+from steelyard_eval.metrics import parse_measures
 from steelyard_eval.record import record
 from steelyard_eval.replay import replay
+from steelyard_eval.runs import oracle
 from steelyard_eval.workspace import Workspace
 
 SETS = ("scifact", "locomo", "cranfield", "beam-128k", "cosqa", "cacm")

@@ -144,7 +144,7 @@ class TestBadFiles:
             ('{"schema_version": 1, "limit', "is not valid JSON: Unterminated string"),
             ('{"limit": NaN}', "is not valid JSON: NaN is not a number; write a finite one"),
             ('{"limit": -Infinity}', "is not valid JSON: -Infinity is not a number; write a finite one"),
-            ('{"limit": 1e999}', "is not valid JSON: '1e999' is too large; write a smaller number"),
+            ('{"limit": 1e999}', "is not valid JSON: 1e999 is too large"),
             ('{"limit": ' + "9" * 5000 + "}", "is not valid JSON: "),
             ("[" * 100_000, "is not valid JSON: "),
             ("[]", "'the file': \"[] is not of type 'object'\""),

@@ -234,6 +234,14 @@ class TestLayered:
         assert scored(table, self.STRATEGY, 0) == pytest.approx({"a": 0.18})
         assert scored(table, self.STRATEGY, 1) == {"b": 0.7}
 
+    def test_a_layer_keeps_its_scale_inside_another_fusion(self):
+        """0.9, 0.8, 0.2 become 1, 6/7, 0; were they scaled anew after the gate, b would fall to 0."""
+        lists = {"l0": {"a": 0.9, "b": 0.8, "c": 0.2}}
+        inner = "layered(1*weighted_sum(1*l0, normalize=minmax), threshold=0.5)"
+
+        for strategy in (inner, f"weighted_sum(1*{inner})", f"tiered({inner}, min_results=2, then=fts)"):
+            assert scored(tabled(lists), strategy) == pytest.approx({"a": 1.0, "b": 6 / 7})
+
     def test_what_did_not_pass_does_not_count_for_a_tier(self):
         """One of three entries passes the gate: too few for min_results=2."""
         lists = {"l0": {"a": 0.9, "b": 0.1, "c": 0.1}, "fts": {"z": 1.0}}

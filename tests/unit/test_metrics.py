@@ -9,15 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from steelyard.errors import ConfigError, DataError
-from steelyard_eval.metrics import (
-    Judgments,
-    Measure,
-    evaluate,
-    oracle,
-    parse_measures,
-    run_lines,
-    write_run,
-)
+from steelyard_eval.metrics import Judgments, Measure, evaluate, parse_measures
+from steelyard_eval.runs import oracle, run_lines, write_run
 
 ENTRIES = [f"e{i}" for i in range(12)]
 OUTSIDE = ["lost1", "lost2", "lost3"]  # judged, but not in the corpus

@@ -6,13 +6,13 @@ import codecs
 import gzip
 import hashlib
 import json
-import math
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 from steelyard.errors import Fault, MachineError, shown
+from steelyard.files import STRICT_JSON
 
 T = TypeVar("T")
 Record = tuple[int, dict[str, Any] | None]
@@ -123,7 +123,7 @@ class FolderReader:
 
     def _object(self, name: str, line: int, text: str) -> dict[str, Any] | None:
         try:
-            record = _DECODER.decode(text)
+            record = STRICT_JSON.decode(text)
         except json.JSONDecodeError as error:
             rule = f"is not valid JSON ({error.msg} at column {error.colno})"
             value = text.split("\n")[error.lineno - 1]
@@ -141,17 +141,3 @@ class FolderReader:
 def _file_digest(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _refuse_constant(literal: str) -> float:
-    raise ValueError(f"{literal} is not JSON")
-
-
-def _finite(literal: str) -> float:
-    value = float(literal)
-    if not math.isfinite(value):
-        raise ValueError(f"{literal[:20]} is too large")
-    return value
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)

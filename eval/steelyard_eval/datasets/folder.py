@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from steelyard.errors import DataError, Fault
-
-from .beir import is_beir, read_beir
-from .files import FolderReader
-from .manifest import check_report_split, read_manifest
-from .model import Dataset, Report
-from .parts import Parts, assemble
-from .qrels import TREC, Qrels
-from .tables import read_entries, read_queries
+from steelyard_eval.datasets.beir import is_beir, read_beir
+from steelyard_eval.datasets.files import FolderReader
+from steelyard_eval.datasets.manifest import check_report_split, read_manifest
+from steelyard_eval.datasets.model import Dataset, Report
+from steelyard_eval.datasets.parts import Parts, assemble
+from steelyard_eval.datasets.qrels import TREC, Qrels
+from steelyard_eval.datasets.tables import read_entries, read_queries
 
 _FAULTS_SHOWN = 50
 

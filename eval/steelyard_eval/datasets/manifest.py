@@ -9,8 +9,7 @@ from typing import Any
 from steelyard.entry import FIELDS, parse_time, read_fields
 from steelyard.errors import ConfigError, shown
 from steelyard.recipe import template_fields
-
-from .files import FolderReader
+from steelyard_eval.datasets.files import FolderReader
 
 FILE = "dataset.json"
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from steelyard.entry import Entry, Query
 from steelyard.errors import DataError, Fault, nearest, shown
-
-from .vectors import Matrix
+from steelyard_eval.datasets.vectors import Matrix
 
 
 @dataclass(frozen=True, eq=False)

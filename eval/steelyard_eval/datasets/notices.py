@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from steelyard.entry import Entry, Query
 from steelyard.errors import shown
-
-from .tables import Item, Table
+from steelyard_eval.datasets.tables import Item, Table
 
 Grades = Mapping[str, Mapping[str, int]]
 _NAMES_SHOWN = 10

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from steelyard.entry import Entry, Query, format_time
-
-from .files import FolderReader
-from .manifest import Manifest
-from .model import Dataset, Report
-from .notices import notices
-from .tables import Table
-from .vectors import read_vectors
+from steelyard_eval.datasets.files import FolderReader
+from steelyard_eval.datasets.manifest import Manifest
+from steelyard_eval.datasets.model import Dataset, Report
+from steelyard_eval.datasets.notices import notices
+from steelyard_eval.datasets.tables import Table
+from steelyard_eval.datasets.vectors import read_vectors
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 
 from steelyard.entry import Entry, Query
 from steelyard.errors import shown
-
-from .files import FolderReader
-from .tables import Item, Table
+from steelyard_eval.datasets.files import FolderReader
+from steelyard_eval.datasets.tables import Item, Table
 
 GRADES = {"-1": 0, "0": 0, "1": 1, "2": 2, "3": 3, "4": 4}
 """Grades as they are written. TREC sets write -1 for "judged, not relevant"."""

@@ -8,8 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from steelyard.entry import FIELDS, QUERY_FIELDS, Entry, Query, read_entry, read_query
 from steelyard.errors import Fault, shown
-
-from .files import FolderReader
+from steelyard_eval.datasets.files import FolderReader
 
 Item = TypeVar("Item", Entry, Query)
 Reading = Callable[[Mapping[str, Any], str, int], tuple[Item | None, list[Fault]]]

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from steelyard.entry import Entry, Query
 from steelyard.errors import shown
-
-from .files import FolderReader
-from .tables import Table
+from steelyard_eval.datasets.files import FolderReader
+from steelyard_eval.datasets.tables import Table
 
 Matrix = NDArray[np.float16]
 LAYERS = ("text", "l0", "l1", "l2")

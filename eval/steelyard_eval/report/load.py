@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
 from steelyard.errors import DataError, Fault, nearest, shown
-from steelyard.files import canonical
+from steelyard.files import STRICT_JSON, canonical
 
 SCHEMA_FILE = "results.schema.json"
 _REMEDY = "Write the file again with `steelyard compare --json`"
@@ -36,7 +36,7 @@ def load_results(path: str | Path) -> dict[str, Any]:
         reason = getattr(error, "strerror", None) or error
         raise DataError(f"cannot read the results file {source}: {reason}") from None
     try:
-        record = json.loads(text, parse_constant=_refuse_constant)
+        record = STRICT_JSON.decode(text)
     except (ValueError, RecursionError) as error:
         raise DataError(f"results file {source} is not valid JSON: {error}. {_REMEDY}") from None
     return checked(record, source)
@@ -143,7 +143,3 @@ def _schema() -> dict[str, Any]:
     text = resources.files("steelyard_eval.report").joinpath(SCHEMA_FILE).read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(text)
     return loaded
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a JSON number; write a finite one")
