@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import ConfigError, nearest, shown
+from steelyard.errors import PATH_WIDTH, ConfigError, nearest, shown
 from steelyard.files import STRICT_JSON, canonical, write_text
 from steelyard.finish import Cut, Stage, parse_stages
 from steelyard.fusion import ByIntent, Expr, parse_strategy
@@ -108,11 +108,11 @@ class SearchConfig:
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"cannot read the weights file {shown(str(path))}: {error}") from None
+            raise ConfigError(f"cannot read the weights file {shown(str(path), PATH_WIDTH)}: {error}") from None
         try:
             record = STRICT_JSON.decode(text)
         except (ValueError, RecursionError) as error:
-            raise ConfigError(f"weights file {shown(str(path))} is not valid JSON: {error}") from None
+            raise ConfigError(f"weights file {shown(str(path), PATH_WIDTH)} is not valid JSON: {error}") from None
         return cls.from_json(record, str(path))
 
     @classmethod

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
+PATH_WIDTH = 1000
+"""Width for `shown` of a path: what tells paths apart is their end."""
 LISTED = 40
 """How many valid names a message lists at most."""
 

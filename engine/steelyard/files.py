@@ -8,7 +8,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from steelyard.errors import MachineError, shown
+from steelyard.errors import PATH_WIDTH, MachineError, shown
 
 
 def _constant(name: str) -> float:
@@ -18,7 +18,7 @@ def _constant(name: str) -> float:
 def _finite(literal: str) -> float:
     value = float(literal)
     if not math.isfinite(value):
-        raise ValueError(f"{literal[:20]} is too large")
+        raise ValueError(f"{literal[:20]} is too large; write a smaller number")
     return value
 
 
@@ -48,7 +48,7 @@ def write_text(path: str | Path, text: str) -> None:
     except OSError as error:
         if temporary:
             Path(temporary).unlink(missing_ok=True)
-        raise MachineError(f"cannot write {shown(str(target))}: {error.strerror or error}") from None
+        raise MachineError(f"cannot write {shown(str(target), PATH_WIDTH)}: {error.strerror or error}") from None
     except BaseException:
         if temporary:
             Path(temporary).unlink(missing_ok=True)

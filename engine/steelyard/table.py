@@ -71,11 +71,36 @@ class TagSets:
 
 
 @dataclass(frozen=True)
+class Labels:
+    """A word a position, as codes int32[n] into a vocabulary."""
+
+    codes: Ints
+    words: tuple[str, ...]
+
+    @classmethod
+    def of(cls, labels: Iterable[str]) -> Labels:
+        """Encode labels, in their order."""
+        codes: dict[str, int] = {}
+        found = np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.int32)
+        return cls(found, tuple(codes))
+
+    def equal(self, word: str) -> Bools:
+        """bool[n]: where the label is this word."""
+        same: Bools = self.codes == (self.words.index(word) if word in self.words else -1)
+        return same
+
+    def in_terms_of(self, other: Labels) -> Ints:
+        """int32[n]: the codes these words have in another vocabulary, -1 where they have none."""
+        code = {word: at for at, word in enumerate(other.words)}
+        return np.array([code.get(word, -1) for word in self.words] or [-1], dtype=np.int32)[self.codes]
+
+
+@dataclass(frozen=True)
 class Facts:
     """What signals are computed from: numbers (NaN where unknown), labels, and tag sets, by position."""
 
     numbers: Mapping[str, Floats]
-    labels: Mapping[str, NDArray[np.str_]]
+    labels: Mapping[str, Labels]
     tags: TagSets
 
 
@@ -85,13 +110,13 @@ def entry_facts(entries: Sequence[Entry], tag_codes: dict[str, int]) -> Facts:
         name: np.array([np.nan if (v := getattr(e, name)) is None else v for e in entries], dtype=np.float64)
         for name in NUMBER_FACTS
     }
-    labels = {name: np.array([getattr(e, name) for e in entries], dtype=np.str_) for name in LABEL_FACTS}
+    labels = {name: Labels.of(getattr(e, name) for e in entries) for name in LABEL_FACTS}
     return Facts(numbers, labels, TagSets.of((e.tags for e in entries), tag_codes))
 
 
 def query_facts(queries: Sequence[Query], clocks: Sequence[float], tag_codes: dict[str, int]) -> Facts:
     """Facts of queries, in their order: the clock (seconds UTC), intent, domain and tags."""
-    labels = {name: np.array([getattr(q, name) for q in queries], dtype=np.str_) for name in ("intent", "domain")}
+    labels = {name: Labels.of(getattr(q, name) for q in queries) for name in ("intent", "domain")}
     return Facts(
         {"clock": np.array(clocks, dtype=np.float64)}, labels, TagSets.of((q.tags for q in queries), tag_codes)
     )

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from steelyard.config import SearchConfig
 from steelyard.entry import Query
-from steelyard.errors import DataError, MachineError, shown
+from steelyard.errors import PATH_WIDTH, DataError, MachineError, shown
 from steelyard.files import canonical
+from steelyard.fusion import ByIntent, Expr, Tiered
 from steelyard.systems import System, find_system, find_systems
-from steelyard.table import FETCHED, FINDERS, RETRIEVERS, Facts, SignalTable, TagSets
+from steelyard.table import FETCHED, FINDERS, RETRIEVERS, Facts, Labels, SignalTable, TagSets
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.progress import bar
 from steelyard_eval.workspace import Workspace
@@ -64,17 +65,24 @@ def record_systems(
 
 
 def needed(configs: Iterable[SearchConfig]) -> list[str]:
-    """Signals that live search would fetch for these strategies.
+    """Signals that live search could fetch for these strategies.
 
-    A strategy of scorers alone ranks whatever the system's retrievers find, so it needs them all.
+    A strategy or a tier of scorers alone ranks whatever the system's retrievers find, so it needs them all.
     """
     names: set[str] = set()
     for config in configs:
-        mentioned = config.effective.signals()
-        names |= mentioned & FETCHED
-        if not mentioned & RETRIEVERS:
+        names |= config.effective.signals() & FETCHED
+        if _ranks_candidates(config.effective):
             names |= FINDERS & config.retrievers.keys()
     return sorted(names)
+
+
+def _ranks_candidates(expr: Expr) -> bool:
+    """Whether the expression, or a tier or case in it, names no retriever of its own."""
+    if not expr.signals() & RETRIEVERS:
+        return True
+    routed = isinstance(expr, Tiered | ByIntent)
+    return any(_ranks_candidates(c) for c in expr.children() if routed or c.signals() & RETRIEVERS)
 
 
 def save(table: SignalTable, folder: Path) -> None:
@@ -83,7 +91,7 @@ def save(table: SignalTable, folder: Path) -> None:
     Raises DataError when something else stands there, MachineError when it cannot be written.
     """
     if folder.exists() and not (folder / "manifest.json").is_file():
-        raise DataError(f"{shown(str(folder))} exists and is not a recording; name another folder")
+        raise DataError(f"{shown(str(folder), PATH_WIDTH)} exists and is not a recording; name another folder")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
@@ -97,7 +105,7 @@ def save(table: SignalTable, folder: Path) -> None:
             shutil.rmtree(draft, ignore_errors=True)
             raise
     except OSError as error:
-        raise MachineError(f"cannot write {shown(str(folder))}: {error.strerror or error}") from None
+        raise MachineError(f"cannot write {shown(str(folder), PATH_WIDTH)}: {error.strerror or error}") from None
 
 
 def load(folder: Path) -> SignalTable:
@@ -112,7 +120,9 @@ def load(folder: Path) -> SignalTable:
         arrays = {name: _read(folder / f"{name}.npy", shape) for name, shape in manifest["arrays"].items()}
         return _table(manifest, arrays)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{shown(str(folder))} is not a whole recording ({error}); record again") from None
+        raise DataError(
+            f"{shown(str(folder), PATH_WIDTH)} is not a whole recording ({error}); record again"
+        ) from None
 
 
 def _write(table: SignalTable, folder: Path) -> None:
@@ -124,9 +134,8 @@ def _write(table: SignalTable, folder: Path) -> None:
         arrays |= {f"{side}.{name}": values for name, values in facts.numbers.items()}
         arrays |= {f"{side}.tags.offsets": facts.tags.offsets, f"{side}.tags.codes": facts.tags.codes}
         for name, labels in facts.labels.items():
-            words, codes = np.unique(labels, return_inverse=True)
-            vocabularies[f"{side}.{name}"] = words.tolist()
-            arrays[f"{side}.{name}"] = codes.astype(np.int32)
+            vocabularies[f"{side}.{name}"] = list(labels.words)
+            arrays[f"{side}.{name}"] = labels.codes
     for name, values in arrays.items():
         np.save(folder / f"{name}.npy", values, allow_pickle=False)
     manifest = {
@@ -153,9 +162,7 @@ def _read(path: Path, shape: Sequence[int]) -> NDArray[Any]:
 def _table(manifest: Mapping[str, Any], arrays: Arrays) -> SignalTable:
     def facts(side: str) -> Facts:
         vocabularies = {k: v for k, v in manifest["vocabularies"].items() if k.startswith(f"{side}.")}
-        labels = {
-            k.removeprefix(f"{side}."): np.array(v, dtype=np.str_)[arrays[k]] for k, v in vocabularies.items()
-        }
+        labels = {k.removeprefix(f"{side}."): Labels(arrays[k], tuple(v)) for k, v in vocabularies.items()}
         tags = TagSets(arrays[f"{side}.tags.offsets"], arrays[f"{side}.tags.codes"])
         skip = {*vocabularies, f"{side}.tags.offsets", f"{side}.tags.codes"}
         numbers = {

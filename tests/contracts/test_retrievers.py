@@ -6,7 +6,7 @@ import pytest
 from steelyard.entry import Query
 from steelyard.retrievers.bm25 import Bm25Retriever
 from steelyard.retrievers.fts import FtsRetriever
-from steelyard.retrievers.vector import CosineScorer, LayerRetriever, VectorRetriever
+from steelyard.retrievers.vector import CosineScorer, LayerRetriever, VectorRetriever, cosine
 from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.sqlite import Vault
 from steelyard.testing import RetrieverContract, same_bits
@@ -104,6 +104,15 @@ class TestCosineScorer:
 
         assert same_bits(together, np.concatenate([scorer.score(Query("graph index"), [id_]) for id_ in ids]))
         assert same_bits(scorer.score(Query("graph index"), ids[::-1]), together[::-1])
+
+    def test_rows_are_summed_one_by_one(self):
+        """A matrix product would give other last bits for one row than for many."""
+        rng = np.random.default_rng(0)
+        matrix, vector = rng.normal(size=(200, 384)).astype(np.float32), rng.normal(size=384).astype(np.float32)
+        together = cosine(matrix, vector)
+
+        assert same_bits(together, np.concatenate([cosine(row[None], vector) for row in matrix]))
+        assert same_bits(together[:7], cosine(matrix[:7], vector))
 
     def test_it_is_what_the_layer_retriever_finds(self, store):
         found = {f.id: f.score for f in LayerRetriever(store, SPACE, embed).retrieve(Query("auth"), None)}

@@ -99,9 +99,14 @@ def join_needs(first: Needs, second: Mapping[str, Bools]) -> Needs:
 
 
 def terms_without(terms: tuple[Term, ...], missing: Collection[str]) -> tuple[Term, ...]:
-    """The parts that can still be computed."""
-    left = ((term.weight, term.expr.without(missing)) for term in terms)
-    return tuple(Term(weight, expr) for weight, expr in left if expr is not None)
+    """The parts that can still be computed; none when no part is left that finds entries."""
+    pairs = ((term.weight, term.expr.without(missing)) for term in terms)
+    left = tuple(Term(weight, expr) for weight, expr in pairs if expr is not None)
+    return left if _find(left) or not _find(terms) else ()
+
+
+def _find(terms: tuple[Term, ...]) -> bool:
+    return any(term.expr.signals() & RETRIEVERS for term in terms)
 
 
 def nested(expr: Expr, table: SignalTable, within: Bools) -> tuple[Column, Bools]:

@@ -60,8 +60,8 @@ class ByIntent(Expr):
 
     def _routes(self, table: SignalTable) -> list[tuple[Bools, Expr]]:
         intents = table.asked.labels["intent"]
-        named = [(intents == intent, expr) for intent, expr in self.cases]
-        taken = np.zeros(len(intents), dtype=bool)
+        named = [(intents.equal(intent), expr) for intent, expr in self.cases]
+        taken = np.zeros(len(intents.codes), dtype=bool)
         for queries, _ in named:
             taken |= queries
         return [(~taken, self.default), *named]

@@ -10,6 +10,7 @@ from steelyard.table import SignalTable
 
 def domain(table: SignalTable) -> Derived:
     """1.0 when the query names a domain and the entry's is the same, else 0.0. Source: Soleri's document."""
-    asked = table.asked.labels["domain"][table.query]
-    values = (asked != "") & (asked == table.about.labels["domain"][table.entry])
+    asked, about = table.asked.labels["domain"], table.about.labels["domain"]
+    same = asked.codes[table.query] == about.in_terms_of(asked)[table.entry]
+    values = same & ~asked.equal("")[table.query]
     return Derived(values.astype(np.float64), "1 when the query's domain equals the entry's, else 0")

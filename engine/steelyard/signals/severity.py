@@ -14,7 +14,7 @@ OTHER = 0.4
 def severity(table: SignalTable) -> Derived:
     """Critical 1.0, warning 0.7, suggestion 0.4; any other label 0.4. Source: Soleri's document."""
     labels = table.about.labels["severity"]
-    per_entry = np.full(len(labels), OTHER)
+    per_entry = np.full(len(labels.codes), OTHER)
     for label, value in LEVELS.items():
-        per_entry[labels == label] = value
+        per_entry[labels.equal(label)] = value
     return Derived(per_entry[table.entry], "critical 1.0, warning 0.7, suggestion 0.4, else 0.4")

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from steelyard.entry import Entry, Query
 from steelyard.join import join
 from steelyard.stores.base import Found
-from steelyard.table import FETCHED, RETRIEVERS, Bools, Facts, Floats, SignalTable, TagSets
+from steelyard.table import FETCHED, RETRIEVERS, Bools, Facts, Floats, Labels, SignalTable, TagSets
 
 NOW = 1_795_305_600.0
 """2026-11-22T00:00:00Z, the clock of the queries of random tables."""
@@ -137,4 +137,5 @@ def _facts(facts: Facts, at: NDArray[np.int64]) -> Facts:
     ends = np.concatenate(([0], np.cumsum([len(codes) for codes in sets]))).astype(np.int64)
     tags = TagSets(ends, np.concatenate([np.zeros(0, np.int32), *sets]))
     numbers = {name: values[at] for name, values in facts.numbers.items()}
-    return Facts(numbers, {name: values[at] for name, values in facts.labels.items()}, tags)
+    labels = {name: Labels(own.codes[at], own.words) for name, own in facts.labels.items()}
+    return Facts(numbers, labels, tags)
