@@ -18,7 +18,7 @@ import sqlite_vec
 from numpy.typing import NDArray
 
 from steelyard.entry import EVERYTHING, Entry, Filters
-from steelyard.errors import DimensionMismatchError, MachineError, VaultError, shown
+from steelyard.errors import PATH_WIDTH, DimensionMismatchError, MachineError, VaultError, shown
 from steelyard.stores.base import Found, KeywordIndex, Space
 from steelyard.stores.schema import (
     APPLICATION_ID,
@@ -348,10 +348,9 @@ class Vault:
 
 
 def _open(path: str, create: bool) -> apsw.Connection:
+    place = shown(path, PATH_WIDTH)
     if path != ":memory:" and not create and not Path(path).is_file():
-        raise VaultError(
-            f"there is no vault at {shown(path)}; make one with steelyard index DATASET {shown(path)}"
-        )
+        raise VaultError(f"there is no vault at {place}; make one with steelyard index DATASET {place}")
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create or path == ":memory:" else 0)
     try:
         db = apsw.Connection(path, flags=flags)
@@ -361,7 +360,7 @@ def _open(path: str, create: bool) -> apsw.Connection:
         db.enable_load_extension(False)
         db.execute("SELECT count(*) FROM sqlite_schema")  # reads the header, and changes nothing
     except apsw.NotADBError:
-        raise VaultError(f"{shown(path)} is not an SQLite file; name a vault") from None
+        raise VaultError(f"{place} is not an SQLite file; name a vault") from None
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError) as error:
-        raise MachineError(f"cannot open {shown(path)}: {error}; check the folder's permissions") from None
+        raise MachineError(f"cannot open {place}: {error}; check the folder's permissions") from None
     return db
