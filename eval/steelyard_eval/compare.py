@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steelyard import __version__
-from steelyard.config import SearchConfig
 from steelyard.entry import Query, format_time
 from steelyard.errors import ConfigError, nearest, shown, together
-from steelyard.fusion import ByIntent, Expr, Layered, Rrf, Tiered, WeightedSum, parse_strategy
+from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system, find_systems
 from steelyard.table import Floats
 from steelyard.text import visible
+from steelyard_eval.contenders import Contender, contenders, usable_config
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.metrics import Judgments, Measure, parse_measures
 from steelyard_eval.progress import bar
-from steelyard_eval.record import needed, record, recording_key
+from steelyard_eval.record import record, recording_key
 from steelyard_eval.replay import Replay, replay
 from steelyard_eval.runs import write_run
 from steelyard_eval.stats import compare_all, mean_interval
@@ -37,28 +37,6 @@ METRICS = ("nDCG@10", "R@10", "RR@10", "RecallAll@10", "Judged@10")
 DIALECT = "trec_eval: linear gain, discount log2(rank + 1), ideal cut at k; ties by entry id, ascending"
 TIMED = 50
 """Queries whose live latency is measured."""
-
-_FAMILIES: dict[type[Expr], str] = {
-    WeightedSum: "weighted sum",
-    Rrf: "RRF",
-    Tiered: "tiered",
-    Layered: "layered",
-    ByIntent: "by intent",
-}
-
-
-@dataclass(frozen=True)
-class Contender:
-    """One row of a comparison: a configuration under a label."""
-
-    label: str
-    config: SearchConfig
-    kind: str
-
-    @property
-    def family(self) -> str:
-        """What kind of fusion it is; a single signal is none."""
-        return _FAMILIES.get(type(self.config.effective), "single")
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,35 +75,6 @@ class Comparison:
 
         wanted = metric or self.record["primary"]
         return intervals([row for row in self.record["results"] if row["metric"] == wanted], wanted)
-
-
-def contenders(
-    systems: Iterable[str],
-    strategies: Iterable[str],
-    limit: int,
-    model: str,
-    family: Mapping[str, str] | None = None,
-) -> list[Contender]:
-    """Configurations to compare, at one limit; ConfigError names every unknown system at once.
-
-    Strategies are fused over fts, bm25, vector and the layers, by the system `plain`; `family` gives
-    them labels.
-    """
-    found = [
-        Contender(name.removesuffix(":documented"), system.config(limit, model), "system")
-        for name, system in zip(systems, find_systems(list(systems)), strict=True)
-    ]
-    labels = family or {}
-    for text in strategies:
-        expr = parse_strategy(text)
-        config = find_system("plain").config(limit, model).with_strategy(expr)
-        found.append(Contender(labels.get(text, str(expr)), config, "family"))
-    twice = sorted({c.label for c in found if [d.label for d in found].count(c.label) > 1})
-    if twice:
-        raise ConfigError(f"{', '.join(twice)} is named twice; name each configuration once")
-    if not found:
-        raise ConfigError("there is nothing to compare; name a system or a strategy")
-    return found
 
 
 def compare(
@@ -214,7 +163,7 @@ def _replays(space: Workspace, queries: Sequence[Query], rows: Sequence[Contende
     for members in groups.values():
         table = record(space, queries, [row.config for row in members])
         for row in members:
-            replays[row.label] = replay(table, _usable(space, row))
+            replays[row.label] = replay(table, usable_config(space, row))
     return {row.label: replays[row.label] for row in rows}
 
 
@@ -226,18 +175,6 @@ def _shared_recipe(space: Workspace, rows: Sequence[Contender]) -> list[str]:
     if not others:
         return []
     return [f"all share the recorded vectors of {recipe!r}, also systems with another recipe: {', '.join(others)}"]
-
-
-def _usable(space: Workspace, row: Contender) -> SearchConfig:
-    """The configuration, or what is left of its strategy without what this data set lacks."""
-    missing = set(needed([row.config])) - set(space.usable(needed([row.config])))
-    left = row.config.effective.without(missing)
-    if left is None:
-        raise ConfigError(
-            f"{row.label} needs {', '.join(sorted(missing))}, which {space.dataset.name} cannot give "
-            f"(embedder: {space.model or 'none'}); leave it out, or use another embedder"
-        )
-    return row.config.with_strategy(left)
 
 
 def _values(
@@ -342,7 +279,7 @@ def _timing(
 
 
 def _latencies(space: Workspace, row: Contender, queries: Sequence[Query]) -> list[float]:
-    searcher = space.searcher(_usable(space, row))
+    searcher = space.searcher(usable_config(space, row))
     taken = []
     for warm in (False, True):
         for query in queries:
