@@ -25,7 +25,7 @@ lab: .venv/tested  ## JupyterLab on the notebooks
 parity: .venv/tested  ## recorded outputs of the real systems beside ours
 	$(BIN)/python tests/parity/report.py
 
-bench: .venv/tested  ## speed, as ratios against peers in one process
+bench: .venv/benched  ## speed, as ratios against peers in one process
 	$(BIN)/python tests/benchmarks/bench.py
 
 clean:
@@ -42,4 +42,8 @@ clean:
 
 .venv/tested: .venv/installed
 	$(INSTALL) '.[test,notebooks]'
+	touch $@
+
+.venv/benched: .venv/tested
+	$(INSTALL) '.[bench]'
 	touch $@

@@ -79,6 +79,11 @@ class SearchConfig:
         """The same search under another strategy."""
         return replace(self, strategy=strategy)
 
+    def with_limit(self, limit: int) -> SearchConfig:
+        """The same search for another number of results; depths stay as they are."""
+        stages = tuple(Cut(limit) if isinstance(stage, Cut) else stage for stage in self.finish)
+        return replace(self, limit=limit, finish=stages)
+
     def to_json(self) -> dict[str, Any]:
         """The record of a weights file."""
         return {
@@ -111,6 +116,11 @@ class SearchConfig:
             raise ConfigError(f"cannot read the weights file {shown(str(path), PATH_WIDTH)}: {error}") from None
         try:
             record = STRICT_JSON.decode(text)
+            canonical(record).encode()  # half a surrogate pair could not be written again
+        except UnicodeEncodeError:
+            raise ConfigError(
+                f"weights file {shown(str(path), PATH_WIDTH)} is not valid Unicode; write whole characters"
+            ) from None
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"weights file {shown(str(path), PATH_WIDTH)} is not valid JSON: {error}") from None
         return cls.from_json(record, str(path))
@@ -124,6 +134,11 @@ class SearchConfig:
         texts = {"": record["strategy"], **record.get("by_intent", {})}
         strategies = {intent: _read(problems, parse_strategy, text) for intent, text in texts.items()}
         stages = _read(problems, parse_stages, record["finish"])
+        cuts = [stage.limit for stage in stages or () if isinstance(stage, Cut)]
+        if any(cut != record["limit"] for cut in cuts):
+            problems.append(
+                f"limit {record['limit']} is not the cut of finish, {cuts}; write it twice"
+            )
         if problems:
             raise ConfigError(f"weights file {shown(source)}: " + "; ".join(problems))
         return cls(
@@ -175,9 +190,7 @@ def _problems(record: object) -> list[str]:
             f"schema_version {shown(record['schema_version'])} is not {SCHEMA_VERSION}, which this one reads; "
             "tune again, or use the Steelyard that wrote it"
         ]
-    errors = sorted(
-        Draft202012Validator(schema()).iter_errors(record), key=lambda e: list(map(str, e.absolute_path))
-    )
+    errors = Draft202012Validator(schema()).iter_errors(record)
     found = []
     for error in sorted(errors, key=lambda e: list(map(str, e.absolute_path))):
         place = ".".join(map(str, error.absolute_path)) or "the file"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,19 @@ from steelyard.recipe import render
 from steelyard.stores.base import Space, Store
 
 Vectors = NDArray[np.float32]
+Kind = Literal["entry", "query"]
+"""What a text is: some models turn queries into vectors in another way than the texts they should find."""
 BATCH = 100
 """Entries embedded and stored together (Soleri's document)."""
 LAYER_RECIPES = {"l0": "{l0}", "l1": "{l1}"}
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors of one model."""
+    """Turns texts into vectors of one model.
+
+    A model that is fitted on a corpus also says which fit it is, as `version`: the vectors of each fit
+    have spaces of their own, so that those of an older fit are never compared with a newer query.
+    """
 
     @property
     def model(self) -> str:
@@ -30,7 +36,7 @@ class Embedder(Protocol):
     def recipe(self) -> str | None:
         """The text template its entry vectors stand for; None when it can embed any text."""
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
         """float32[len(texts), dim], rows of length 1, or all 0 where a text says nothing to the model.
 
         Raises EmbedderError when it cannot.
@@ -48,7 +54,7 @@ class RecordedEmbedder:
         self.model = model
         self.recipe: str | None = recipe
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
         """See Embedder.embed; EmbedderError names the first text that was not recorded."""
         rows = [self._vectors.get(text) for text in texts]
         for text, row in zip(texts, rows, strict=True):
@@ -71,9 +77,9 @@ def unit(matrix: Vectors) -> Vectors:
     return scaled
 
 
-def embed_checked(embedder: Embedder, texts: Sequence[str]) -> Vectors:
+def embed_checked(embedder: Embedder, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
     """What the embedder gives, once it is one row of finite numbers a text; EmbedderError otherwise."""
-    vectors = embedder.embed(texts)
+    vectors = embedder.embed(texts, kind)
     if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1]:
         raise EmbedderError(
             f"{embedder.model} gave an array of shape {vectors.shape} for {len(texts)} texts; "
@@ -87,7 +93,9 @@ def embed_checked(embedder: Embedder, texts: Sequence[str]) -> Vectors:
 def space_of(embedder: Embedder, layer: str, recipe: str) -> Space:
     """The space of a layer: the embedder's own recipe wins over the system's for the layer text."""
     own = embedder.recipe or recipe
-    return Space(embedder.model, layer, LAYER_RECIPES.get(layer, own))
+    version = getattr(embedder, "version", "")
+    model = f"{embedder.model}:{version}" if version else embedder.model
+    return Space(model, layer, LAYER_RECIPES.get(layer, own))
 
 
 def embed_missing(
@@ -100,20 +108,40 @@ def embed_missing(
 
     Each batch is one transaction, so an interrupted run loses at most one batch. Entries whose text
     is empty, or says nothing to the model, stay without a vector: keywords still reach them.
+
+    Raises EmbedderError with the number of entries that were done when the embedder failed.
     """
     ids = store.missing(space)
-    done = 0
+    done = store.count() - len(ids)
+    embedded = 0
     for batch in progress([ids[at : at + BATCH] for at in range(0, len(ids), BATCH)]):
-        entries = store.get(batch)
-        texts = {entry.id: render(space.recipe, entry) for entry in entries if _says(space, entry)}
-        if not texts:
-            continue
-        vectors = embed_checked(embedder, list(texts.values()))
-        meaningful = np.any(vectors != 0, axis=1)
-        kept = [id_ for id_, keep in zip(texts, meaningful, strict=True) if keep]
-        store.put_vectors(space, kept, vectors[meaningful])
-        done += len(kept)
-    return done
+        try:
+            embedded += _embed_batch(store, embedder, space, batch)
+        except EmbedderError as error:
+            raise EmbedderError(f"{error}; {done} of {store.count()} entries were done") from None
+        done += len(batch)
+    return embedded
+
+
+def _embed_batch(store: Store, embedder: Embedder, space: Space, batch: Sequence[str]) -> int:
+    texts = texts_of(store, space, batch)
+    if not texts:
+        return 0
+    vectors = embed_checked(embedder, list(texts.values()))
+    meaningful = np.any(vectors != 0, axis=1)
+    with store.transaction():
+        # An entry that somebody changed meanwhile waits for its next turn: this vector stands for its old text.
+        now = texts_of(store, space, batch)
+        keep = [at for at, id_ in enumerate(texts) if meaningful[at] and now.get(id_) == texts[id_]]
+        if keep:
+            ids = list(texts)
+            store.put_vectors(space, [ids[at] for at in keep], vectors[keep])
+    return len(keep)
+
+
+def texts_of(store: Store, space: Space, ids: Sequence[str]) -> dict[str, str]:
+    """The texts to embed of those entries that have one."""
+    return {entry.id: render(space.recipe, entry) for entry in store.get(ids) if _says(space, entry)}
 
 
 def _says(space: Space, entry: Entry) -> bool:

@@ -271,7 +271,7 @@ def read_fields(
             rule, remedy = _RULES[parser]
             faults.append(Fault(file, line, name, shown(raw), rule, remedy))
     for name in ("id", "text"):
-        if name in parsers and name not in record and (name == "id" or parsers is QUERY_FIELDS):
+        if name in parsers and record.get(name) is None and (name == "id" or parsers is QUERY_FIELDS):
             faults.append(Fault(file, line, name, "", "is missing", f'Add "{name}"'))
     identifier = values.get("id")
     if identifier is not None and (not identifier or any(c.isspace() for c in identifier)):

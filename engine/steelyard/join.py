@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from steelyard.entry import Entry, Query
 from steelyard.errors import ConfigError
 from steelyard.stores.base import Found
-from steelyard.table import FACT_FIELDS, Floats, Ints, SignalTable, entry_facts, query_facts
+from steelyard.table import FACT_FIELDS, NO_FACTS, Floats, Ints, SignalTable, entry_facts, query_facts
 
 Lists = Mapping[str, Sequence[Found]]
 """What each retriever returned for one query."""
@@ -23,9 +23,9 @@ def join(
     clocks: Sequence[float],
     lists: Sequence[Lists],
     scorers: Mapping[str, ScoreIds],
-    get: Callable[[Sequence[str], Sequence[str]], list[Entry]],
+    get: Callable[[Sequence[str], Sequence[str]], list[Entry]] | None,
 ) -> SignalTable:
-    """The table of these queries; `get` fetches the entries whose facts it carries.
+    """The table of these queries; `get` fetches the entries whose facts it carries, None leaves them out.
 
     Raises ConfigError when a retriever or scorer gave a number that is not finite.
     """
@@ -46,7 +46,7 @@ def join(
         entry=np.concatenate([np.zeros(0, np.int32), *unions]),
         columns=columns,
         positions=positions,
-        about=entry_facts(get(ids, FACT_FIELDS), tags),
+        about=entry_facts(get(ids, FACT_FIELDS), tags) if get else NO_FACTS,
         asked=query_facts(queries, clocks, tags),
     )
 

@@ -9,12 +9,14 @@ import io
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.embed import Vectors, unit
+from steelyard.embed import Kind, Vectors, unit
 from steelyard.errors import EmbedderError
 from steelyard.text import terms
 
@@ -64,7 +66,7 @@ class LsaEmbedder:
             svd = TruncatedSVD(rank, random_state=seed).fit(matrix)
         return cls(vocabulary, idf, np.ascontiguousarray(svd.components_.T, dtype=np.float32))
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
         """See Embedder.embed; a text without a known word gives zeros."""
         result = np.zeros((len(texts), self._components.shape[1]), dtype=np.float32)
         for at, text in enumerate(texts):
@@ -75,6 +77,12 @@ class LsaEmbedder:
     def warm(self) -> bool:
         """Always: the model is a few arrays in memory."""
         return True
+
+    @cached_property
+    def version(self) -> str:
+        """Which fit this is: a hash of the arrays, in hexadecimal."""
+        words = json.dumps(list(self._vocabulary)).encode()
+        return sha256(words + self._idf.tobytes() + self._components.tobytes()).hexdigest()[:16]
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         """Settings and arrays to store in a vault; arrays are .npy bytes without pickles."""
@@ -87,10 +95,28 @@ class LsaEmbedder:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, bytes]) -> LsaEmbedder:
-        """The model that `to_arrays` stored."""
-        words = json.loads(arrays["vocabulary"])
-        idf, components = (np.load(io.BytesIO(arrays[name]), allow_pickle=False) for name in ("idf", "components"))
-        return cls({word: at for at, word in enumerate(words)}, idf, components)
+        """The model that `to_arrays` stored; VaultError when the arrays are not one."""
+        try:
+            words = json.loads(arrays["vocabulary"])
+            idf, components = (_array(arrays[name]) for name in ("idf", "components"))
+            vocabulary = {str(word): at for at, word in enumerate(words)}
+        except Exception as error:  # a broken header makes numpy raise almost anything
+            raise _damaged(str(error)) from None
+        if idf.shape != (len(words),) or components.ndim != 2 or len(components) != len(words):
+            raise _damaged(f"{len(words)} words, arrays of shape {idf.shape} and {components.shape}")
+        return cls(vocabulary, idf, components)
+
+
+def _array(raw: bytes) -> Vectors:
+    """The array of .npy bytes, checked to be finite float32."""
+    array = np.lib.format.read_array(io.BytesIO(raw), allow_pickle=False)
+    if array.dtype != np.float32 or not np.isfinite(array).all():
+        raise ValueError("not finite float32")
+    return array
+
+
+def _damaged(reason: str) -> VaultError:
+    return VaultError(f"the lsa model in the vault is damaged ({shown(reason)}); run steelyard reindex")
 
 
 def _weights(

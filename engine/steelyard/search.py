@@ -6,6 +6,7 @@ retrievers. `rank_table` is the one way from a table to ranked lists.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +16,13 @@ from typing import Any
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder
 from steelyard.entry import EVERYTHING, Filters, Hit, Query
-from steelyard.errors import ConfigError, EmbedderError, shown
+from steelyard.errors import ConfigError, EmbedderError, VaultError, shown
 from steelyard.explain import Explanation
 from steelyard.finish import Ranking, finish
 from steelyard.fusion import Expr, compile_plan, fuse
 from steelyard.join import Lists, join
+from steelyard.retrievers.bm25 import K1, B
+from steelyard.signals import PRIORS
 from steelyard.sources import Sources
 from steelyard.stores.base import Found, Store
 from steelyard.systems import find_system
@@ -27,6 +30,7 @@ from steelyard.table import EMBEDDING, LAYERS, RETRIEVERS, SCORERS, SignalTable
 from steelyard.text import clean_query, is_blank
 
 SEMANTIC = ("always", "auto", "never")
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -59,11 +63,24 @@ def rank_table(table: SignalTable, config: SearchConfig, strategy: Expr) -> tupl
     return masked, finish(masked, fuse(masked, strategy), config.finish)
 
 
+def retrieval_identity(config: SearchConfig) -> dict[str, Any]:
+    """How a configuration's retrievers find their lists, depth apart; equal identities share recordings."""
+    system = find_system(config.name)
+    return {
+        "index": {"fields": list(system.index.fields), "tokenizer": system.index.tokenizer},
+        "match": system.match.__name__,
+        "bm25": {"k1": K1, "b": B},
+        "field_weights": {name: dict(r.field_weights) for name, r in config.retrievers.items()},
+        "filters": {name: r.filters for name, r in config.retrievers.items()},
+    }
+
+
 class Searcher:
     """Searches one store under one configuration.
 
     Without an embedder, or when the store holds no vectors of its model, the strategy falls back to
     what keywords can answer. `clock` gives the time (seconds UTC) of queries that carry none.
+    `degraded` counts the searches in which the embedder failed; the first one is logged as a warning.
     """
 
     def __init__(
@@ -79,13 +96,15 @@ class Searcher:
         self.system = find_system(config.name)
         self._sources = Sources(store, self.system, config, embedder)
         self._clock = clock
+        self.degraded = 0
 
     # Searching
 
     def search(self, query: Query | str, *, semantic: str = "always") -> SearchResult:
         """Search one query. `semantic` is always, auto (only if the model is warm) or never.
 
-        Raises ConfigError for an empty query, or a strategy that cannot do without vectors.
+        Raises ConfigError for an empty query, or a strategy that cannot do without vectors; EmbedderError
+        when such a strategy has vectors to search and the embedder fails.
         """
         asked = Query(query) if isinstance(query, str) else query
         clean_query(asked.text)  # refuses an empty one, also where no retriever reads the words
@@ -94,8 +113,11 @@ class Searcher:
         degraded = False
         try:
             table = self.candidates(asked, strategy)
-        except EmbedderError:
+        except EmbedderError as error:
+            if self.config.effective.without(EMBEDDING) is None:
+                raise
             degraded = True
+            self._count(error)
             strategy = self._available(False)
             table = self.candidates(asked, strategy)
         masked, ranking = rank_table(table, self.config, strategy)
@@ -104,17 +126,21 @@ class Searcher:
         )
 
     def candidates(self, query: Query, strategy: Expr) -> SignalTable:
-        """The table of one query, fetching only what the strategy turns out to need."""
+        """The table of one query, fetching only what the strategy turns out to need.
+
+        It carries facts only when the strategy computes signals from them.
+        """
         lists: dict[str, list[Found]] = {}
         scorers: list[str] = []
-        table = self._table([query], [lists], scorers)
+        facts = bool(strategy.signals() & PRIORS.keys())
+        table = self._table([query], [lists], scorers, facts)
         while wanted := self._wanted(table, strategy):
             for name in wanted:
                 if name in SCORERS:
                     scorers.append(name)
                 else:
                     lists[name] = self._sources.retrieve(name, query, self._sources.settings(name).depth)
-            table = self._table([query], [lists], scorers)
+            table = self._table([query], [lists], scorers, facts)
         return table
 
     def context(
@@ -154,33 +180,38 @@ class Searcher:
     ) -> SignalTable:
         """The table of many queries with every list down to `max_depth` and every scorer filled.
 
-        `corpus` is the hash of what was indexed; it goes into the fingerprint.
+        `corpus` is the hash of what was indexed; it goes into the fingerprint. EmbedderError says how many
+        queries were done when the embedder failed: a recording is never half keywords.
         """
         names = sorted(signals)
         depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
-        lists = [
-            {name: self._sources.retrieve(name, query, depth) for name, depth in depths.items()}
-            for query in progress(queries)
-        ]
-        table = self._table(queries, lists, [name for name in names if name in SCORERS])
+        lists: list[Lists] = []
+        try:
+            for query in progress(queries):
+                lists.append({name: self._sources.retrieve(name, query, depth) for name, depth in depths.items()})
+            table = self._table(queries, lists, [name for name in names if name in SCORERS], True)
+        except EmbedderError as error:
+            raise EmbedderError(f"{error}; {len(lists)} of {len(queries)} queries were done") from None
         return replace(table, fingerprint=self.fingerprint(corpus, {k: v for k, v in depths.items() if v}))
 
     def fingerprint(self, corpus: str, max_depth: Mapping[str, int]) -> dict[str, Any]:
         """What a replay of a recording cannot change, as JSON values."""
-        retrievers, embedder = self.config.retrievers, self._sources.embedder
+        embedder = self._sources.embedder
         return {
+            **retrieval_identity(self.config),
             "corpus": corpus,
-            "system": self.config.name,
-            "index": {"fields": list(self.system.index.fields), "tokenizer": self.system.index.tokenizer},
-            "bm25": {"k1": 1.2, "b": 0.75},
-            "field_weights": {name: dict(r.field_weights) for name, r in retrievers.items()},
-            "filters": {name: r.filters for name, r in retrievers.items()},
             "model": embedder.model if embedder else "",
             "recipe": self._sources.space("text").recipe if embedder else "",
             "max_depth": dict(max_depth),
         }
 
     # Inside
+
+    def _count(self, error: EmbedderError) -> None:
+        """A degraded search: counted every time, told the first time."""
+        if not self.degraded:
+            _log.warning("the embedder failed, keywords answer alone: %s", error)
+        self.degraded += 1
 
     def _wanted(self, table: SignalTable, strategy: Expr) -> list[str]:
         needs = strategy.needs(table, self._retrievable())
@@ -210,13 +241,19 @@ class Searcher:
             )
         return left
 
-    def _table(self, queries: Sequence[Query], lists: Sequence[Lists], scorers: Sequence[str]) -> SignalTable:
+    def _table(
+        self, queries: Sequence[Query], lists: Sequence[Lists], scorers: Sequence[str], facts: bool
+    ) -> SignalTable:
         clocks = [self._clock() if query.asked_at is None else query.asked_at for query in queries]
         score = {name: partial(self._sources.score, name) for name in scorers}
-        return join(queries, clocks, lists, score, self.store.get)
+        return join(queries, clocks, lists, score, self.store.get if facts else None)
 
     def _hits(self, table: SignalTable, ranking: Ranking) -> tuple[Hit, ...]:
         ids = [table.entries[table.entry[row]] for row in ranking.row]
         found = {entry.id: entry for entry in self.store.get(ids)}
+        if gone := [id_ for id_ in ids if id_ not in found]:
+            raise VaultError(
+                f"entry {shown(gone[0])} was found and is gone; search again, or run steelyard reindex"
+            )
         scored = enumerate(zip(ids, ranking.score, strict=True), 1)
         return tuple(Hit(rank, float(score), found[id_]) for rank, (id_, score) in scored)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from steelyard.config import RetrieverConfig, SearchConfig
 from steelyard.embed import Embedder, Vectors, embed_checked, space_of
 from steelyard.entry import Query
-from steelyard.errors import ConfigError, EmbedderError
+from steelyard.errors import ConfigError, EmbedderError, nearest, shown
 from steelyard.retrievers import Retriever, Scorer
 from steelyard.retrievers.bm25 import Bm25Retriever
 from steelyard.retrievers.fts import FtsRetriever
@@ -76,11 +76,12 @@ class Sources:
             if self.embedder is None:
                 raise EmbedderError("there is no embedder; give the searcher one")
             self.embedding_calls += 1
-            self._last = (text, embed_checked(self.embedder, [text])[0])
+            self._last = (text, embed_checked(self.embedder, [text], "query")[0])
         return self._last[1]
 
     def _retriever(self, name: str, settings: RetrieverConfig) -> Retriever:
         if name == "fts":
+            self._check_fields(settings)
             weights = [settings.field_weights.get(field, 1.0) for field in self.system.index.fields]
             return FtsRetriever(self.store, self.system.index, self.system.match, weights)
         if name == "bm25":
@@ -88,6 +89,13 @@ class Sources:
         if name == "vector":
             return VectorRetriever(self.store, self.space("text"), self.embed, settings.filters == "before_cut")
         return LayerRetriever(self.store, self.space("text" if name == "l2" else name), self.embed)
+
+    def _check_fields(self, settings: RetrieverConfig) -> None:
+        fields = self.system.index.fields
+        unknown = [name for name in settings.field_weights if name not in fields]
+        if unknown:
+            named = ", ".join(f"{shown(name)}{nearest(name, fields)}" for name in unknown)
+            raise ConfigError(f"field_weights of {self.config.name}: unknown field {named}")
 
     def _scorer(self, name: str) -> Scorer:
         if name == "cosine":

@@ -104,6 +104,10 @@ class Facts:
     tags: TagSets
 
 
+NO_FACTS = Facts({}, {}, TagSets(np.zeros(1, np.int64), np.zeros(0, np.int32)))
+"""The facts of a table that was made for a strategy that needs none."""
+
+
 def entry_facts(entries: Sequence[Entry], tag_codes: dict[str, int]) -> Facts:
     """Facts of entries, in their order; `tag_codes` is shared with the query facts."""
     numbers = {

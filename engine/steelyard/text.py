@@ -72,6 +72,9 @@ def words_or(text: str) -> str:
     return " OR ".join(quote(word) for word in words if word not in STOP_WORDS) or " OR ".join(map(quote, words))
 
 
+MAX_WORDS = 1000
+"""Far beyond any question; the time of FTS5's bm25 grows with the square of the query's words."""
+
 _CONTROLS = dict.fromkeys((*range(32), 127), " ")
 
 MatchBuilder = Callable[[str], str]
@@ -80,7 +83,7 @@ MatchBuilder = Callable[[str], str]
 def clean_query(text: str) -> str:
     """The text as it is searched: control characters become blanks.
 
-    Raises ConfigError when nothing is left, or when it is not valid Unicode.
+    Raises ConfigError when nothing is left, for more than `MAX_WORDS` words, or when it is not valid Unicode.
     """
     try:
         text.encode("utf-8")
@@ -88,7 +91,18 @@ def clean_query(text: str) -> str:
         raise ConfigError(f"query {shown(text)} is not valid Unicode; send it as UTF-8") from None
     if is_blank(text):
         raise ConfigError(f"query {shown(text)} is empty; type at least one word")
+    if (words := count_words(text)) > MAX_WORDS:
+        raise ConfigError(f"query {shown(text)} has {words} words, more than {MAX_WORDS}; shorten it")
     return text.translate(_CONTROLS)
+
+
+def count_words(text: str) -> int:
+    """How many words any of the query builders could make of the text.
+
+    >>> count_words("jwt-style tokens ?")
+    3
+    """
+    return max(len(text.split()), len(re.findall(r"\w+", text)))
 
 
 def is_blank(text: str) -> bool:

@@ -6,7 +6,9 @@ go to stderr. Exit codes: 0 fine, 2 usage or bad input, 4 environment.
 
 from __future__ import annotations
 
+import errno
 import json
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,20 +18,70 @@ import click
 
 from steelyard import __version__
 from steelyard.errors import MachineError, SteelyardError
+from steelyard_eval.__main__ import INTERRUPTED
+
+
+class _Warnings(logging.Handler):
+    """Prints what the engine warns of on stderr, each message once a command."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._told: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        if message not in self._told:
+            self._told.add(message)
+            click.echo(f"warning: {message}", err=True)
 
 
 class _Main(click.Group):
     """Turns errors raised on purpose into one message and an exit code."""
 
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,  # noqa: ANN401 -- click's own signature
+    ) -> Any:  # noqa: ANN401
+        """Ctrl-C says the same and ends with the same code wherever it falls, also before a command begins."""
+        try:
+            code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        except click.Abort:
+            click.echo(INTERRUPTED, err=True)
+            code = 130
+        except click.ClickException as error:
+            error.show()
+            code = error.exit_code
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 -- click's own signature
+        warnings = _Warnings()
+        logging.getLogger("steelyard").addHandler(warnings)
+        try:
+            return self._invoke(ctx)
+        finally:
+            logging.getLogger("steelyard").removeHandler(warnings)
+
+    def _invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 -- click's own signature
         try:
             return super().invoke(ctx)
         except SteelyardError as error:
             click.echo(f"error: {error}", err=True)
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
-            click.echo("interrupted; what was committed is kept, run the command again to go on", err=True)
+            click.echo(INTERRUPTED, err=True)
             ctx.exit(130)
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # whoever reads the output has enough: click ends quietly
+                raise
+            place = f"{error.filename}: " if error.filename else ""
+            click.echo(f"error: {place}{error.strerror or error}; free space or check permissions", err=True)
+            ctx.exit(MachineError.exit_code)
         except ModuleNotFoundError as error:
             click.echo(f"error: {error}; install steelyard again with its dependencies", err=True)
             ctx.exit(MachineError.exit_code)
@@ -52,8 +104,14 @@ _embedder = click.option(
     "--embedder",
     default="auto",
     show_default=True,
-    type=click.Choice(["auto", "recorded", "lsa", "none"]),
-    help="recorded vectors of the data set, lsa fitted on its texts, none; auto takes the first there is.",
+    type=click.Choice(["auto", "recorded", "lsa", "none", "minilm", "minilm-int8", "api"]),
+    help="recorded vectors of the data set, lsa fitted on its texts (auto: the first there is), none; "
+    "minilm, minilm-int8 and api need an extra.",
+)
+_vault_embedder = click.option(
+    "--embedder",
+    type=click.Choice(["lsa", "none", "minilm", "minilm-int8", "api"]),
+    help="The vault's own by default, lsa for a new one; minilm, minilm-int8 and api need an extra.",
 )
 _seed = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 
@@ -97,9 +155,9 @@ def check(dataset: str, as_json: bool) -> None:
 @main.command()
 @click.argument("dataset", type=click.Path())
 @click.argument("vault", type=click.Path())
-@click.option("--embedder", default="lsa", show_default=True, type=click.Choice(["lsa", "none"]))
+@_vault_embedder
 @_json
-def index(dataset: str, vault: str, embedder: str, as_json: bool) -> None:
+def index(dataset: str, vault: str, embedder: str | None, as_json: bool) -> None:
     """Build or update a vault from a data set: entries, keyword indexes, vectors."""
     from steelyard_eval.datasets import load
     from steelyard_eval.vaults import index_dataset
@@ -110,9 +168,9 @@ def index(dataset: str, vault: str, embedder: str, as_json: bool) -> None:
 
 @main.command()
 @click.argument("vault", type=click.Path())
-@click.option("--embedder", default="lsa", show_default=True, type=click.Choice(["lsa", "none"]))
+@_vault_embedder
 @_json
-def reindex(vault: str, embedder: str, as_json: bool) -> None:
+def reindex(vault: str, embedder: str | None, as_json: bool) -> None:
     """Rebuild keyword indexes and vectors after a change of model, dimension or tokenizer."""
     from steelyard_eval.vaults import reindex_vault
 
@@ -150,14 +208,13 @@ def search(
         result = searcher.search(Query(query, filters=parse_filters(filters)), semantic=semantic)
         shown = [searcher.system.present(hit) for hit in result.hits]
         trees = [result.explain(hit.entry.id) for hit in result.hits] if explain else []
-        if result.degraded:
-            click.echo("warning: the embedder failed; keywords answered alone", err=True)
-        elif semantic == "always" and result.strategy != searcher.config.effective:
+        if not result.degraded and semantic == "always" and result.strategy != searcher.config.effective:
             click.echo("note: the vault has no vectors of the configured model; keywords answered alone", err=True)
         document = {
             "system": searcher.config.name,
             "strategy": str(result.strategy),
             "embedding_calls": result.embedding_calls,
+            "degraded": result.degraded,
             "hits": shown,
         }
     text = hits(shown)
@@ -262,7 +319,7 @@ def compare(
     from steelyard.files import canonical, write_text
     from steelyard_eval.compare import compare as run
     from steelyard_eval.datasets import load
-    from steelyard_eval.show import comparison
+    from steelyard_eval.show import comparison, tests
 
     found = run(
         load(dataset),
@@ -286,7 +343,8 @@ def compare(
     _print(
         document,
         as_json,
-        f"{head}, vectors {document['model'] or 'none'}\n\n{comparison(document, _listed(metrics)[:2])}",
+        f"{head}, vectors {document['model'] or 'none'}\n\n"
+        f"{comparison(document, _listed(metrics)[:2])}\n\n{tests(document)}",
     )
 
 
@@ -331,6 +389,55 @@ def report(results: str, out: str, as_json: bool) -> None:
 
     files = [str(path) for path in write_report(load_results(Path(results)), Path(out))]
     _print({"files": files}, as_json, "\n".join(files))
+
+
+@main.command()
+@click.argument("dataset", type=click.Path())
+@click.argument("query_id")
+@click.option("--system", help="name or name:profile; echovault by default.")
+@click.option("--strategy", help="A strategy over the system plain, instead of a system.")
+@click.option("--weights", type=click.Path(), help="A search-weights.json, instead of a system.")
+@click.option("--against", metavar="SYSTEM|STRATEGY|FILE", help="A second configuration: who moved, and why.")
+@click.option("--entry", metavar="ID", help="How this entry's score came about, or why it has none.")
+@_limit
+@_embedder
+@_json
+def explain(
+    dataset: str,
+    query_id: str,
+    system: str | None,
+    strategy: str | None,
+    weights: str | None,
+    against: str | None,
+    entry: str | None,
+    limit: int | None,
+    embedder: str,
+    as_json: bool,
+) -> None:
+    """Explain one query of a data set, signal by signal, and what another configuration changes."""
+    from steelyard_eval.datasets import load
+    from steelyard_eval.explain import Named
+    from steelyard_eval.explain import explain as run
+
+    kinds = {"system": system, "strategy": strategy, "weights": weights}
+    given = [Named(kind, text) for kind, text in kinds.items() if text is not None]
+    if len(given) > 1:
+        raise click.UsageError("--system, --strategy and --weights name one configuration; give one of them")
+    config = given[0] if given else Named("system", "echovault")
+    found = run(load(dataset), query_id, config, against, entry=entry, limit=limit, embedder=embedder)
+    _print(found.to_json(), as_json, str(found))
+
+
+@main.command()
+@_json
+def doctor(as_json: bool) -> None:
+    """Check this machine: versions, SQLite, extras, folders, fonts; each with its remedy."""
+    from steelyard_eval.doctor import diagnose
+
+    found = diagnose()
+    _print(found.to_json(), as_json, str(found))
+    if not found.fit:
+        sys.exit(MachineError.exit_code)
 
 
 @main.command()

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steelyard import __version__
+from steelyard.embedders import CachedEmbedder
 from steelyard.entry import Query, format_time
 from steelyard.errors import ConfigError, nearest, shown, together
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system, find_systems
 from steelyard.table import Floats
 from steelyard.text import visible
-from steelyard_eval.contenders import Contender, contenders, usable_config
+from steelyard_eval.contenders import Contender, contenders, usable
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.metrics import Judgments, Measure, parse_measures
 from steelyard_eval.progress import bar
@@ -36,7 +37,7 @@ SYSTEMS = ("fts", "bm25", "vector", "echovault")
 METRICS = ("nDCG@10", "R@10", "RR@10", "RecallAll@10", "Judged@10")
 DIALECT = "trec_eval: linear gain, discount log2(rank + 1), ideal cut at k; ties by entry id, ascending"
 TIMED = 50
-"""Queries whose live latency is measured."""
+"""How many queries, spread evenly, the live latency is measured on."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,10 +101,12 @@ def compare(
     cutoff by default. Runs in TREC form go to `runs`. Raises ConfigError or DataError.
     """
     together(*_checks(systems, strategies, metrics))
-    measures = parse_measures(metrics)
+    measures = _with_judged(parse_measures(metrics))
     size = limit or max((m.cutoff or 10 for m in measures), default=10)
     space = workspace or Workspace.open(dataset, embedder)
-    rows = contenders(systems, strategies, size, space.model, labels)
+    pairs = [usable(space, row) for row in contenders(systems, strategies, size, space.model, labels)]
+    rows = [row for row, _ in pairs]
+    reduced = [notice for _, notices in pairs for notice in notices]
     base = _baseline(rows, baseline)
     chosen = dataset.split(split)
     queries = judged(dataset, chosen)
@@ -123,7 +126,13 @@ def compare(
         "dialect": DIALECT,
         "model": space.model,
         "recipe": (space.embedder.recipe or "of each system") if space.embedder else "",
-        "notices": [*dataset.notices, *_shared_recipe(space, rows)],
+        "notices": [
+            *dataset.notices,
+            *reduced,
+            *_shallow(measures, size),
+            *_shared_recipe(space, rows),
+            *_cached(space, timed),
+        ],
         "primary": str(measures[0]),
         "baseline": base.label,
         "configurations": [_configuration(row) for row in rows],
@@ -142,6 +151,19 @@ def _checks(
     """Every name a user wrote, to be read before anything runs."""
     names: list[Callable[[], object]] = [partial(find_systems, list(systems)), partial(parse_measures, metrics)]
     return [*names, *(partial(parse_strategy, text) for text in strategies)]
+
+
+def _with_judged(measures: tuple[Measure, ...]) -> tuple[Measure, ...]:
+    """The measures, and how much of the primary one's cutoff is judged: a gain on unjudged hits is none."""
+    if not measures:
+        raise ConfigError("no metric is named; name at least one, such as nDCG@10")
+    return tuple(dict.fromkeys((*measures, Measure("Judged", measures[0].cutoff or 10))))
+
+
+def _shallow(measures: Sequence[Measure], limit: int) -> list[str]:
+    """A limit below a cutoff leaves places empty, which count as misses."""
+    cut = [str(measure) for measure in measures if (measure.cutoff or 0) > limit]
+    return [f"the limit {limit} is below the cutoff of {', '.join(cut)}"] if cut else []
 
 
 def _baseline(rows: Sequence[Contender], name: str | None) -> Contender:
@@ -163,7 +185,7 @@ def _replays(space: Workspace, queries: Sequence[Query], rows: Sequence[Contende
     for members in groups.values():
         table = record(space, queries, [row.config for row in members])
         for row in members:
-            replays[row.label] = replay(table, usable_config(space, row))
+            replays[row.label] = replay(table, row.config)
     return {row.label: replays[row.label] for row in rows}
 
 
@@ -175,6 +197,13 @@ def _shared_recipe(space: Workspace, rows: Sequence[Contender]) -> list[str]:
     if not others:
         return []
     return [f"all share the recorded vectors of {recipe!r}, also systems with another recipe: {', '.join(others)}"]
+
+
+def _cached(space: Workspace, timed: bool) -> list[str]:
+    """Vectors of queries that are kept on disk cost no time: say that latencies leave them out."""
+    if not timed or not isinstance(space.embedder, CachedEmbedder):
+        return []
+    return [f"latencies leave out the embedding of queries by {space.model}: their vectors come from the cache"]
 
 
 def _values(
@@ -265,21 +294,26 @@ def _timing(
     replays: Mapping[str, Replay],
     timed: bool,
 ) -> list[dict[str, Any]]:
-    """Live latency over the first queries, after a pass that warms caches; embedding calls over all."""
+    """Live latency over a sample of the queries, after a pass that warms caches; embedding calls over all.
+
+    Recorded vectors cost a look-up, not an embedding, so the latency is that of searching alone.
+    """
     records = []
     for row in bar("timing live search")(rows):
         calls = int(replays[row.label].embedded.sum())
         entry: dict[str, Any] = {"label": row.label, "system": row.config.system, "profile": row.config.profile}
         entry |= {"queries": len(queries), "embedding_calls": calls}
         if timed:
-            taken = _latencies(space, row, queries[:TIMED])
+            taken, degraded = _latencies(space, row, queries[:TIMED])
             entry |= {"p50_ms": float(np.percentile(taken, 50)), "p95_ms": float(np.percentile(taken, 95))}
+            entry |= {"degraded": degraded} if degraded else {}
         records.append(entry)
     return records
 
 
-def _latencies(space: Workspace, row: Contender, queries: Sequence[Query]) -> list[float]:
-    searcher = space.searcher(usable_config(space, row))
+def _latencies(space: Workspace, row: Contender, queries: Sequence[Query]) -> tuple[list[float], int]:
+    """Milliseconds of every search of the second pass, and how many searches the embedder failed in both."""
+    searcher = space.searcher(row.config)
     taken = []
     for warm in (False, True):
         for query in queries:
@@ -287,7 +321,7 @@ def _latencies(space: Workspace, row: Contender, queries: Sequence[Query]) -> li
             searcher.search(query)
             if warm:
                 taken.append((time.perf_counter() - begin) * 1000)
-    return taken
+    return taken, searcher.degraded
 
 
 def _write_runs(folder: Path, rows: Sequence[Contender], replays: Mapping[str, Replay]) -> None:

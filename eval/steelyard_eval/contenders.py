@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
@@ -64,13 +64,18 @@ def contenders(
     return found
 
 
-def usable_config(space: Workspace, row: Contender) -> SearchConfig:
-    """The configuration, or what is left of its strategy without what this data set lacks."""
-    missing = set(needed([row.config])) - set(space.usable(needed([row.config])))
+def usable(space: Workspace, row: Contender) -> tuple[Contender, list[str]]:
+    """The contender with what is left of its strategy on this data set, and a notice when that is less.
+
+    Raises ConfigError when nothing is left.
+    """
+    asked = needed([row.config])
+    missing = sorted(set(asked) - set(space.usable(asked)))
     left = row.config.effective.without(missing)
+    lack = f"{', '.join(missing)}, which {space.dataset.name} cannot give (embedder: {space.model or 'none'})"
     if left is None:
-        raise ConfigError(
-            f"{row.label} needs {', '.join(sorted(missing))}, which {space.dataset.name} cannot give "
-            f"(embedder: {space.model or 'none'}); leave it out, or use another embedder"
-        )
-    return row.config.with_strategy(left)
+        raise ConfigError(f"{row.label} needs {lack}; leave it out, or use another embedder")
+    if left == row.config.effective:
+        return row, []
+    config = replace(row.config, strategy=left, by_intent={})
+    return replace(row, config=config), [f"{row.label} runs as {left}, without {lack}"]

@@ -6,9 +6,8 @@ without pickle, so it may be larger than memory.
 
 from __future__ import annotations
 
+import io
 import json
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,8 +18,8 @@ from numpy.typing import NDArray
 
 from steelyard.config import SearchConfig
 from steelyard.entry import Query
-from steelyard.errors import PATH_WIDTH, DataError, MachineError, shown
-from steelyard.files import canonical
+from steelyard.errors import PATH_WIDTH, DataError, shown
+from steelyard.files import canonical, draft, move_folder, write_bytes
 from steelyard.fusion import ByIntent, Expr, Tiered
 from steelyard.systems import System, find_system, find_systems
 from steelyard.table import FETCHED, FINDERS, RETRIEVERS, Facts, Labels, SignalTable, TagSets
@@ -43,11 +42,14 @@ def record(workspace: Workspace, queries: Sequence[Query], configs: Iterable[Sea
     system = find_system(chosen[0].name)
     every = {name: settings for config in chosen for name, settings in config.retrievers.items()}
     signals = set(workspace.usable(needed(chosen)))
-    workspace.index_for([system], signals)
+    with workspace.resumable():
+        workspace.index_for([system], signals)
     depth = max((d for c in chosen for d in c.depths.values() if d is not None), default=1)
     label = f"recording {', '.join(sorted({config.system for config in chosen}))}"
     searcher = workspace.searcher(replace(chosen[0], retrievers=every))
-    return searcher.record(queries, signals, depth, workspace.dataset.sha256, bar(label))
+    with workspace.resumable():
+        table = searcher.record(queries, signals, depth, workspace.dataset.sha256, bar(label))
+    return replace(table, fingerprint={**table.fingerprint, "vectors": workspace.dataset.vectors_sha256})
 
 
 def record_systems(
@@ -92,37 +94,26 @@ def save(table: SignalTable, folder: Path) -> None:
     """
     if folder.exists() and not (folder / "manifest.json").is_file():
         raise DataError(f"{shown(str(folder), PATH_WIDTH)} exists and is not a recording; name another folder")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-        try:
-            _write(table, draft)
-            if folder.exists():  # moved aside first, so that there is a whole recording at any moment but one
-                folder.rename(draft / "replaced")
-            draft.rename(folder)
-            shutil.rmtree(folder / "replaced", ignore_errors=True)
-        except BaseException:
-            shutil.rmtree(draft, ignore_errors=True)
-            raise
-    except OSError as error:
-        raise MachineError(f"cannot write {shown(str(folder), PATH_WIDTH)}: {error.strerror or error}") from None
+    with draft(folder, folder=True) as part:
+        _write(table, part)
+        move_folder(part, folder)
 
 
 def load(folder: Path) -> SignalTable:
     """Open a recording, columns memory-mapped. DataError when it is broken or of another version."""
     try:
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        manifest = STRICT_JSON.decode((folder / "manifest.json").read_text(encoding="utf-8"))
         if manifest["schema_version"] != SCHEMA_VERSION:
             raise DataError(
-                f"{folder}: recording of schema {shown(manifest['schema_version'])}, "
+                f"{shown(str(folder), PATH_WIDTH)}: recording of schema {shown(manifest['schema_version'])}, "
                 f"this Steelyard reads {SCHEMA_VERSION}; record again"
             )
         arrays = {name: _read(folder / f"{name}.npy", shape) for name, shape in manifest["arrays"].items()}
+        _check(manifest, arrays)
         return _table(manifest, arrays)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(
-            f"{shown(str(folder), PATH_WIDTH)} is not a whole recording ({error}); record again"
-        ) from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        place, reason = shown(str(folder), PATH_WIDTH), shown(str(error), 200)
+        raise DataError(f"{place} is not a whole recording ({reason}); record again") from None
 
 
 def _write(table: SignalTable, folder: Path) -> None:
@@ -137,7 +128,7 @@ def _write(table: SignalTable, folder: Path) -> None:
             vocabularies[f"{side}.{name}"] = list(labels.words)
             arrays[f"{side}.{name}"] = labels.codes
     for name, values in arrays.items():
-        np.save(folder / f"{name}.npy", values, allow_pickle=False)
+        _save(folder / f"{name}.npy", values)
     manifest = {
         "schema_version": SCHEMA_VERSION,
         "fingerprint": dict(table.fingerprint),
@@ -146,17 +137,90 @@ def _write(table: SignalTable, folder: Path) -> None:
         "arrays": {name: list(values.shape) for name, values in arrays.items()},
         "vocabularies": vocabularies,
     }
-    (folder / "manifest.json").write_text(canonical(manifest), encoding="utf-8")
+    write_bytes(folder / "manifest.json", canonical(manifest).encode())
+
+
+def _save(path: Path, array: NDArray[Any]) -> None:
+    """What np.save writes; that one says nothing when the disk is full at the last few bytes."""
+    plain = np.ascontiguousarray(array)
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(plain))
+    write_bytes(path, header.getvalue(), plain.data)
 
 
 def _read(path: Path, shape: Sequence[int]) -> NDArray[Any]:
-    if 0 in shape:  # an empty file cannot be mapped
-        array: NDArray[Any] = np.load(path, allow_pickle=False)
-    else:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    try:
+        with np.errstate(over="ignore"):  # the size of a shape that no file has
+            if 0 in shape:  # an empty file cannot be mapped
+                with path.open("rb") as stream:
+                    array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
+            else:
+                array = np.lib.format.open_memmap(str(path), mode="r")
+    except Exception as error:  # a broken header makes numpy raise almost anything
+        raise ValueError(f"{path.name}: {error}") from None
     if list(array.shape) != list(shape):
         raise ValueError(f"{path.name} has shape {array.shape}, the manifest says {tuple(shape)}")
     return array
+
+
+def _check(manifest: Mapping[str, Any], arrays: Arrays) -> None:
+    """ValueError for what would break a replay, or give it wrong numbers without a word."""
+    queries, entries = manifest["queries"], manifest["entries"]
+    for name in ("queries", "entries"):
+        _expect(_is_words(manifest[name]), name, "must be a list of ids")
+    rows = len(arrays["entry"])
+    _check_spans(arrays, "offsets", len(queries), rows)
+    _check_codes(arrays, "entry", rows, len(entries))
+    for name, values in arrays.items():
+        kind = name.partition(".")[0]
+        if kind == "column":
+            _expect(values.dtype == np.float64 and values.shape == (rows,), name, "must be one float64 a row")
+            _expect(not np.isinf(values).any(), name, "holds infinity")
+        elif kind == "position":
+            _expect(values.dtype.kind == "i" and values.shape == (rows,), name, "must be one integer a row")
+    for side, size, numbers, labels in (
+        ("about", len(entries), NUMBER_FACTS, LABEL_FACTS),
+        ("asked", len(queries), ("clock",), ("intent", "domain")),
+    ):
+        for fact in numbers:
+            values, name = arrays[f"{side}.{fact}"], f"{side}.{fact}"
+            _expect(values.dtype == np.float64 and values.shape == (size,), name, f"must be {size} float64")
+            _expect(not np.isinf(values).any(), name, "holds infinity")
+        for label in labels:
+            words = manifest["vocabularies"][f"{side}.{label}"]
+            _expect(_is_words(words), f"{side}.{label}", "must be a list of words")
+            _check_codes(arrays, f"{side}.{label}", size, len(words))
+        codes = f"{side}.tags.codes"
+        _check_spans(arrays, f"{side}.tags.offsets", size, len(arrays[codes]))
+        _check_codes(arrays, codes, len(arrays[codes]), 2**31 - 1)
+    fingerprint = manifest["fingerprint"]
+    for name in ("field_weights", "filters", "max_depth"):
+        _expect(isinstance(fingerprint[name], dict), f"fingerprint.{name}", "must be an object")
+    _expect(all(isinstance(v, int) for v in fingerprint["max_depth"].values()), "max_depth", "must hold integers")
+    _expect(isinstance(fingerprint["model"], str), "fingerprint.model", "must be a name")
+
+
+def _check_spans(arrays: Arrays, name: str, count: int, size: int) -> None:
+    """Offsets of `count` spans that cover `size` places, in order."""
+    ends = arrays[name]
+    _expect(ends.dtype.kind == "i" and ends.shape == (count + 1,), name, f"must be {count + 1} integers")
+    whole = bool(ends[0] == 0 and ends[-1] == size and (np.diff(ends) >= 0).all())
+    _expect(whole, name, f"must ascend from 0 to {size}")
+
+
+def _check_codes(arrays: Arrays, name: str, count: int, limit: int) -> None:
+    codes = arrays[name]
+    _expect(codes.dtype.kind == "i" and codes.shape == (count,), name, f"must be {count} integers")
+    _expect(not count or bool(codes.min() >= 0 and codes.max() < limit), name, f"must lie in 0..{limit - 1}")
+
+
+def _is_words(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)
+
+
+def _expect(sound: bool, name: str, rule: str) -> None:
+    if not sound:
+        raise ValueError(f"{name} {rule}")
 
 
 def _table(manifest: Mapping[str, Any], arrays: Arrays) -> SignalTable:

@@ -11,7 +11,7 @@ import numpy as np
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
 from steelyard.finish import Ranking
-from steelyard.search import rank_table
+from steelyard.search import rank_table, retrieval_identity
 from steelyard.table import EMBEDDING, Floats, Ints, SignalTable
 from steelyard_eval.metrics import Judgments, Measure, evaluate
 
@@ -51,15 +51,19 @@ def replay(table: SignalTable, config: SearchConfig) -> Replay:
 def agree(config: SearchConfig, fingerprint: Mapping[str, Any]) -> None:
     """ConfigError naming every parameter in which a configuration differs from the recording."""
     problems = []
-    for name, settings in config.retrievers.items():
-        recorded = {
-            "field_weights": fingerprint["field_weights"].get(name, {}),
-            "filters": fingerprint["filters"].get(name, settings.filters),
-            "model": fingerprint["model"] if settings.model else "",
-        }
-        for key, value in recorded.items():
-            asked = getattr(settings, key)
-            if (dict(asked) if isinstance(asked, Mapping) else asked) != value:
-                problems.append(f"retrievers.{name}.{key} is {asked!r}, the recording has {value!r}")
+    for key, asked in retrieval_identity(config).items():
+        recorded = fingerprint[key]
+        if key in ("field_weights", "filters"):  # a recording may hold more retrievers than this one uses
+            recorded = {name: value for name, value in recorded.items() if name in asked}
+            names = [name for name in asked if name in recorded and asked[name] != recorded[name]]
+            problems += [_differs(f"retrievers.{n}.{key}", asked[n], recorded[n]) for n in names]
+        elif asked != recorded:
+            problems.append(_differs(key, asked, recorded))
+    models = {settings.model for settings in config.retrievers.values() if settings.model}
+    problems += [_differs("model", model, fingerprint["model"]) for model in models - {fingerprint["model"]}]
     if problems:
         raise ConfigError("; ".join(problems) + ". Record again with this configuration")
+
+
+def _differs(name: str, asked: object, recorded: object) -> str:
+    return f"{name} is {asked!r}, the recording has {recorded!r}"

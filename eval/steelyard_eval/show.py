@@ -41,6 +41,30 @@ def comparison(record: Mapping[str, Any], metrics: Sequence[str] = ("nDCG@10", "
     return table(rows, columns)
 
 
+def tests(record: Mapping[str, Any]) -> str:
+    """The paired comparisons: what was found, how sure it is, and what these queries could have found."""
+    rows = [
+        {
+            **row,
+            "delta": f"{row['delta']:+.4f} [{row['low']:+.4f}, {row['high']:+.4f}]",
+            "p": f"{row['p']:.4f}",
+            "p_holm": f"{row['p_holm']:.4f}",
+            "wtl": f"{row['wins']}/{row['ties']}/{row['losses']}",
+            "mde": "-" if row["mde"] is None else f"{row['mde']:.4f}",
+        }
+        for row in record["comparisons"]
+    ]
+    columns = {"challenger": f"against {record['baseline']}", "delta": f"{record['primary']} difference [95%]"}
+    columns |= {
+        "p": "p",
+        "p_holm": "p (Holm)",
+        "wtl": "win/tie/loss",
+        "mde": "detectable",
+        "queries_needed": "queries needed",
+    }
+    return table(rows, columns) if rows else ""
+
+
 def hits(found: Iterable[Mapping[str, Any]]) -> str:
     """Search results, one block each."""
     blocks = []
@@ -59,11 +83,15 @@ def tuning(record: Mapping[str, Any]) -> str:
     names |= {"baseline": "current, held out", "gain": "gain, held out"}
     rows = [{"estimate": text, **record[name], "value": _triple(record[name])} for name, text in names.items()]
     ship = record["verdict"] == "ship"
-    reason = "the held-out gain lies above 0" if ship else "the held-out gain does not lie clearly above 0"
+    proof = f"p {record['gain']['p']:.4f}"
+    reason = f"the held-out gain lies above 0, {proof}" if ship else f"no proven held-out gain, {proof}"
     return (
         f"verdict: {record['verdict']} ({reason})\n"
         f"current: {record['current']}\ntuned:   {record['tuned']}  ({record['settings']} settings tried)\n\n"
         + table(rows, {"estimate": record["objective"], "value": "value [95%]", "queries": "queries"})
+        + "\n\nembedded: {current} of {queries} queries now, {tuned} when tuned".format(
+            **record["embedding_calls"]
+        )
     )
 
 

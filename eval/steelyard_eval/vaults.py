@@ -3,78 +3,188 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from typing import Any
 
 from steelyard.config import SearchConfig
-from steelyard.embed import Embedder, embed_missing, space_of
-from steelyard.entry import NUMBER_FIELDS, Entry, Filters
-from steelyard.errors import ConfigError, DataError, nearest, shown
+from steelyard.embed import BATCH, Embedder, embed_missing, space_of, texts_of
+from steelyard.embedders import KINDS, CachedEmbedder, open_embedder
+from steelyard.embedders.kinds import remembered, restore
+from steelyard.entry import FIELDS, NUMBER_FIELDS, Entry, Filters
+from steelyard.errors import ConfigError, DataError, EmbedderError, nearest, shown
 from steelyard.lsa import MODEL, LsaEmbedder
 from steelyard.search import Searcher
+from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
 from steelyard.text import content
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.progress import bar
+from steelyard_eval.workspace import RESUME
 
 
-def index_dataset(dataset: Dataset, path: str, embedder: str = "lsa") -> dict[str, int]:
-    """Write a data set into a vault file; entries that are there already stay as they are."""
+def index_dataset(dataset: Dataset, path: str, embedder: str | None = None) -> dict[str, int]:
+    """Write a data set into a vault file; entries that are there already stay as they are.
+
+    `embedder` is lsa, none or one of `steelyard.embedders.KINDS`; without one it is the vault's own, and lsa
+    for a new vault. Broken off at any moment and run again it ends as if it had not been. Raises ConfigError
+    when the vault was indexed with another model.
+    """
+    asked = open_embedder(embedder, os.environ) if embedder in KINDS else None
     with Vault(path, create=True) as vault:
+        embedder = embedder or _own_kind(vault)
+        outside = asked or (open_embedder(embedder, os.environ) if embedder in KINDS else None)
+        _refuse_another(vault, outside.model if outside else embedder)
         changed = vault.upsert(dataset.entries)
         for system in SYSTEMS.values():
             vault.ensure_index(system.index)
-        fresh = changed > 0 or vault.load_model(MODEL) is None
-        embedded = _embed(vault, _fit(vault) if fresh else vault_embedder(vault)) if embedder == "lsa" else 0
+        embedded = _renew(vault, _stored(vault)) if embedder == "lsa" else 0
+        if outside is not None:
+            vault.save_model(outside.model, *remembered(outside), {})
+            with _resumable():
+                embedded = _embed(vault, outside)
         return {"entries": vault.count(), "changed": changed, "embedded": embedded}
 
 
-def reindex_vault(path: str, embedder: str = "lsa") -> dict[str, int]:
-    """Build every keyword index and all vectors anew; old vectors, of whatever model, are dropped."""
+def reindex_vault(path: str, embedder: str | None = None) -> dict[str, int]:
+    """Build every keyword index and all vectors anew; old vectors, of whatever model, are dropped.
+
+    `embedder` is as for `index_dataset`. All in one transaction: searches go on with what there was, and so
+    does the vault when it is broken off.
+    """
     with Vault(path) as vault:
-        vault.rebuild_indexes({system.index.name: system.index for system in SYSTEMS.values()}.values())
-        for space, _ in vault.spaces():
-            vault.drop_space(space)
-        embedded = _embed(vault, _fit(vault)) if embedder == "lsa" else 0
+        embedder = embedder or _own_kind(vault)
+        outside = open_embedder(embedder, os.environ) if embedder in KINDS else None
+        if outside is not None:
+            with _resumable():
+                _ask_ahead(vault, outside)
+        with vault.transaction():
+            vault.rebuild_indexes({system.index.name: system.index for system in SYSTEMS.values()}.values())
+            for space, _ in vault.spaces():
+                vault.drop_space(space)
+            vault.drop_models()
+            embedded = _renew(vault, None) if embedder == "lsa" else 0
+            if outside is not None:
+                vault.save_model(outside.model, *remembered(outside), {})
+                embedded = _embed(vault, outside)
         return {"entries": vault.count(), "embedded": embedded}
 
 
 def vault_embedder(vault: Vault) -> Embedder | None:
-    """The model fitted on this vault; None when there is none, and search goes by keywords."""
+    """The embedder the vault was indexed with; None when there is none, and search goes by keywords."""
+    for name in vault.models():
+        stored = vault.load_model(name)
+        if stored is not None:
+            kind, settings, arrays = stored
+            return LsaEmbedder.from_arrays(arrays) if kind == MODEL else restore(kind, settings, os.environ)
+    return None
+
+
+def _own_kind(vault: Vault) -> str:
+    """The kind of embedder the vault was indexed with; lsa when there is none."""
+    kinds = [stored[0] for name in vault.models() if (stored := vault.load_model(name)) is not None]
+    return kinds[0] if kinds else MODEL
+
+
+def _refuse_another(vault: Vault, model: str) -> None:
+    """ConfigError when the vault holds another model: its entries would be split between the two."""
+    others = [name for name in vault.models() if name != model]
+    if others and model != "none":
+        raise ConfigError(
+            f"{vault.path} was indexed with the model {shown(others[0])}, this run would use {shown(model)}; "
+            f"keep to one, or run steelyard reindex with the embedder you want"
+        )
+
+
+@contextmanager
+def _resumable() -> Iterator[None]:
+    """Adds to an EmbedderError how to go on."""
+    try:
+        yield
+    except EmbedderError as error:
+        raise EmbedderError(f"{error}; {RESUME}") from None
+
+
+def _ask_ahead(vault: Vault, embedder: CachedEmbedder) -> None:
+    """Fill the cache with every vector the vault needs, so that no transaction waits for an answer."""
+    ids = [entry.id for entry in vault.entries()]
+    for space in _spaces(embedder):
+        done = 0
+        for batch in bar(f"embedding {space.layer}")([ids[at : at + BATCH] for at in range(0, len(ids), BATCH)]):
+            try:
+                embedder.embed(list(texts_of(vault, space, batch).values()))
+            except EmbedderError as error:
+                raise EmbedderError(f"{error}; {done} of {len(ids)} entries were done") from None
+            done += len(batch)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Fit:
+    """A model, and the hash of the texts it was fitted on."""
+
+    model: LsaEmbedder
+    texts: str
+
+
+def _stored(vault: Vault) -> _Fit | None:
     stored = vault.load_model(MODEL)
-    return LsaEmbedder.from_arrays(stored[2]) if stored else None
+    return _Fit(LsaEmbedder.from_arrays(stored[2]), stored[1].get("texts", "")) if stored else None
 
 
-def _fit(vault: Vault) -> LsaEmbedder:
-    """Fit the model on the vault's entries; vectors of an older fit are dropped with it."""
-    model = LsaEmbedder.fit([content(entry) for entry in vault.entries()])
-    for space, _ in vault.spaces():
-        if space.model == MODEL:
-            vault.drop_space(space)
-    settings, arrays = model.to_arrays()
-    vault.save_model(MODEL, "lsa", settings, arrays)
-    return model
+def _renew(vault: Vault, known: _Fit | None) -> int:
+    """Fit the model on the entries as they are, unless it is the known one, and embed what has no vector.
+
+    Vectors are written in batches, and stay when the run breaks off; until all are there the vault
+    answers with the model it had, for each fit has spaces of its own. Then model and spaces change
+    hands in one transaction. Returns how many entries were embedded.
+    """
+    fit = _fitted(vault, known)
+    embedded = _embed(vault, fit.model)
+    with vault.transaction():
+        fit = _fitted(vault, fit)  # another one only if another process changed entries meanwhile
+        embedded += _embed(vault, fit.model)
+        mine = _spaces(fit.model)
+        for space, _ in vault.spaces():
+            if space.model.partition(":")[0] == MODEL and space not in mine:
+                vault.drop_space(space)
+        if known is None or known.texts != fit.texts:
+            settings, arrays = fit.model.to_arrays()
+            vault.save_model(MODEL, "lsa", {**settings, "texts": fit.texts}, arrays)
+    return embedded
 
 
-def _embed(vault: Vault, embedder: Embedder | None) -> int:
-    if embedder is None:
-        return 0
-    spaces = {space_of(embedder, layer, s.recipe) for s in SYSTEMS.values() for layer in ("text", "l0", "l1")}
-    ordered = sorted(spaces, key=lambda space: (space.layer, space.recipe))
-    return sum(embed_missing(vault, embedder, space, bar(f"embedding {space.layer}")) for space in ordered)
+def _fitted(vault: Vault, known: _Fit | None) -> _Fit:
+    texts = [content(entry) for entry in vault.entries()]
+    digest = sha256(json.dumps(texts).encode()).hexdigest()
+    return known if known is not None and known.texts == digest else _Fit(LsaEmbedder.fit(texts), digest)
+
+
+def _spaces(embedder: Embedder) -> list[Space]:
+    layers = ("text", "l0", "l1")
+    spaces = {space_of(embedder, layer, system.recipe) for system in SYSTEMS.values() for layer in layers}
+    return sorted(spaces, key=lambda space: (space.layer, space.recipe))
+
+
+def _embed(vault: Vault, embedder: Embedder) -> int:
+    return sum(
+        embed_missing(vault, embedder, space, bar(f"embedding {space.layer}")) for space in _spaces(embedder)
+    )
 
 
 @contextmanager
 def open_searcher(path: str, system: str, weights: str | None, limit: int | None) -> Iterator[Searcher]:
     """A searcher over a vault file; a weights file beats the system's own configuration."""
-    with Vault(path) as vault:
+    with Vault(path) as vault, vault.snapshot():
         embedder = vault_embedder(vault)
         if weights is None:
             config = find_system(system).config(limit, embedder.model if embedder else "")
         else:
             config = SearchConfig.load(weights)
+            config = config if limit is None else config.with_limit(limit)
         yield Searcher(vault, config, embedder)
 
 
@@ -85,11 +195,21 @@ def parse_filters(texts: Sequence[str]) -> Filters:
         name, equals, value = text.partition("=")
         if not equals:
             raise ConfigError(f"filter {shown(text)} is not FIELD=VALUE; write it as project=my-app")
+        if name in pairs:
+            raise ConfigError(f"filter {shown(name)} is given twice; a field equals one value")
         try:
-            pairs[name] = float(value) if name in NUMBER_FIELDS else value
+            pairs[name] = FIELDS[name](_as_number(value)) if name in NUMBER_FIELDS else value
         except ValueError:
-            raise ConfigError(f"filter {shown(text)}: {name} holds numbers; write one") from None
+            raise ConfigError(f"filter {shown(text)}: {name} holds a number or a date; write one") from None
     return Filters.of(pairs)
+
+
+def _as_number(value: str) -> float | str:
+    """The number a text is; a date stays a text."""
+    try:
+        return float(value)
+    except ValueError:
+        return value
 
 
 def read_entries(path: str, ids: Sequence[str]) -> list[dict[str, Any]]:

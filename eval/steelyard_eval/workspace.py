@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +12,9 @@ from numpy.typing import NDArray
 
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder, RecordedEmbedder, embed_missing, space_of
+from steelyard.embedders import KINDS, CachedEmbedder, open_embedder
 from steelyard.entry import Query
-from steelyard.errors import ConfigError, shown
+from steelyard.errors import ConfigError, EmbedderError, shown
 from steelyard.lsa import LsaEmbedder
 from steelyard.recipe import render
 from steelyard.search import Searcher
@@ -22,7 +25,8 @@ from steelyard.text import content
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.progress import bar
 
-EMBEDDERS = ("auto", "recorded", "lsa", "none")
+EMBEDDERS = ("auto", "recorded", "lsa", "none", *KINDS)
+RESUME = "run the same command again to go on: what was embedded is kept"
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,9 @@ class Workspace:
     def open(cls, dataset: Dataset, embedder: str = "auto", vault: Vault | None = None) -> Workspace:
         """Index the data set, in memory unless a vault is given.
 
-        `embedder` is recorded (the vectors of the data set), lsa (fitted on its texts), none, or auto:
-        recorded where there are recorded vectors, else lsa. Vectors are added by `index_for`.
+        `embedder` is recorded (the vectors of the data set), lsa (fitted on its texts), none, one of
+        `steelyard.embedders.KINDS`, or auto: recorded where there are recorded vectors, else lsa. Vectors
+        are added by `index_for`.
         """
         store = Vault(":memory:") if vault is None else vault
         store.upsert(dataset.entries)
@@ -60,6 +65,16 @@ class Workspace:
                     space = space_of(self.embedder, layer, system.recipe)
                     embed_missing(self.store, self.embedder, space, bar(f"embedding {layer}"))
 
+    @contextmanager
+    def resumable(self) -> Iterator[None]:
+        """Adds to an EmbedderError how to go on, where embedded texts are kept on disk."""
+        try:
+            yield
+        except EmbedderError as error:
+            if not isinstance(self.embedder, CachedEmbedder):
+                raise
+            raise EmbedderError(f"{error}; {RESUME}") from None
+
     def searcher(self, config: SearchConfig) -> Searcher:
         """A searcher whose clock is the data set's as-of date."""
         return Searcher(self.store, config, self.embedder, clock=lambda: self.dataset.as_of)
@@ -78,9 +93,15 @@ class Workspace:
 
 
 def choose_embedder(dataset: Dataset, kind: str) -> Embedder | None:
-    """The embedder of that kind for a data set; ConfigError when it has no recorded vectors to offer."""
+    """The embedder of that kind for a data set.
+
+    Raises ConfigError when it has no recorded vectors to offer, or the environment names no provider
+    that can be asked; MachineError for a missing extra.
+    """
     if kind not in EMBEDDERS:
         raise ConfigError(f"unknown embedder {shown(kind)}; valid: {', '.join(EMBEDDERS)}")
+    if kind in KINDS:
+        return open_embedder(kind, os.environ)
     if kind == "none":
         return None
     models = sorted(model for model in dataset.query_vectors if (model, "text") in dataset.vectors)

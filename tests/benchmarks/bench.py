@@ -1,106 +1,116 @@
-"""Speed, as ratios against peers in the same process: `make bench`, with --json for a document.
+"""Speed beside peers in one process: `make bench`; --json prints one document, --quick runs tiny sizes.
 
-One thread each. Times are medians of repeated runs; what counts are the ratios, because machines differ.
+One thread each. What counts are the ratios, because machines differ: they are of processor time, median to median,
+because other programs disturb it less than the clock. Results are compared before anything is
+timed; a peer that is not installed is named and left out.
 """
 
-import json
 import os
-import statistics
-import sys
-import time
-from collections.abc import Callable
 
-for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[variable] = "1"
 
-import pytrec_eval
+import argparse
+import json
+import platform
+import sys
+import time
+import warnings
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
-from steelyard.config import SearchConfig
-from steelyard.fusion import parse_strategy
-from steelyard.systems import find_system
-from steelyard.table import SignalTable
-from steelyard_eval.datasets import load
-from steelyard_eval.demo import starter
-from steelyard_eval.metrics import Judgments, parse_measures
-from steelyard_eval.record import record
-from steelyard_eval.replay import replay
-from steelyard_eval.workspace import Workspace
+warnings.filterwarnings("ignore")  # ranx and numba warn about types
 
-REPEATS = 9
+import apsw
+import keywords
+import replay
+import vectors
 
-
-def median(work: Callable[[], object]) -> float:
-    """Median seconds of a call, after one that warms up."""
-    work()
-    taken = []
-    for _ in range(REPEATS):
-        begin = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - begin)
-    return statistics.median(taken)
+PACKAGES = ("steelyard", "numpy", "apsw", "sqlite-vec", "pytrec_eval-terrier", "ranx", "bm25s", "numba")
+DATA = Path(os.environ.get("STEELYARD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 
 
-def replay_against_dictionaries(space: Workspace) -> list[dict[str, object]]:
-    """One configuration over all queries, beside dictionaries fused in Python and given to pytrec_eval."""
-    queries = space.dataset.queries
-    config: SearchConfig = find_system("plain").config(10, space.model)
-    config = config.with_strategy(parse_strategy("weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"))
-    table = record(space, queries, [config])
-    judgments = Judgments.of(space.dataset.qrels, table.queries, table.entries)
-    measures = parse_measures(["nDCG@10", "R@10"])
-    oracle = pytrec_eval.RelevanceEvaluator(space.dataset.qrels, {"ndcg_cut_10", "recall_10"})
-    lists = {name: dictionaries(table, name) for name in ("bm25", "vector")}
-    ours = median(lambda: replay(table, config).metrics(judgments, measures))
-    theirs = median(lambda: oracle.evaluate({query: fused(lists, query) for query in table.queries}))
-    return [
-        {"what": "replay: fuse, rank, evaluate", "peer": "dictionaries and pytrec_eval", "ms": ours * 1e3}
-        | {"peer_ms": theirs * 1e3, "ratio": theirs / ours, "queries": len(queries), "rows": len(table)}
-    ]
+def machine() -> dict[str, object]:
+    """What the times were taken on."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.is_file() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return {
+        "cpu": models[0] if models else platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "sqlite": apsw.sqlite_lib_version(),
+        "packages": {name: found for name in PACKAGES if (found := version_of(name))},
+        "missing_peers": [name for name in ("ranx", "bm25s") if not version_of(name)],
+        "threads": 1,
+        "load_before": round(os.getloadavg()[0], 2),
+        "date": datetime.now(UTC).date().isoformat(),
+    }
 
 
-def dictionaries(table: SignalTable, name: str) -> dict[str, dict[str, float]]:
-    """The lists of one retriever as query -> entry -> score."""
-    found: dict[str, dict[str, float]] = {query: {} for query in table.queries}
-    for query, entry, score in zip(table.query, table.entry, table.columns[name], strict=True):
-        if score == score:
-            found[table.queries[query]][table.entries[entry]] = float(score)
-    return found
+def version_of(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
 
 
-def fused(lists: dict[str, dict[str, dict[str, float]]], query: str) -> dict[str, float]:
-    """Half and half after min-max, as a script would do it."""
-    total: dict[str, float] = {}
-    for own in lists.values():
-        scores = own[query]
-        low, high = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
-        for entry, score in scores.items():
-            part = (score - low) / (high - low) if high > low else 1.0
-            total[entry] = total.get(entry, 0.0) + 0.5 * part
-    return total
+def measure(quick: bool, groups: set[str]) -> dict[str, object]:
+    """The whole document."""
+    about, begin = machine(), time.perf_counter()
+    done = []
+    if "replay" in groups:
+        done += replay.races(quick, DATA if DATA.is_dir() else None, 3 if quick else 15)
+    if "keywords" in groups:
+        done += keywords.races(quick, 40)
+    if "vectors" in groups:
+        done += vectors.races(quick, 120)
+    about |= {"load_after": round(os.getloadavg()[0], 2), "seconds": round(time.perf_counter() - begin)}
+    cases = [{"group": r.group, "case": r.case, "document": r.document, "notes": r.notes} for r in done]
+    return {"machine": about, "cases": cases, "rows": [row for r in done for row in r.rows()]}
 
 
-def live_against_recording(space: Workspace) -> list[dict[str, object]]:
-    """What a recording saves: searching live once, beside replaying it once."""
-    config = find_system("echovault").config(10, space.model)
-    table = record(space, space.dataset.queries, [config])
-    searcher = space.searcher(config)
-    live = median(lambda: [searcher.search(query) for query in space.dataset.queries])
-    ours = median(lambda: replay(table, config))
-    return [
-        {"what": "replay of echovault", "peer": "live search of the same queries", "ms": ours * 1e3}
-        | {"peer_ms": live * 1e3, "ratio": live / ours, "queries": len(table.queries), "rows": len(table)}
-    ]
+def show(report) -> None:
+    """Print the document as a table."""
+    about = report["machine"]
+    packages = ", ".join(f"{name} {found}" for name, found in about["packages"].items())
+    print(f"{about['cpu']}, {about['cores']} cores, one thread each; load {about['load_before']} before, ", end="")
+    print(f"{about['load_after']} after; {about['date']}, {about['seconds']} s in all")
+    print(f"Python {about['python']}, SQLite {about['sqlite']}, {packages}")
+    if about["missing_peers"]:
+        print(f"not installed, so left out: {', '.join(about['missing_peers'])}")
+    for case in report["cases"]:
+        print(f"\n{case['group']}: {case['case']}")
+        rows = [r for r in report["rows"] if (r["group"], r["case"]) == (case["group"], case["case"])]
+        print(f"  {'':52}{'median ms':>10}{'p95 ms':>9}{'CPU ms':>9}{'x ours':>8}")
+        for row in rows:
+            p95 = "" if row["p95_ms"] is None else f"{row['p95_ms']:.2f}"
+            times = f"{row['median_ms']:>10.2f}{p95:>9}{row['cpu_ms']:>9.2f}{row['ratio']:>8.2f}"
+            print(f"  {row['contender']:52}{times}")
+        if case["document"]:
+            text, limit = case["document"]
+            print(f"  {text}; {'met' if rows[0]['median_ms'] <= limit else 'not met'} here, by the median of ours")
+        for note in case["notes"]:
+            print(f"  {note}")
 
 
 def main() -> None:
-    """Print the table, or the document with --json."""
-    space = Workspace.open(load(starter()))
-    rows = [*replay_against_dictionaries(space), *live_against_recording(space)]
-    if "--json" in sys.argv:
-        print(json.dumps({"rows": rows, "repeats": REPEATS}, indent=2))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run, not how fast is it")
+    parser.add_argument("--show", type=Path, metavar="FILE", help="print the table of a document made with --json")
+    parser.add_argument("--only", nargs="+", choices=["replay", "keywords", "vectors"], help="these groups alone")
+    asked = parser.parse_args()
+    if asked.show:
+        show(json.loads(asked.show.read_text(encoding="utf-8")))
         return
-    for row in rows:
-        print(f"{row['what']}: {row['ms']:.2f} ms; {row['peer']}: {row['peer_ms']:.2f} ms; x {row['ratio']:.1f}")
+    report = measure(asked.quick, set(asked.only or ["replay", "keywords", "vectors"]))
+    if asked.json:
+        json.dump(report, sys.stdout, indent=2)
+        print()
+    else:
+        show(report)
 
 
 if __name__ == "__main__":

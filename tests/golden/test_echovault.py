@@ -39,7 +39,7 @@ class Spy:
         self.loaded, self.down, self.dim = warm, down, dim
         self.texts = []
 
-    def embed(self, texts):
+    def embed(self, texts, kind="entry"):
         self.texts += texts
         if self.down:
             raise EmbedderError("the provider is down")

@@ -84,7 +84,7 @@ class Lookup:
     def __init__(self, vectors, scale=1.0, down=False, warm=True):
         self.vectors, self.scale, self.down, self.loaded = vectors, scale, down, warm
 
-    def embed(self, texts):
+    def embed(self, texts, kind="entry"):
         if self.down:
             raise EmbedderError("the provider is down")
         return np.array([self.vectors[text] for text in texts], dtype=np.float32) * np.float32(self.scale)

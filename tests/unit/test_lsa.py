@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from steelyard.errors import EmbedderError
+from steelyard.errors import EmbedderError, VaultError
 from steelyard.lsa import LsaEmbedder
 from steelyard.stores.sqlite import Vault
 from steelyard.testing import same_bits
@@ -104,5 +104,5 @@ class TestStorage:
         assert all(data.startswith(b"\x93NUMPY") for name, data in arrays.items() if name != "vocabulary")
 
         np.save(tmp_path / "evil.npy", np.array([{"code": 1}], dtype=object), allow_pickle=True)
-        with pytest.raises(ValueError, match="allow_pickle=False"):
+        with pytest.raises(VaultError, match="allow_pickle=False"):
             LsaEmbedder.from_arrays({**arrays, "idf": (tmp_path / "evil.npy").read_bytes()})

@@ -517,7 +517,7 @@ def test_a_missing_file_is_named(tmp_path):
         ("[" * 100_000, "is not valid JSON"),
         ("[]", "the file' = \\[\\]: must be of type object"),
         ("{}", "must have schema_version, dataset, split, limit, primary, configurations, results, comparisons"),
-        ('{"schema_version": 1, "x": ' + "[" * 900 + "]" * 900 + "}", "must have dataset|not JSON values"),
+        ('{"schema_version": 1, "x": ' + "[" * 900 + "]" * 900 + "}", "nested deeper than 64"),
     ],
 )
 def test_files_that_are_not_results_are_refused(tmp_path, text, message):

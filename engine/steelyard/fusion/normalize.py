@@ -41,7 +41,10 @@ def zscore(table: SignalTable, column: Column, rows: Bools) -> Column:
     count = np.maximum(count_rows(table, rows), 1)
     mean = (per_query(table, rows, np.add, column.values, 0.0) / count)[table.query]
     away = column.values - mean
-    spread = np.sqrt(per_query(table, rows, np.add, away * away, 0.0) / count)[table.query]
+    widest = per_query(table, rows, np.maximum, np.abs(away), 0.0)[table.query]
+    unit = np.where(widest > 1e100, widest, 1.0)  # squares overflow beyond 1e154
+    square = (away / unit) * (away / unit)
+    spread = unit * np.sqrt(per_query(table, rows, np.add, square, 0.0) / count)[table.query]
     top, low = (per_query(table, rows, end, column.values, 0.0)[table.query] for end in (np.maximum, np.minimum))
     differ = (top > low) & (spread > 0)  # equal values may lie a rounding error away from their mean
     values = np.where(differ, away / np.where(differ, spread, 1.0), 0.0)

@@ -6,7 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from steelyard.errors import ConfigError, nearest, shown
-from steelyard.expression import Call, Duration, Item, amount_of, number_text, parse_call, value_text
+from steelyard.expression import (
+    MAX_LENGTH,
+    Call,
+    Duration,
+    Item,
+    amount_of,
+    number_text,
+    parse_call,
+    value_text,
+)
 from steelyard.fusion.base import Expr, Term
 from steelyard.fusion.by_intent import ByIntent
 from steelyard.fusion.layered import Layered
@@ -41,6 +50,11 @@ def parse_strategy(text: str) -> Expr:
     strategy = builder.build(item.call)
     if builder.problems:
         raise ConfigError(f"strategy {shown(text, 200)}: " + "; ".join(builder.problems))
+    if (length := len(str(strategy))) > MAX_LENGTH:
+        raise ConfigError(
+            f"strategy {shown(text, 200)} is {length} characters when its defaults are written out, "
+            f"longer than {MAX_LENGTH}; shorten it"
+        )
     return strategy
 
 
@@ -98,6 +112,7 @@ class _Builder:
 
     def __init__(self) -> None:
         self.problems: list[str] = []
+        self.layers = 0
         self.fusions: dict[str, Callable[[Call, _Options], Expr]] = {
             "weighted_sum": self._weighted_sum,
             "rrf": self._rrf,
@@ -192,7 +207,12 @@ class _Builder:
             options.bad("relax", relax, "must be a list of thresholds such as [0.4, 0.3]")
             relax = None
         options.finish(("threshold", "relax"))
-        return Layered(self._terms(call, None), threshold, (0.4, 0.3) if relax is None else relax)
+        if self.layers:  # each would double the work of those around it
+            self.problems.append("layered inside layered; name the layers l0, l1, l2 in one")
+        self.layers += 1
+        terms = self._terms(call, None)
+        self.layers -= 1
+        return Layered(terms, threshold, (0.4, 0.3) if relax is None else relax)
 
     def _by_intent(self, call: Call, options: _Options) -> Expr:
         if call.items:

@@ -6,6 +6,7 @@ written, so the same bits come out for one query and for thousands. `explain` pr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -31,10 +32,14 @@ class Column:
 
     def explain(self, row: int) -> Explanation:
         """How the value of one row came about."""
-        leaves = [Explanation(float(values[row]), name) for name, values in self.inputs.items()]
+        numbers = {name: float(values[row]) for name, values in self.inputs.items()}
+        # NaN stands for "not returned": there is no number to show, and JSON has none either.
+        leaves = [Explanation(value, name) for name, value in numbers.items() if math.isfinite(value)]
+        absent = [name for name, value in numbers.items() if not math.isfinite(value)]
         if self.inner is not None and (nested := self.inner.explain(row)) is not None:
             leaves.append(nested)
-        return Explanation(float(self.values[row]), self.formula, tuple(leaves))
+        text = f"{self.formula} (no {', no '.join(absent)})" if absent else self.formula
+        return Explanation(float(self.values[row]), text, tuple(leaves))
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steelyard.errors import ConfigError
 from steelyard.expression import Duration
 from steelyard.fusion.base import Expr
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.signals import PRIORS
-from steelyard.table import FETCHED, RETRIEVERS, Bools, Floats, SignalTable
+from steelyard.table import FETCHED, NO_FACTS, RETRIEVERS, Bools, Floats, SignalTable
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,10 @@ class Signal(Expr):
             formula = self.name
             inputs: Mapping[str, Floats] = {}
         else:
+            if table.about is NO_FACTS:
+                raise ConfigError(
+                    f"this table carries no facts, and {self} is computed from them; search again with it"
+                )
             derived = PRIORS[self.name].compute(table, **dict(self.options))
             values, formula, inputs = derived.values, derived.formula, derived.inputs
         rows = self.members(table, within)

@@ -18,6 +18,9 @@ from steelyard.stores.base import Found, Store
 from steelyard.table import Floats
 from steelyard.text import clean_query, content, terms
 
+K1 = 1.2
+B = 0.75
+
 
 @dataclass(frozen=True)
 class Bm25Index:
@@ -62,9 +65,7 @@ def _impacts(counts: dict[int, int], norm: Floats, size: int, k1: float) -> tupl
 class Bm25Retriever:
     """BM25 over the words of an entry's content; one index a scope, built on first use."""
 
-    def __init__(
-        self, store: Store, k1: float = 1.2, b: float = 0.75, text: Callable[[Entry], str] = content
-    ) -> None:
+    def __init__(self, store: Store, k1: float = K1, b: float = B, text: Callable[[Entry], str] = content) -> None:
         self._index = ScopeCache(
             store,
             lambda filters: Bm25Index.of(((e.id, terms(text(e))) for e in store.entries(filters)), k1, b),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -43,6 +44,12 @@ class Found:
 
 class Store(Protocol):
     """Entries, keyword indexes and vector spaces behind one interface."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All that is written inside is kept or none of it, and nobody else writes meanwhile.
+
+        One inside another is part of the outer one.
+        """
 
     def upsert(self, entries: Iterable[Entry]) -> int:
         """Insert or replace entries by id in one transaction; returns how many changed.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from steelyard.entry import FIELDS, NUMBER_FIELDS, TEXT_FIELDS, Entry, Filters, Relation
+from steelyard.errors import VaultError, shown
 
 APPLICATION_ID = 0x53544C59  # "STLY", so that another program's SQLite file is recognised
 VERSION = 1
@@ -75,8 +76,14 @@ def _to_sql(name: str, value: Any) -> str | float | None:  # noqa: ANN401 -- a f
 def from_row(names: Sequence[str], row: Sequence[Any]) -> Entry:
     """The entry of one row of `select(names)`; fields that were not read are empty."""
     values = dict(zip(names, row, strict=True))
-    for name in values.keys() & _LISTS:
-        values[name] = _list(name, values[name])
+    try:
+        for name in values.keys() & _LISTS:
+            values[name] = _list(name, values[name])
+    except (ValueError, TypeError, RecursionError) as error:
+        raise VaultError(
+            f"entry {shown(values['id'])} of the vault is damaged ({shown(str(error))}); "
+            "index the data set into a new vault"
+        ) from None
     return Entry(**values)
 
 

@@ -1,7 +1,7 @@
 """A vault: one SQLite file with entries, FTS5 indexes and sqlite-vec tables.
 
 SQLite comes with apsw, because the `sqlite3` module of many Pythons cannot load extensions. Every
-write is one transaction; the file is in WAL mode, so readers never wait.
+write is one transaction; the file is in WAL mode, so readers never wait, and writers wait their turn.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import apsw
 import numpy as np
-import sqlite_vec
 from numpy.typing import NDArray
 
 from steelyard.entry import EVERYTHING, Entry, Filters
-from steelyard.errors import PATH_WIDTH, DimensionMismatchError, MachineError, VaultError, shown
+from steelyard.errors import DimensionMismatchError, VaultError, shown
 from steelyard.stores.base import Found, KeywordIndex, Space
+from steelyard.stores.connect import connect, machine_errors
 from steelyard.stores.schema import (
     APPLICATION_ID,
     COLUMNS,
@@ -35,14 +34,20 @@ from steelyard.stores.schema import (
 
 K_MAX = 4096
 """The most neighbours a vec0 table returns."""
+TIES = 32
+"""Matches read beyond a cut, so that a tie across it is seldom searched for a second time."""
 
 
 class Vault:
-    """A store in one SQLite file, or in memory with the path ``:memory:``. Use it in one thread."""
+    """A store in one SQLite file, or in memory with the path ``:memory:``. Use it in one thread.
+
+    Unless it is to be created, a file that cannot be written, or lies in a folder that cannot be, is
+    opened for reading; the first write then raises MachineError.
+    """
 
     def __init__(self, path: str | Path, *, create: bool = False) -> None:
         self.path = str(path)
-        self._db = _open(self.path, create)
+        self._db = connect(self.path, create)
         try:
             self._migrate()
         except BaseException:
@@ -59,12 +64,40 @@ class Vault:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """See Store.transaction; MachineError when the file cannot be written."""
+        with machine_errors(self.path):
+            if self._db.in_transaction:
+                yield
+                return
+            try:
+                # At once: one that reads first could not write any more after another process has.
+                self._db.execute("BEGIN IMMEDIATE")
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:  # a full disk has ended it already
+                    self._db.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """What is read inside is one state of the file, whatever other processes write meanwhile."""
+        with machine_errors(self.path):
+            self._db.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if self._db.in_transaction:
+                    self._db.execute("COMMIT")
+
     # Entries
 
     def upsert(self, entries: Iterable[Entry]) -> int:
         """See Store.upsert."""
         changed = 0
-        with self._transaction():
+        with self.transaction():
             tables = [table for table, _, _ in self._spaces()]
             for entry in entries:
                 for (rowid,) in self._db.execute(UPSERT, to_row(entry)).fetchall():
@@ -79,7 +112,11 @@ class Vault:
         """See Store.get."""
         names = list(dict.fromkeys(("id", *fields)))
         sql = f"{select(names)} JOIN json_each(?) j ON j.value = e.id ORDER BY j.key"
-        return [from_row(names, row) for row in self._db.execute(sql, (json.dumps(list(ids)),))]
+        try:
+            wanted = json.dumps(list(ids))
+        except TypeError as error:  # an id that came from a damaged file
+            raise damaged(self.path, error) from None
+        return [from_row(names, row) for row in self._db.execute(sql, (wanted,))]
 
     def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
         """See Store.entries."""
@@ -106,13 +143,14 @@ class Vault:
 
     def ensure_index(self, index: KeywordIndex) -> None:
         """See Store.ensure_index."""
-        stored = self._db.execute(
-            "SELECT fields, tokenizer FROM keyword_indexes WHERE name = ?", (index.name,)
-        ).fetchone()
+        stored = self._index_settings(index)
         if stored is None:
-            with self._transaction():
-                self._create_index(index)
-        elif stored != (json.dumps(index.fields), index.tokenizer):
+            with self.transaction():
+                stored = self._index_settings(index)  # another process may have made it meanwhile
+                if stored is None:
+                    self._create_index(index)
+                    return
+        if stored != (json.dumps(index.fields), index.tokenizer):
             raise VaultError(
                 f"keyword index {index.name!r} of {self.path} covers {stored[0]} with tokenizer {stored[1]!r}, "
                 f"the system asks for {json.dumps(index.fields)} with {index.tokenizer!r}; run steelyard reindex"
@@ -120,7 +158,7 @@ class Vault:
 
     def rebuild_indexes(self, indexes: Iterable[KeywordIndex]) -> None:
         """Drop every keyword index and build these anew, in one transaction."""
-        with self._transaction():
+        with self.transaction():
             for (name,) in self._db.execute("SELECT name FROM keyword_indexes").fetchall():
                 for event in ("insert", "update", "delete"):
                     self._db.execute(f"DROP TRIGGER fts_{name}_{event}")
@@ -128,6 +166,11 @@ class Vault:
             self._db.execute("DELETE FROM keyword_indexes")
             for index in indexes:
                 self._create_index(index)
+
+    def _index_settings(self, index: KeywordIndex) -> tuple[str, str] | None:
+        sql = "SELECT fields, tokenizer FROM keyword_indexes WHERE name = ?"
+        row: tuple[str, str] | None = self._db.execute(sql, (index.name,)).fetchone()
+        return row
 
     def _create_index(self, index: KeywordIndex) -> None:
         table, fields = f"fts_{index.name}", ", ".join(f'"{name}"' for name in index.fields)
@@ -154,14 +197,25 @@ class Vault:
             return []
         self.ensure_index(index)
         table = f"fts_{index.name}"
+        score = f"-bm25({table}, {', '.join('?' * len(weights))}) AS score"
         condition, values = where(filters)
+        if depth > 0 and not filters:
+            # Cut before the ids are read, with room for a tie that crosses the cut, because ids decide it.
+            asked = depth + TIES
+            sql = (
+                f"SELECT e.id, best.score FROM (SELECT rowid, {score} FROM {table} WHERE {table} MATCH ? "
+                "ORDER BY score DESC LIMIT ?) best JOIN entries e ON e.rowid = best.rowid "
+                "ORDER BY best.score DESC, e.id"
+            )
+            rows: list[Any] = self._db.execute(sql, (*weights, match, asked)).fetchall()
+            if len(rows) < asked or rows[-1][1] < rows[depth - 1][1]:
+                return [Found(id_, value, place) for place, (id_, value) in enumerate(rows[:depth], 1)]
         sql = (
-            f"SELECT e.id, -bm25({table}, {', '.join('?' * len(weights))}) AS score "
-            f"FROM {table} JOIN entries e ON e.rowid = {table}.rowid "
+            f"SELECT e.id, {score} FROM {table} JOIN entries e ON e.rowid = {table}.rowid "
             f"WHERE {table} MATCH ? AND {condition} ORDER BY score DESC, e.id LIMIT ?"
         )
-        rows = self._db.execute(sql, (*weights, match, *values, depth))
-        return [Found(id_, score, place) for place, (id_, score) in enumerate(rows, 1)]
+        whole = self._db.execute(sql, (*weights, match, *values, depth))
+        return [Found(id_, value, place) for place, (id_, value) in enumerate(whole, 1)]
 
     # Vectors
 
@@ -184,7 +238,7 @@ class Vault:
                 raise VaultError(
                     f"the vector of {shown(id_)} has no direction (all zeros, or not finite); leave it out"
                 )
-        with self._transaction():
+        with self.transaction():
             table = self._ensure_space(space, int(vectors.shape[1]))
             drop = f"DELETE FROM {table} WHERE rowid = (SELECT rowid FROM entries WHERE id = ?)"
             sql = f"INSERT INTO {table}(rowid, embedding) SELECT rowid, ? FROM entries WHERE id = ?"
@@ -195,9 +249,9 @@ class Vault:
 
     def drop_space(self, space: Space) -> None:
         """See Store.drop_space."""
-        table, _ = self._table(space)
-        if table is not None:
-            with self._transaction():
+        with self.transaction():
+            table, _ = self._table(space)
+            if table is not None:
                 self._db.execute(f"DROP TABLE {table}")
                 self._db.execute("DELETE FROM spaces WHERE space = ?", (int(table.removeprefix("vec_")),))
                 self._revise()
@@ -267,7 +321,7 @@ class Vault:
 
     def save_model(self, name: str, kind: str, settings: Mapping[str, Any], arrays: Mapping[str, bytes]) -> None:
         """Store a fitted model in one transaction, replacing one of the same name."""
-        with self._transaction():
+        with self.transaction():
             self._db.execute("DELETE FROM model_arrays WHERE model = ?", (name,))
             self._db.execute(
                 "INSERT OR REPLACE INTO models VALUES(?, ?, ?)", (name, kind, json.dumps(settings, sort_keys=True))
@@ -275,6 +329,16 @@ class Vault:
             self._db.executemany(
                 "INSERT INTO model_arrays VALUES(?, ?, ?)", ((name, key, data) for key, data in arrays.items())
             )
+
+    def models(self) -> list[str]:
+        """Names of the stored models, ascending."""
+        return [name for (name,) in self._db.execute("SELECT name FROM models ORDER BY name")]
+
+    def drop_models(self) -> None:
+        """Forget all stored models."""
+        with self.transaction():
+            self._db.execute("DELETE FROM model_arrays")
+            self._db.execute("DELETE FROM models")
 
     def load_model(self, name: str) -> tuple[str, dict[str, Any], dict[str, bytes]] | None:
         """Kind, settings and arrays of a stored model, None when there is none of this name."""
@@ -321,46 +385,28 @@ class Vault:
                 f"the embedder gave {given}; run steelyard reindex to rebuild them"
             )
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        try:
-            with self._db:
-                yield
-        except (apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
-            raise MachineError(f"cannot write {self.path}: {error}; free space or check permissions") from None
-
     def _migrate(self) -> None:
-        version = int(self._one("PRAGMA user_version"))
-        ours = self._one("PRAGMA application_id") == APPLICATION_ID
-        if not ours and (version or self._one("SELECT count(*) FROM sqlite_schema")):
+        # One statement, one state: another process may be making the tables just now.
+        version, application, tables = next(
+            self._db.execute(
+                "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema) "
+                "FROM pragma_user_version, pragma_application_id"
+            )
+        )
+        if application != APPLICATION_ID and (version or tables):
             raise VaultError(f"{self.path} is an SQLite file of another program; name a vault or a new file")
         if version > VERSION:
             raise VaultError(
                 f"{self.path} was written by a newer Steelyard (schema {version}, this one knows {VERSION}); "
                 "upgrade Steelyard, or index the data set into a new vault"
             )
-        self._db.execute("PRAGMA journal_mode = wal; PRAGMA synchronous = normal; PRAGMA foreign_keys = on")
-        with self._transaction():
-            for step in range(version, VERSION):
-                self._db.execute(MIGRATIONS[step])
-                self._db.execute(f"PRAGMA user_version = {step + 1}")
-                self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-
-
-def _open(path: str, create: bool) -> apsw.Connection:
-    place = shown(path, PATH_WIDTH)
-    if path != ":memory:" and not create and not Path(path).is_file():
-        raise VaultError(f"there is no vault at {place}; make one with steelyard index DATASET {place}")
-    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create or path == ":memory:" else 0)
-    try:
-        db = apsw.Connection(path, flags=flags)
-        db.set_busy_timeout(30_000)
-        db.enable_load_extension(True)
-        db.load_extension(sqlite_vec.loadable_path())
-        db.enable_load_extension(False)
-        db.execute("SELECT count(*) FROM sqlite_schema")  # reads the header, and changes nothing
-    except apsw.NotADBError:
-        raise VaultError(f"{place} is not an SQLite file; name a vault") from None
-    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError) as error:
-        raise MachineError(f"cannot open {place}: {error}; check the folder's permissions") from None
-    return db
+        if not self._db.readonly("main"):
+            with machine_errors(self.path):
+                self._db.execute("PRAGMA journal_mode = wal")
+        self._db.execute("PRAGMA synchronous = normal; PRAGMA foreign_keys = on")
+        if version < VERSION:
+            with self.transaction():
+                for step in range(int(self._one("PRAGMA user_version")), VERSION):
+                    self._db.execute(MIGRATIONS[step])
+                    self._db.execute(f"PRAGMA user_version = {step + 1}")
+                    self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")

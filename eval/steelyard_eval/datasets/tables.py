@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from steelyard.entry import FIELDS, QUERY_FIELDS, Entry, Query, read_entry, read_query
 from steelyard.errors import Fault, shown
+from steelyard.text import MAX_WORDS, count_words, is_blank
 from steelyard_eval.datasets.files import FolderReader
 
 Item = TypeVar("Item", Entry, Query)
@@ -44,8 +45,11 @@ def read_queries(reader: FolderReader, renamed: Mapping[str, str] | None = None)
 def _read_full_query(record: Mapping[str, Any], file: str, line: int) -> tuple[Query | None, list[Fault]]:
     query, faults = read_query(record, file, line)
     text = record.get("text")
-    if isinstance(text, str) and not text.strip():
+    if isinstance(text, str) and is_blank(text):
         faults.append(Fault(file, line, "text", shown(text), "must not be empty", "Write the query"))
+    elif isinstance(text, str) and (words := count_words(text)) > MAX_WORDS:
+        rule = f"has {words} words, and may have {MAX_WORDS}"
+        faults.append(Fault(file, line, "text", shown(text), rule, "Shorten the query"))
     return (None if faults else query), faults
 
 

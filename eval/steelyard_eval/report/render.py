@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from steelyard.files import canonical, write_text
+from steelyard.files import canonical, write_texts
 from steelyard_eval.report.load import checked
 from steelyard_eval.report.text import breakable, markdown, markdown_code, visible
 from steelyard_eval.report.view import page
@@ -38,9 +38,9 @@ def write_report(results: Mapping[str, Any], out: str | Path) -> list[Path]:
         "report.json": json_text,
         "timing.json": canonical(plain.get("timing", [])),
     }
-    for name, text in texts.items():
-        write_text(Path(out) / name, text)
-    return [Path(out) / name for name in texts]
+    files = {Path(out) / name: text for name, text in texts.items()}
+    write_texts(files)
+    return list(files)
 
 
 @cache

@@ -21,12 +21,13 @@ from steelyard.files import canonical
 from steelyard.fusion import Expr, Layered, Rrf, Tiered, WeightedSum, parse_strategy
 from steelyard.systems import find_system
 from steelyard.table import Floats, SignalTable
+from steelyard_eval.contenders import Contender, usable
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.metrics import Judgments, Measure, parse_measures
 from steelyard_eval.progress import bar
 from steelyard_eval.record import record
 from steelyard_eval.replay import replay
-from steelyard_eval.stats import mean_interval
+from steelyard_eval.stats import ALPHA, compare_paired, mean_interval
 from steelyard_eval.tune.grid import settings
 from steelyard_eval.workspace import Workspace, judged
 
@@ -89,7 +90,8 @@ def tune(
     """Search a grid of settings and say whether the best one should replace the current one.
 
     Tuned on train, else dev, else a seeded 80%; held out test, else the rest. The verdict is `ship`
-    when the interval of the gain on the held-out queries lies above 0, else `keep-default`. Raises
+    when the gain on the held-out queries lies above 0, by its interval and by a sign-flip test at 5%,
+    else `keep-default`. Raises
     ConfigError when the strategy has nothing to tune or no judged queries are left.
     """
     measure = parse_measures([metric])[0]
@@ -98,6 +100,7 @@ def tune(
     config = preset.config(limit or measure.cutoff or preset.limit, space.model)
     if strategy is not None:
         config = config.with_strategy(parse_strategy(strategy))
+    config = usable(space, Contender(system, config, "system"))[0].config
     tuned_on, held_out = (judged(dataset, part) for part in tuning_queries(dataset, seed))
     if not tuned_on or not held_out:
         raise ConfigError(f"{dataset.name}: tuning needs judged queries to tune on and to hold out; add some")
@@ -140,15 +143,35 @@ def _grid(
 
 
 def _best(means: Floats, candidates: Sequence[Expr]) -> int:
-    """The setting with the highest mean; among equals the one nearest to the current, setting 0."""
+    """The setting with the highest mean; among equals the middle of the plateau nearest to setting 0."""
     top = np.flatnonzero(means >= means.max() - SAME)
     if top[0] == 0:
         return 0
     here = _numbers(candidates[0])
     away = [float(np.abs(_numbers(candidates[int(at)]) - here).sum()) for at in top]
-    # The middle of equally near settings, so that the choice does not stand on an edge.
-    near = top[np.asarray(away) <= min(away) + SAME]
-    return int(near[len(near) // 2])
+    plateau = _plateau(means, candidates, int(top[int(np.argmin(away))]))
+    return plateau[len(plateau) // 2]
+
+
+def _line(candidates: Sequence[Expr], at: int) -> list[int]:
+    """Settings that differ from one only in a pair of weights, by ascending first weight; itself if none."""
+    own = _pair(candidates[at])
+    if own is None:
+        return [at]
+    pairs = ((other, _pair(candidate)) for other, candidate in enumerate(candidates))
+    line = [(pair[1], other) for other, pair in pairs if pair is not None and pair[0] == own[0]]
+    return [other for _, other in sorted(line)]
+
+
+def _plateau(means: Floats, candidates: Sequence[Expr], at: int) -> list[int]:
+    """The neighbours on the line that score the same, without a gap, by ascending first weight."""
+    line = _line(candidates, at)
+    low = high = line.index(at)
+    while low > 0 and abs(means[line[low - 1]] - means[at]) <= SAME:
+        low -= 1
+    while high + 1 < len(line) and abs(means[line[high + 1]] - means[at]) <= SAME:
+        high += 1
+    return line[low : high + 1]
 
 
 def _numbers(expr: Expr) -> Floats:
@@ -173,24 +196,39 @@ def _folds(queries: Sequence[Query], seed: int) -> NDArray[np.int64]:
     return np.array([dealt[groups[q.group or q.id]] for q in queries])
 
 
-def _out_of_fold(search: _Search) -> Floats:
-    """The objective of every tuning query under the setting chosen without its fold; float64[Q]."""
+def _out_of_fold(search: _Search) -> tuple[Floats, int]:
+    """The objective of every tuning query under the setting chosen without its fold, and how many folds."""
     fold = _folds(search.tuned_on, search.seed)
     result = np.empty(len(search.tuned_on))
     for left_out in np.unique(fold):
         rest = fold != left_out
         chosen = _best(search.inside[:, rest].mean(axis=1), search.candidates) if rest.any() else 0
         result[~rest] = search.inside[chosen, ~rest]
-    return result
+    return result, len(np.unique(fold))
+
+
+def _gain(search: _Search, best: int) -> dict[str, Any]:
+    """The held-out gain over the current setting, with its interval and sign-flip p.
+
+    The interval alone would ship on a single query, whose interval is a point; p cannot.
+    """
+    found = compare_paired(search.outside[best], search.outside[0], _units(search.held_out), seed=search.seed)
+    return {
+        "value": found.delta,
+        "low": found.low,
+        "high": found.high,
+        "p": found.p,
+        "queries": len(search.held_out),
+    }
 
 
 def _judge(
     search: _Search, dataset: Dataset, table: SignalTable, measure: Measure, now: Callable[[], float]
 ) -> Tuning:
     best = _best(search.inside.mean(axis=1), search.candidates)
-    out_of_fold = _out_of_fold(search)
-    gain = _interval(search.outside[best] - search.outside[0], search.held_out, search.seed)
-    ship = best != 0 and gain["low"] > 0
+    out_of_fold, folds = _out_of_fold(search)
+    gain = _gain(search, best)
+    ship = best != 0 and gain["low"] > 0 and gain["p"] < ALPHA
     written = best if ship else 0
     inside = {at: _interval(search.inside[at], search.tuned_on, search.seed) for at in {0, best, written}}
     plateau, curve = _along(search, best)
@@ -202,21 +240,29 @@ def _judge(
     }
     optimism = inside[best]["value"] - estimates["out_of_fold"]["value"]
     verdict = "ship" if ship else "keep-default"
+    # The file vouches for the strategy in it: under keep-default nothing was chosen, so nothing is optimistic.
+    vouched = (
+        estimates
+        if ship
+        else {
+            "in_sample": inside[0],
+            "out_of_fold": inside[0],
+            "holdout": estimates["baseline"],
+            "baseline": estimates["baseline"],
+        }
+    )
     provenance = {
-        **estimates,
-        # what the strategy in the file scores, so that loading it can be checked
-        "in_sample": inside[written],
-        "holdout": _interval(search.outside[written], search.held_out, search.seed),
+        **vouched,
         "dataset": dataset.name,
         "dataset_sha256": dataset.sha256,
         "fingerprint": sha256(canonical(dict(table.fingerprint)).encode()).hexdigest(),
         "objective": str(measure),
         "seed": search.seed,
-        "folds": FOLDS,
-        "optimism": optimism,
+        "folds": folds,
+        "optimism": optimism if ship else 0.0,
         "verdict": verdict,
         "certificate": "best-found",
-        "plateau": plateau,
+        "plateau": plateau if ship else [],
         "learned_from": "labels",
         "tool": f"steelyard {__version__}",
         "date": _date(now),
@@ -238,32 +284,40 @@ def _judge(
         "optimism": optimism,
         "verdict": verdict,
         "settings": len(search.candidates),
+        "embedding_calls": {
+            "queries": len(table.queries),
+            "current": _calls(table, search.config, search.candidates[0]),
+            "tuned": _calls(table, search.config, search.candidates[best]),
+        },
         "curve": curve,
     }
     return Tuning(document, replace(config, provenance=provenance))
 
 
+def _calls(table: SignalTable, config: SearchConfig, strategy: Expr) -> int:
+    """How many of the queries live search would embed."""
+    return int(replay(table, config.with_strategy(strategy)).embedded.sum())
+
+
+def _units(queries: Sequence[Query]) -> list[str] | None:
+    """What is resampled: the group of a query where queries have one."""
+    return [q.group or f"query {q.id}" for q in queries] if any(q.group for q in queries) else None
+
+
 def _interval(values: Floats, queries: Sequence[Query], seed: int) -> dict[str, Any]:
-    grouped = [q.group or f"query {q.id}" for q in queries] if any(q.group for q in queries) else None
-    found = mean_interval(values, grouped, seed=seed)
+    found = mean_interval(values, _units(queries), seed=seed)
     return {"value": found.mean, "low": found.low, "high": found.high, "queries": len(values)}
 
 
 def _along(search: _Search, best: int) -> tuple[list[float], list[dict[str, float]]]:
-    """For a strategy with one pair of weights: its plateau and its curve over the first weight."""
-    pairs = [_pair(candidate) for candidate in search.candidates]
-    rest, weight = pairs[best] or (None, 0.0)
-    if rest is None:
-        return [], []
+    """For a strategy with one pair of weights: the ends of its plateau, and its curve over the first weight."""
     means = search.inside.mean(axis=1)
-    line = sorted((p[1], float(means[at])) for at, p in enumerate(pairs) if p is not None and p[0] == rest)
-    at = [w for w, _ in line].index(weight)
-    low = high = at
-    while low > 0 and abs(line[low - 1][1] - line[at][1]) <= SAME:
-        low -= 1
-    while high + 1 < len(line) and abs(line[high + 1][1] - line[at][1]) <= SAME:
-        high += 1
-    return [line[low][0], line[high][0]], [{"weight": w, "value": value} for w, value in line]
+    weights = {at: pair[1] for at in _line(search.candidates, best) if (pair := _pair(search.candidates[at]))}
+    if not weights:
+        return [], []
+    plateau = [weights[at] for at in _plateau(means, search.candidates, best)]
+    curve = [{"weight": weight, "value": float(means[at])} for at, weight in weights.items()]
+    return [plateau[0], plateau[-1]], curve
 
 
 def _pair(expr: Expr) -> tuple[str, float] | None:

@@ -1,0 +1,129 @@
+"""Vectors that were paid for once, kept on disk: an SQLite file keyed by model, kind and text hash."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.embed import BATCH, Embedder, Kind, Vectors, embed_checked
+from steelyard.errors import EmbedderError, MachineError, shown
+
+TABLE = """
+CREATE TABLE IF NOT EXISTS vectors(
+  model TEXT NOT NULL, kind TEXT NOT NULL, text BLOB NOT NULL, vector BLOB NOT NULL,
+  PRIMARY KEY(model, kind, text)
+) WITHOUT ROWID, STRICT
+"""
+
+
+def cache_path(environ: Mapping[str, str]) -> Path:
+    """STEELYARD_CACHE, else the user's cache folder; one file for all models."""
+    own = environ.get("STEELYARD_CACHE", "")
+    home = environ.get("XDG_CACHE_HOME", "")
+    folder = Path(own) if own else (Path(home) if home else Path.home() / ".cache") / "steelyard"
+    return folder / "vectors.db"
+
+
+class CachedEmbedder:
+    """An embedder that asks another one only for texts it has no vector of.
+
+    The key is `identity` (what must be equal for vectors to be the same: model, address, dimension; the
+    embedder's own, or its model name), the kind, the embedder's recipe, and the SHA-256 of the text. Texts
+    themselves are not stored. Every 100 new vectors are one transaction, so an interrupted run keeps what
+    it has. Processes and threads may share the file.
+    """
+
+    def __init__(self, inner: Embedder, path: str | Path, identity: str = "") -> None:
+        self.inner = inner
+        self.path = Path(path)
+        self._identity = f"{identity or inner.model} {inner.recipe or ''}".rstrip()
+        self._lock = threading.Lock()
+
+    @property
+    def model(self) -> str:
+        """See Embedder.model."""
+        return self.inner.model
+
+    @property
+    def recipe(self) -> str | None:
+        """See Embedder.recipe."""
+        return self.inner.recipe
+
+    def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
+        """See Embedder.embed. Raises MachineError when the file cannot be used."""
+        if not texts:
+            return self.inner.embed(texts, kind)
+        key = {text: sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts}
+        found = self._load(kind, list(key.values()))
+        missing = [text for text, digest in key.items() if digest not in found]
+        for at in range(0, len(missing), BATCH):
+            batch = missing[at : at + BATCH]
+            new = {key[t]: row for t, row in zip(batch, embed_checked(self.inner, batch, kind), strict=True)}
+            self._save(kind, new)
+            found |= new
+        rows = [found[key[text]] for text in texts]
+        sizes = sorted({len(row) for row in rows})
+        if len(sizes) > 1:
+            raise EmbedderError(
+                f"{self.path} holds vectors of {self.model} with dimensions {sizes}: the model behind this name "
+                "changed; delete the file, and reindex vaults made with it"
+            )
+        return np.array(rows, dtype=np.float32)
+
+    def warm(self) -> bool:
+        """See Embedder.warm."""
+        return self.inner.warm()
+
+    # Inside
+
+    @cached_property
+    def _db(self) -> apsw.Connection:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.path.touch(mode=0o600)  # vectors say something about texts: for the owner's eyes
+        except OSError as error:
+            raise self._unusable(error.strerror or str(error)) from None
+        db = apsw.Connection(str(self.path))
+        db.set_busy_timeout(30_000)
+        db.execute("PRAGMA journal_mode = wal; PRAGMA synchronous = normal")
+        db.execute(TABLE)
+        return db
+
+    def _load(self, kind: Kind, digests: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
+        """The stored vectors of these texts; damaged ones count as absent."""
+        sql = "SELECT vector FROM vectors WHERE model = ? AND kind = ? AND text = ?"
+        found = {}
+        try:
+            with self._lock:
+                for digest in digests:
+                    row = self._db.execute(sql, (self._identity, kind, digest)).fetchone()
+                    if row is not None and len(row[0]) % 4 == 0:
+                        found[digest] = np.frombuffer(row[0], dtype=np.float32)
+        except apsw.Error as error:
+            raise self._unusable(str(error)) from None
+        return {digest: vector for digest, vector in found.items() if len(vector) and np.isfinite(vector).all()}
+
+    def _save(self, kind: Kind, vectors: Mapping[bytes, NDArray[np.float32]]) -> None:
+        sql = "INSERT OR REPLACE INTO vectors VALUES(?, ?, ?, ?)"
+        rows = [
+            (self._identity, kind, digest, np.ascontiguousarray(v, np.float32).tobytes())
+            for digest, v in vectors.items()
+        ]
+        try:
+            with self._lock, self._db:
+                self._db.executemany(sql, rows)
+        except apsw.Error as error:
+            raise self._unusable(str(error)) from None
+
+    def _unusable(self, why: str) -> MachineError:
+        return MachineError(
+            f"cannot use the embedding cache {shown(str(self.path))}: {why}; free space, check permissions, "
+            "delete the file if it is damaged, or set STEELYARD_CACHE to another folder"
+        )

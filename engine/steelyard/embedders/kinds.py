@@ -1,0 +1,90 @@
+"""The embedders a command can name, and how a vault remembers the one it was indexed with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from steelyard.embed import Embedder, Kind, Vectors
+from steelyard.embedders.api import ApiEmbedder
+from steelyard.embedders.cache import CachedEmbedder, cache_path
+from steelyard.embedders.extras import require
+from steelyard.embedders.minilm import MiniLmEmbedder, MiniLmInt8Embedder
+from steelyard.embedders.settings import PROVIDERS, ApiSettings, address, detect, key_of
+from steelyard.errors import ConfigError, EmbedderError, nearest, shown
+
+KINDS = {"minilm": "minilm", "minilm-int8": "onnx", "api": "api"}
+"""Kind -> the extra it needs."""
+LIVE_ATTEMPTS, LIVE_TIMEOUT = 2, 10.0
+"""A search that waits has keywords to fall back to; indexing has not, and is more patient."""
+
+
+class UnavailableEmbedder:
+    """Stands for an embedder that cannot be asked here and now: `embed` raises EmbedderError with the reason."""
+
+    recipe: str | None = None
+
+    def __init__(self, model: str, reason: str) -> None:
+        self.model = model
+        self._reason = reason
+
+    def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
+        """Raises EmbedderError."""
+        raise EmbedderError(self._reason)
+
+    def warm(self) -> bool:
+        """Never."""
+        return False
+
+
+def open_embedder(kind: str, environ: Mapping[str, str]) -> CachedEmbedder:
+    """An embedder by kind, behind the cache on disk.
+
+    Raises ConfigError for an unknown kind or incomplete settings, MachineError for a missing extra.
+    """
+    if kind not in KINDS:
+        raise ConfigError(f"unknown embedder {shown(kind)}{nearest(kind, KINDS)}")
+    require(KINDS[kind], kind)
+    inner = ApiEmbedder(detect(environ)) if kind == "api" else _local(kind)
+    return CachedEmbedder(inner, cache_path(environ), inner.identity)
+
+
+def remembered(embedder: CachedEmbedder) -> tuple[str, dict[str, Any]]:
+    """Kind and settings by which `restore` makes the embedder again; never the key."""
+    inner = embedder.inner
+    if isinstance(inner, ApiEmbedder):
+        return "api", inner.settings.to_json()
+    return inner.model, {}
+
+
+def restore(kind: str, settings: Mapping[str, Any], environ: Mapping[str, str]) -> Embedder:
+    """The embedder that a vault remembers, for live search: without the cache, and less patient.
+
+    A vault may come from anywhere, so the texts of queries and the key are only sent to the address
+    that the environment names. What cannot be asked becomes an UnavailableEmbedder: search then
+    answers by keywords. Raises ConfigError for a kind this version does not know.
+    """
+    if kind in ("minilm", "minilm-int8"):
+        return _local(kind)
+    if kind != "api":
+        raise ConfigError(
+            f"the vault was indexed with the embedder {shown(kind)}, unknown here; upgrade Steelyard"
+        )
+    provider, base_url, model = (str(settings.get(name, "")) for name in ("provider", "base_url", "model"))
+    name = f"{provider}/{model}"
+    try:
+        if provider not in PROVIDERS:
+            raise ConfigError(f"unknown provider {shown(provider)}; upgrade Steelyard")
+        if base_url != address(provider, environ):
+            raise ConfigError(
+                f"the vault was indexed with the endpoint {shown(base_url)}, which the environment does not name; "
+                f"set {PROVIDERS[provider].url} to it if you trust it"
+            )
+        known = ApiSettings(provider, base_url, model, settings.get("dimension"), key_of(provider, environ))
+    except ConfigError as error:
+        return UnavailableEmbedder(name, str(error))
+    return ApiEmbedder(known, timeout=LIVE_TIMEOUT, attempts=LIVE_ATTEMPTS)
+
+
+def _local(kind: str) -> MiniLmEmbedder | MiniLmInt8Embedder:
+    return MiniLmEmbedder() if kind == "minilm" else MiniLmInt8Embedder()

@@ -1,0 +1,62 @@
+"""What SQLite says of a file whose bytes were changed, as VaultError."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import apsw
+
+from steelyard.errors import PATH_WIDTH, VaultError, shown
+
+T = TypeVar("T")
+_DAMAGE = (
+    apsw.CorruptError,
+    apsw.SQLError,  # a schema that says something else: every statement is our own, every value is bound
+    apsw.MismatchError,
+    apsw.ConstraintError,
+    UnicodeDecodeError,
+)
+
+
+class CheckedCursor(apsw.Cursor):
+    """A cursor that raises VaultError where the file is not what a vault is."""
+
+    def execute(self, *args: Any, **options: Any) -> CheckedCursor:  # noqa: ANN401 -- as apsw has it
+        """As apsw's."""
+        _checked(self.connection, lambda: super(CheckedCursor, self).execute(*args, **options))
+        return self
+
+    def executemany(self, *args: Any, **options: Any) -> CheckedCursor:  # noqa: ANN401 -- as apsw has it
+        """As apsw's."""
+        _checked(self.connection, lambda: super(CheckedCursor, self).executemany(*args, **options))
+        return self
+
+    def __next__(self) -> Any:  # noqa: ANN401 -- a row of whatever was asked
+        try:
+            return super().__next__()
+        except _DAMAGE as error:
+            raise damaged(self.connection.filename, error) from None
+
+    def fetchone(self) -> Any:  # noqa: ANN401 -- a row of whatever was asked
+        """As apsw's."""
+        return _checked(self.connection, super().fetchone)
+
+    def fetchall(self) -> list[Any]:
+        """As apsw's."""
+        return _checked(self.connection, super().fetchall)
+
+
+def damaged(path: str, reason: object) -> VaultError:
+    """The error for a vault that does not hold what a vault holds."""
+    return VaultError(
+        f"{shown(path, PATH_WIDTH)} is damaged ({shown(str(reason), 200)}); restore a copy of it, or index the "
+        "data set into a new vault"
+    )
+
+
+def _checked(db: apsw.Connection, action: Callable[[], T]) -> T:
+    try:
+        return action()
+    except _DAMAGE as error:
+        raise damaged(db.filename, error) from None

@@ -1,0 +1,99 @@
+"""Two rankings of one query: who stayed, moved, entered, left, and which signal did it.
+
+Scores of two configurations have different scales: 12.3 from FTS5, 0.03 from RRF. So each
+contribution is measured as a *standing*: its distance from the mean over the entries compared, as a
+share of the distance between their best and their last score. The standings of an entry's signals
+add up to that of its score, multiplying all weights by one number changes none, and a term that is
+the same for every entry has none, because it moves nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from steelyard.signals import PRIORS
+from steelyard_eval.explain.view import View, contributions
+
+SAME = 1e-12
+"""Changes closer to zero than this are rounding."""
+
+Standing = dict[str, float]
+"""Signal -> how far it lifts an entry above the mean, as a share of the spread of scores."""
+
+
+def moves(before: View, after: View) -> list[dict[str, object]]:
+    """A record for every entry of either list, in the order of the second, then those that left it.
+
+    `by` is the signal whose standing changed most in the direction of the move; None when none did,
+    and others entered, left or passed.
+    """
+    shown = [*after.listed, *(id_ for id_ in before.listed if id_ not in after.listed)]
+    compared = [id_ for id_ in shown if id_ in before.ranked and id_ in after.ranked]
+    first, second = standings(before, compared), standings(after, compared)
+    return [_move(id_, before, after, first.get(id_), second.get(id_)) for id_ in shown]
+
+
+def standings(view: View, ids: Sequence[str]) -> dict[str, Standing]:
+    """The standing of every signal of these ranked entries; all 0 when their scores are equal."""
+    parts = {id_: _parts(view, id_) for id_ in ids}
+    names = {name for own in parts.values() for name in own}
+    mean = {name: sum(own.get(name, 0.0) for own in parts.values()) / len(ids) for name in names}
+    totals = [sum(own.values()) for own in parts.values()]
+    spread = max(totals, default=0.0) - min(totals, default=0.0)
+    return {
+        id_: {n: (own.get(n, 0.0) - mean[n]) / spread if spread > 0 else 0.0 for n in sorted(names)}
+        for id_, own in parts.items()
+    }
+
+
+def _parts(view: View, id_: str) -> dict[str, float]:
+    """Contribution by signal; what a factor adds stands under the factor's own name."""
+    tree = view.tree(id_)
+    terms, factor = contributions(tree) if tree else ([], None)
+    parts: dict[str, float] = {}
+    for term in terms:
+        name = short_name(term["signal"])
+        parts[name] = parts.get(name, 0.0) + term["contribution"]
+    if factor is not None:
+        parts[factor["formula"]] = sum(parts.values()) * (factor["value"] - 1.0)
+    return parts
+
+
+def short_name(label: str) -> str:
+    """A prior without its options, so that recency of two half-lives is one signal; all else as it is.
+
+    >>> short_name("recency(half_life=69h)"), short_name("rrf(fts, vector, k=60)")
+    ('recency', 'rrf(fts, vector, k=60)')
+    """
+    name = label.partition("(")[0]
+    return name if name in PRIORS else label
+
+
+def _move(
+    id_: str, before: View, after: View, first: Standing | None, second: Standing | None
+) -> dict[str, object]:
+    was, now = (view.listed.get(id_) or view.ranked.get(id_) for view in (before, after))
+    record: dict[str, object] = {"id": id_, "kind": _kind(id_, before, after), "before": was, "after": now}
+    changes: dict[str, float] = {}
+    if first is not None and second is not None:
+        changes = {n: second.get(n, 0.0) - first.get(n, 0.0) for n in sorted({*first, *second})}
+        record["standing"] = {"before": sum(first.values()), "after": sum(second.values())}
+    else:
+        record["standing"] = None
+    return record | {"by": _by(was, now, changes), "changes": changes}
+
+
+def _kind(id_: str, before: View, after: View) -> str:
+    if id_ not in before.listed:
+        return "entered"
+    if id_ not in after.listed:
+        return "left"
+    return "stayed" if before.listed[id_] == after.listed[id_] else "moved"
+
+
+def _by(was: int | None, now: int | None, changes: Mapping[str, float]) -> str | None:
+    if was is None or now is None or was == now or not changes:
+        return None
+    up = 1.0 if now < was else -1.0
+    best = max(changes, key=lambda name: (up * changes[name], name))
+    return best if up * changes[best] > SAME else None

@@ -1,0 +1,87 @@
+"""Where an entry is, and when it is not in the list, why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from steelyard.entry import Entry, Query
+from steelyard.table import RETRIEVERS
+from steelyard_eval.explain.view import View
+
+Lists = dict[str, dict[str, int | None]]
+
+
+def place(view: View, query: Query, entry: Entry | None, id_: str, in_scope: bool) -> dict[str, Any]:
+    """Where an entry stands: `where`, its `rank` if it has one, `why` in words, and its place in every `lists`.
+
+    `where` is listed, dropped (by a finish stage), below_cut, not_in_corpus, out_of_scope, not_ranked,
+    beyond_depth or not_returned.
+    """
+    lists = _lists(view, id_)
+    where, why = _where(view, query, entry, id_, in_scope, lists)
+    return {"where": where, "rank": view.listed.get(id_) or view.ranked.get(id_), "why": why, "lists": lists}
+
+
+def _where(
+    view: View, query: Query, entry: Entry | None, id_: str, in_scope: bool, lists: Lists
+) -> tuple[str, str]:
+    if id_ in view.listed:
+        return "listed", f"rank {view.listed[id_]}"
+    if id_ in view.ranked:
+        return _cut(view, view.ranked[id_])
+    if entry is None:
+        return "not_in_corpus", "judged, but not in the corpus"
+    if not in_scope:
+        return "out_of_scope", _outside(query, entry)
+    return _unranked(view, lists)
+
+
+def _cut(view: View, rank: int) -> tuple[str, str]:
+    if rank <= len(view.listed):
+        return "dropped", f"rank {rank}, dropped by a finish stage"
+    return "below_cut", f"rank {rank}, below the cut at {len(view.listed)}"
+
+
+def _outside(query: Query, entry: Entry) -> str:
+    """The filters an entry fails; the store decides whether it does."""
+    failed = [
+        f"{name} is {getattr(entry, name)!r}, the query asks for {value!r}"
+        for name, value in query.filters.equals
+        if getattr(entry, name) != value
+    ]
+    return "outside the scope: " + ("; ".join(failed) or "the filters exclude it")
+
+
+def _lists(view: View, id_: str) -> Lists:
+    """Its place in the whole list of every retriever that was asked, with the depth of the configuration."""
+    row = view.rows.get(id_)
+    found: Lists = {}
+    for name in sorted(view.asked & RETRIEVERS & view.deep.columns.keys()):
+        absent = row is None or bool(np.isnan(view.deep.columns[name][row]))
+        position = None if row is None or absent else int(view.deep.positions[name][row])
+        found[name] = {"position": position, "depth": view.config.depths.get(name)}
+    return found
+
+
+def _unranked(view: View, lists: Lists) -> tuple[str, str]:
+    """Returned and not ranked, returned too late, or not returned."""
+    words = {name: _list_words(name, **at) for name, at in lists.items()}
+    early = [name for name, at in lists.items() if at["position"] and not _late(**at)]
+    late = [name for name, at in lists.items() if _late(**at)]
+    unasked = sorted((view.config.effective.signals() & RETRIEVERS) - view.asked)
+    notes = [f"{name}: not asked, enough was found" for name in unasked]
+    if early:
+        return "not_ranked", "; ".join([*words.values(), "the strategy does not rank it", *notes])
+    return "beyond_depth" if late else "not_returned", "; ".join([*words.values(), *notes])
+
+
+def _late(position: int | None, depth: int | None) -> bool:
+    return position is not None and depth is not None and position > depth
+
+
+def _list_words(name: str, position: int | None, depth: int | None) -> str:
+    if position is None:
+        return f"{name}: not returned"
+    return f"{name}: #{position}" + (f", beyond its depth {depth}" if _late(position, depth) else "")

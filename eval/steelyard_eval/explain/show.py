@@ -1,0 +1,117 @@
+"""An explanation on a terminal, at most 110 columns wide, and in a notebook. All text is made harmless."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from steelyard.text import visible
+from steelyard_eval.explain.blocks import Block, blocks
+from steelyard_eval.show import table
+
+WIDTH = 110
+GAP = 2
+ID_WIDTH = 36
+WHY_WIDTH = 64
+LAST_WIDTH = 14
+"""The last column, a headline, is clipped to what is left of the line; below this it is left out."""
+
+Columns = list[list[str]]
+
+
+def text(record: Mapping[str, Any]) -> str:
+    """The explanation for a terminal."""
+    return "\n\n".join(_text(block) for block in blocks(record))
+
+
+def html(record: Mapping[str, Any]) -> str:
+    """The explanation for a notebook: every cell escaped."""
+    return "".join(_html(block) for block in blocks(record))
+
+
+def _text(block: Block) -> str:
+    lines = [line for one in block.lines for line in _wrapped(visible(one))]
+    if not block.rows:
+        return "\n".join(lines)
+    columns = [_column(head, cells) for head, cells in zip(block.heads, _cells(block), strict=True)]
+    return "\n".join(lines) + "\n\n" + "\n\n".join(map(_grid, _pages(columns, block.keys)))
+
+
+def _wrapped(line: str) -> list[str]:
+    indent = " " * (len(line) - len(line.lstrip()))
+    return textwrap.wrap(line, WIDTH, subsequent_indent=f"{indent}    ") or [""]
+
+
+def _cells(block: Block) -> Columns:
+    """Cells by column, harmless, with ids and reasons clipped; the last column is clipped where it stands."""
+    found = [[visible(cell) for cell in column] for column in zip(*block.rows, strict=True)]
+    widths = [ID_WIDTH if head == "entry" else WHY_WIDTH for head in block.heads[:-1]]
+    clipped = [[clip(cell, width) for cell in column] for column, width in zip(found[:-1], widths, strict=True)]
+    return [*clipped, found[-1]]
+
+
+def clip(cell: str, width: int) -> str:
+    """The cell in at most `width` characters, both ends kept: ids often differ in the last.
+
+    >>> clip("conversation-26-session-14", 16)
+    'convers..sion-14'
+    """
+    if len(cell) <= width:
+        return cell
+    tail = (width - 2) // 2
+    return f"{cell[: width - 2 - tail]}..{cell[len(cell) - tail :]}"
+
+
+def _column(head: str, cells: Sequence[str]) -> list[str]:
+    """Heading and cells, numbers set right."""
+    numeric = head != "entry" and all(_numeric(cell) for cell in cells)
+    width = max(len(head), *map(len, cells))
+    return [cell.rjust(width) if numeric else cell.ljust(width) for cell in (head, *cells)]
+
+
+def _numeric(cell: str) -> bool:
+    return bool(cell) and set(cell) <= set("+-.0123456789x")
+
+
+def _pages(columns: Columns, keys: int) -> list[Columns]:
+    """The columns on as few tables of 110 columns as hold them, each with the key columns before."""
+    *body, last = columns
+    pages = [body[:keys]]
+    for column in body[keys:]:
+        if len(pages[-1]) > keys and _width([*pages[-1], column]) > WIDTH:
+            pages.append(body[:keys])
+        pages[-1] = [*pages[-1], column]
+    left = WIDTH - _width(pages[-1]) - GAP
+    if left >= LAST_WIDTH:
+        pages[-1] = [*pages[-1], [_head(cell.rstrip(), left) for cell in last]]
+    return pages
+
+
+def _head(cell: str, width: int) -> str:
+    return cell if len(cell) <= width else cell[: width - 2] + ".."
+
+
+def _width(columns: Columns) -> int:
+    return sum(len(column[0]) + GAP for column in columns) - GAP
+
+
+def _grid(columns: Columns) -> str:
+    """The columns through the one function that sets tables; they are padded already."""
+    keys = [str(at) for at in range(len(columns))]
+    heads, *rows = (dict(zip(keys, line, strict=True)) for line in zip(*columns, strict=True))
+    return table(rows, heads)
+
+
+def _html(block: Block) -> str:
+    lines = "\n".join(escape(visible(line)) for line in block.lines)
+    return f"<pre>{lines}</pre>" + (_html_table(block) if block.rows else "")
+
+
+def _html_table(block: Block) -> str:
+    head = "".join(f"<th>{escape(visible(cell))}</th>" for cell in block.heads)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(visible(cell))}</td>" for cell in row) + "</tr>" for row in block.rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,134 @@
+"""One query under one configuration: the list, where every other entry stands, and what made each score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from steelyard.config import SearchConfig
+from steelyard.entry import Query
+from steelyard.explain import Explanation
+from steelyard.fusion import Expr, Plan, Signal, compile_plan
+from steelyard.table import SignalTable
+from steelyard_eval.explain.configs import left_of, reaching
+from steelyard_eval.record import record
+from steelyard_eval.replay import Replay, replay
+from steelyard_eval.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class View:
+    """What one configuration makes of one query.
+
+    Attributes
+    ----------
+    deep, table : the recording with every list as long as the corpus, and masked to the depths.
+    listed, ranked : id -> rank in the list that is shown, and among all that were scored.
+    asked : the fetched signals that live search would have asked for.
+    rows : id -> row of the tables.
+    """
+
+    config: SearchConfig
+    deep: SignalTable
+    table: SignalTable
+    plan: Plan
+    run: Replay
+    listed: Mapping[str, int]
+    ranked: Mapping[str, int]
+    asked: frozenset[str]
+    rows: Mapping[str, int]
+
+    @classmethod
+    def of(cls, space: Workspace, query: Query, asked_for: SearchConfig) -> View:
+        """Record the query deeply, then replay it: the code that live search runs."""
+        config = left_of(space, asked_for)
+        deep = record(space, [query], [reaching(config, len(space.dataset.entries))])
+        run, whole = replay(deep, config), replay(deep, replace(config, finish=()))
+        needs = config.effective.needs(run.table, tuple(config.retrievers))
+        return cls(
+            config=config,
+            deep=deep,
+            table=run.table,
+            plan=compile_plan(run.table, config.effective),
+            run=run,
+            listed=_ranks(run),
+            ranked=_ranks(whole),
+            asked=frozenset(name for name, queries in needs.items() if queries.any()),
+            rows={deep.entries[entry]: row for row, entry in enumerate(deep.entry)},
+        )
+
+    def tree(self, id_: str) -> Explanation | None:
+        """How the score of an entry came about; None when it was not ranked."""
+        return self.plan.explain(self.rows[id_]) if id_ in self.rows else None
+
+    def score(self, id_: str) -> float:
+        """The score of a ranked entry; of a listed one, what the list says."""
+        if id_ in self.listed:
+            return float(self.run.ranking.score[self.listed[id_] - 1])
+        return float(self.plan.scores()[self.rows[id_]])
+
+    def signals(self, id_: str) -> dict[str, dict[str, float | int | None]]:
+        """Raw value of every signal that the ranking used, and the place in its list for a retriever."""
+        row = self.rows[id_]
+        return {str(leaf): self._raw(leaf, row) for leaf in self._used()}
+
+    def _raw(self, leaf: Signal, row: int) -> dict[str, float | int | None]:
+        everywhere = np.ones(len(self.table), dtype=bool)
+        value = float(leaf.compile(self.table, everywhere).branches[0].columns[0].values[row])
+        if np.isnan(value):
+            return {"value": None, "position": None}
+        position = int(self.table.positions[leaf.name][row]) if leaf.name in self.table.positions else None
+        return {"value": value, "position": position}
+
+    def _used(self) -> list[Signal]:
+        """The signals of the branches that ranked something, as the strategy writes them, each once."""
+        labels = set(_labels(self.plan))
+        return [leaf for leaf in dict.fromkeys(_leaves(self.config.effective)) if str(leaf) in labels]
+
+
+def contributions(tree: Explanation) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """The terms of a score, and the factor on their sum (None without one).
+
+    The contributions, added from left to right and then multiplied by the factor, are the score to
+    the last bit: they are the products that the plan adds.
+    """
+    factor = None
+    if tree.combine == "product":
+        tree, last = tree.parts
+        factor = {"value": last.value, "formula": last.text}
+    terms = []
+    for part in tree.parts:
+        weight, column = part.parts
+        terms.append(
+            {
+                "signal": part.text.partition(" * ")[2],
+                "weight": weight.value,
+                "value": column.value,
+                "formula": column.text,
+                "contribution": part.value,
+            }
+        )
+    return terms, factor
+
+
+def _ranks(run: Replay) -> dict[str, int]:
+    return {run.table.entries[entry]: rank for rank, entry in enumerate(run.entry, 1)}
+
+
+def _leaves(expr: Expr) -> Iterator[Signal]:
+    if isinstance(expr, Signal):
+        yield expr
+    for child in expr.children():
+        yield from _leaves(child)
+
+
+def _labels(plan: Plan) -> Iterator[str]:
+    for branch in plan.branches:
+        for column in branch.columns if branch.rows.any() else ():
+            if column.inner is None:
+                yield column.label
+            else:
+                yield from _labels(column.inner)

@@ -1,0 +1,183 @@
+"""Replay: one configuration over a recording, beside tools that fuse and evaluate runs held as dictionaries."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytrec_eval
+import synthetic
+from timing import DisagreementError, Race, race
+
+from steelyard.config import SearchConfig
+from steelyard.fusion import parse_strategy
+from steelyard.search import Searcher
+from steelyard.stores.sqlite import Vault
+from steelyard.systems import find_system
+from steelyard.table import SignalTable
+from steelyard_eval.datasets import load
+from steelyard_eval.demo import starter
+from steelyard_eval.metrics import Judgments, evaluate, parse_measures
+from steelyard_eval.record import record
+from steelyard_eval.replay import replay
+from steelyard_eval.workspace import Workspace
+
+try:
+    import ranx
+except ImportError:
+    ranx = None
+
+MEASURES = parse_measures(["nDCG@10", "R@10"])
+TREC = {"ndcg_cut_10", "recall_10"}
+TREC_NAMES = ("ndcg_cut_10", "recall_10")
+WEIGHTS = {"fts": 0.4, "bm25": 0.3, "vector": 0.2, "cosine": 0.1}
+Runs = dict[str, dict[str, dict[str, float]]]
+
+
+def races(quick: bool, data: Path | None, rounds: int) -> list[Race]:
+    """The synthetic recording, the starter's, and scifact's where the shared data are."""
+    queries, candidates = (40, 30) if quick else (500, 150)
+    table, qrels = synthetic.recording(queries, candidates, list(WEIGHTS))
+    config = whole_lists(find_system("plain").config(10), WEIGHTS)
+    with Vault(":memory:") as vault:
+        table = replace(table, fingerprint=Searcher(vault, config).fingerprint("synthetic", {}))
+    made = compete(f"synthetic, {queries} queries x {candidates} x {len(WEIGHTS)}", table, qrels, config, rounds)
+    folders = [("starter", starter())]
+    if data is not None and not quick:
+        folders.append(("scifact", data / "scifact"))
+    for name, folder in folders:
+        if folder.is_dir():
+            made += of_data_set(name, folder, rounds)
+    return made
+
+
+def of_data_set(name: str, folder: Path, rounds: int) -> list[Race]:
+    """Half bm25, half vectors on the queries of the split that is reported on."""
+    space = Workspace.open(load(folder))
+    config = whole_lists(find_system("plain").config(10, space.model), {"bm25": 0.5, "vector": 0.5})
+    config = replace(config, retrievers={k: replace(v, depth=100) for k, v in config.retrievers.items()})
+    queries = space.dataset.split("test") if name == "scifact" else space.dataset.queries
+    queries = [query for query in queries if query.id in space.dataset.qrels]
+    table = record(space, queries, [config])
+    kept = fusable(table, ("bm25", "vector"))
+    if len(kept) < len(queries):
+        table = record(space, [query for query in queries if query.id in kept], [config])
+    case = f"{name}, {len(table.queries)} queries x {len(table) / len(table.queries):.0f} x 2"
+    return compete(case, table, space.dataset.qrels, config, rounds)
+
+
+def fusable(table: SignalTable, names: tuple[str, ...]) -> set[str]:
+    """Queries whose lists all hold two entries or more: a list of one is 1 after our min-max, 0 after ranx's."""
+    found = set(table.queries)
+    for name in names:
+        counts = np.bincount(table.query[~np.isnan(table.columns[name])], minlength=len(table.queries))
+        found -= {query for query, count in zip(table.queries, counts, strict=True) if count < 2}
+    return found
+
+
+def whole_lists(config: SearchConfig, weights: dict[str, float]) -> SearchConfig:
+    """A weighted sum after min-max over whole lists."""
+    terms = ", ".join(f"{weight}*{name}" for name, weight in weights.items())
+    kept = {k: replace(v, depth=None) for k, v in config.retrievers.items() if k in weights}
+    return replace(config, strategy=parse_strategy(f"weighted_sum({terms}, normalize=minmax)"), retrievers=kept)
+
+
+def compete(case: str, table: SignalTable, qrels: dict, config: SearchConfig, rounds: int) -> list[Race]:
+    """Fuse, rank and evaluate; then evaluation alone, on the whole fused lists."""
+    judgments = Judgments.of(qrels, table.queries, table.entries)
+    asked = {query: qrels.get(query, {}) for query in table.queries}
+    weights = {term.expr.name: term.weight for term in config.strategy.terms}
+    oracle = pytrec_eval.RelevanceEvaluator(asked, TREC)
+    lists = dictionaries(table, weights)
+    uncut = replay(table, replace(config, finish=()))
+    finished = finished_runs(uncut)
+
+    def scripted():
+        return oracle.evaluate({query: fused(lists, weights, query) for query in table.queries})
+
+    fusing = {
+        "steelyard: fuse, rank, evaluate": lambda _: means(replay(table, config).metrics(judgments, MEASURES)),
+        "dictionaries fused in Python, pytrec_eval": lambda _: trec_means(scripted()),
+        "pytrec_eval: evaluates finished runs, fuses nothing": lambda _: trec_means(oracle.evaluate(finished)),
+    }
+    evaluating = {
+        "steelyard: metrics.evaluate": lambda _: means(
+            evaluate(uncut.ranking.offsets, uncut.entry, judgments, MEASURES)
+        ),
+        "pytrec_eval": lambda _: trec_means(oracle.evaluate(finished)),
+    }
+    if ranx is not None:
+        theirs, ready = ranx.Qrels(asked), ranx.Run(finished)
+        runs = [ranx.Run(lists[name]) for name in weights]
+        params = {"weights": list(weights.values())}
+
+        def fused_by_ranx():
+            return ranx.fuse(runs=runs, norm="min-max", method="wsum", params=params)
+
+        fusing["ranx: fuse, evaluate"] = lambda _: ranx_means(theirs, fused_by_ranx())
+        evaluating["ranx: evaluate"] = lambda _: ranx_means(theirs, ready)
+    exact = case.startswith("synthetic")
+    notes = agreement(case, fusing, exact), agreement(case, evaluating, True)
+    return [
+        Race("replay", case, race(fusing, [None], rounds), notes=notes[0]),
+        Race("evaluation", case, race(evaluating, [None], rounds), notes=notes[1]),
+    ]
+
+
+def dictionaries(table: SignalTable, names: dict[str, float]) -> Runs:
+    """The lists of every signal as query -> entry -> score."""
+    made: Runs = {name: {query: {} for query in table.queries} for name in names}
+    for name, runs in made.items():
+        for query, entry, score in zip(table.query, table.entry, table.columns[name], strict=True):
+            if not np.isnan(score):
+                runs[table.queries[query]][table.entries[entry]] = float(score)
+    return made
+
+
+def fused(lists: Runs, weights: dict[str, float], query: str) -> dict[str, float]:
+    """A weighted sum after min-max, as a script would do it."""
+    total: dict[str, float] = {}
+    for name, own in lists.items():
+        scores = own[query]
+        low, high = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
+        for entry, score in scores.items():
+            part = (score - low) / (high - low) if high > low else 1.0
+            total[entry] = total.get(entry, 0.0) + weights[name] * part
+    return total
+
+
+def finished_runs(done) -> dict[str, dict[str, float]]:
+    """Our lists as dictionaries whose scores fall with the rank, so that no tool can reorder them."""
+    ends, ids = done.ranking.offsets, done.table.entries
+    return {
+        query: {ids[entry]: float(end - at) for at, entry in enumerate(done.entry[begin:end], begin)}
+        for query, begin, end in zip(done.table.queries, ends[:-1], ends[1:], strict=True)
+    }
+
+
+def means(values) -> list[float]:
+    return [float(values[measure].mean()) for measure in MEASURES]
+
+
+def trec_means(values) -> list[float]:
+    return [float(np.mean([own[name] for own in values.values()])) for name in TREC_NAMES]
+
+
+def ranx_means(qrels, run) -> list[float]:
+    values = ranx.evaluate(qrels, run, ["ndcg@10", "recall@10"])
+    return [float(values["ndcg@10"]), float(values["recall@10"])]
+
+
+def agreement(case: str, contenders, exact: bool) -> tuple[str, ...]:
+    """Notes of small differences; DisagreementError when they are not small, or exact means exact.
+
+    Real lists hold ties, which the tools order each in their own way.
+    """
+    (ours, *others) = [(name, work(None)) for name, work in contenders.items()]
+    notes = []
+    for name, values in others:
+        away = max(abs(a - b) for a, b in zip(ours[1], values, strict=True))
+        if away > (1e-9 if exact else 0.01):
+            raise DisagreementError(f"{case}: {ours[0]} gives {ours[1]}, {name} gives {values}")
+        if away > 1e-9:
+            notes.append(f"{name} differs by {away:.1e} in the mean, by its order of ties")
+    return tuple(notes)

@@ -1,0 +1,38 @@
+"""The bench runs, its contenders agree, and its document has the shape that is promised; no time is asserted."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).with_name("bench.py")
+
+
+@pytest.fixture(scope="module")
+def report():
+    done = subprocess.run(
+        [sys.executable, str(BENCH), "--quick", "--json"], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_machine_and_its_versions_are_told(report):
+    assert {"cpu", "cores", "python", "sqlite", "packages", "date", "load_before", "load_after"} <= set(
+        report["machine"]
+    )
+    assert {"steelyard", "numpy", "apsw", "sqlite-vec"} <= set(report["machine"]["packages"])
+
+
+def test_every_case_has_us_and_a_peer_with_times_and_ratios(report):
+    assert {case["group"] for case in report["cases"]} == {"replay", "evaluation", "keywords", "vectors"}
+    for case in report["cases"]:
+        rows = [r for r in report["rows"] if (r["group"], r["case"]) == (case["group"], case["case"])]
+        assert rows[0]["ours"]
+        assert rows[0]["ratio"] == 1.0
+        assert all(row["median_ms"] > 0 and row["cpu_ms"] > 0 and row["ratio"] > 0 for row in rows)
+        assert all((row["p95_ms"] is None) == (case["group"] in ("replay", "evaluation")) for row in rows)
+        no_peer = case["case"].startswith("bm25") and "bm25s" in report["machine"]["missing_peers"]
+        assert no_peer or not all(row["ours"] for row in rows)

@@ -1,0 +1,104 @@
+"""Live vector search: Vault.nearest beside SQL on the same vec0 table and a numpy product with a partial sort."""
+
+import tempfile
+from pathlib import Path
+
+import apsw
+import numpy as np
+import sqlite_vec
+import synthetic
+from timing import Race, once, race, same_scores
+
+from steelyard.entry import EVERYTHING, Entry, Query
+from steelyard.search import Searcher
+from steelyard.stores.base import Space
+from steelyard.stores.sqlite import Vault
+from steelyard.systems import find_system
+
+DEPTH = 100
+BATCH = 2000
+DOCUMENT = {(100_000, 1536): ("Soleri's document: about 50 ms, brute force", 50.0)}
+
+
+class Probes:
+    """An embedder that knows its queries: the text is the number of a vector."""
+
+    model = "synthetic"
+    recipe = None
+
+    def __init__(self, vectors):
+        self.vectors = vectors
+
+    def embed(self, texts):
+        return self.vectors[[int(text) for text in texts]]
+
+    def warm(self):
+        return True
+
+
+def races(quick: bool, queries: int) -> list[Race]:
+    """Three sizes; fewer queries where one takes longer."""
+    sizes = [(300, 16)] if quick else [(10_000, 384), (100_000, 384), (100_000, 1536)]
+    return [nearest(count, dim, max(8, queries * 10_000 // count) if not quick else 5) for count, dim in sizes]
+
+
+def nearest(count: int, dim: int, queries: int) -> Race:
+    """One vault file of that many entries with vectors."""
+    matrix = synthetic.vectors(count, dim)
+    probes = synthetic.probes(matrix, queries)
+    system = find_system("vector")
+    space = Space(Probes.model, "text", system.recipe)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "memory.db"
+        with Vault(path, create=True) as vault:
+            vault.upsert(Entry(f"m{at:06d}") for at in range(count))
+            _, seconds = once(lambda: fill(vault, space, matrix))
+            raw = connect(path)
+            table = vault._table(space)[0]
+            sql = f"SELECT rowid, distance FROM {table} WHERE embedding MATCH ? AND k = {DEPTH}"
+            contenders = {
+                "steelyard: Vault.nearest": lambda at: vault.nearest(space, probes[at], EVERYTHING, DEPTH, True),
+                "sqlite-vec, SQL on the same table": lambda at: raw.execute(
+                    sql, (probes[at].tobytes(),)
+                ).fetchall(),
+                "numpy: product, argpartition": lambda at: top(matrix, probes[at]),
+            }
+            if count <= 10_000:
+                searcher = Searcher(vault, system.config(10, Probes.model), Probes(probes))
+                contenders["steelyard: Searcher.search"] = lambda at: searcher.search(Query(str(at)))
+            agree(contenders, range(queries))
+            taken = race(contenders, range(queries), 3 if count <= 10_000 else 1)
+            raw.close()
+    case = f"{count:,} x {dim}"
+    document = DOCUMENT.get((count, dim))
+    return Race("vectors", case, taken, True, document, (f"vectors stored in {seconds:.1f} s",))
+
+
+def fill(vault: Vault, space: Space, matrix) -> None:
+    for begin in range(0, len(matrix), BATCH):
+        part = matrix[begin : begin + BATCH]
+        vault.put_vectors(space, [f"m{at:06d}" for at in range(begin, begin + len(part))], part)
+
+
+def connect(path: Path) -> apsw.Connection:
+    raw = apsw.Connection(str(path))
+    raw.enable_load_extension(True)
+    raw.load_extension(sqlite_vec.loadable_path())
+    return raw
+
+
+def top(matrix, probe):
+    """Rows and scores of the nearest, best first."""
+    scores = matrix @ probe
+    best = np.argpartition(scores, -DEPTH)[-DEPTH:]
+    best = best[np.argsort(-scores[best], kind="stable")]
+    return best, scores[best]
+
+
+def agree(contenders, probes) -> None:
+    """All three find the same similarities, up to single precision."""
+    for at in probes:
+        ours = [found.score for found in contenders["steelyard: Vault.nearest"](at)]
+        sql = [1 - distance for _, distance in contenders["sqlite-vec, SQL on the same table"](at)]
+        same_scores("sqlite-vec", ours, sql, 1e-12)
+        same_scores("numpy", ours, contenders["numpy: product, argpartition"](at)[1].tolist(), 1e-5)

@@ -1,0 +1,271 @@
+"""The commands that are killed: what they start from, what they are, and what their folder holds afterwards."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import apsw
+import numpy as np
+
+from steelyard.config import SearchConfig
+from steelyard.stores.base import KeywordIndex
+from steelyard.stores.sqlite import Vault
+from steelyard_eval.cli import main
+from steelyard_eval.datasets import load as load_dataset
+from steelyard_eval.record import load as load_recording
+from steelyard_eval.vaults import index_dataset
+
+STARTER = Path(__file__).resolve().parents[2] / "qrels" / "starter"
+ENTRIES, QUERIES = 60, 16
+
+
+class LostError(AssertionError):
+    """Something that should be there is not, or is broken."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """`prepare` fills a folder; `words` are run in it; `state` reads what it holds, raising LostError when it is
+    broken.
+
+    `allowed` says whether a state after a kill is right, given the states before and after a whole run.
+    """
+
+    name: str
+    prepare: Callable[[Path, Path], None]
+    words: tuple[str, ...]
+    state: Callable[[Path], dict]
+    allowed: Callable[[dict, dict, dict], bool]
+
+
+def piecewise(found, before, after):
+    """Every file is the old one or the new one, byte for byte."""
+    names = found.keys() | before.keys() | after.keys()
+    return all(found.get(name) in (before.get(name), after.get(name)) for name in names)
+
+
+def whole(found, before, after):
+    return found in (before, after)
+
+
+def indexed(found, before, after):
+    """Entries, keyword indexes and the model each are the old ones or the new ones.
+
+    The vectors of the model are complete, but for entries that are changed already.
+    """
+    known = all(found[part] in (before[part], after[part]) for part in ("entries", "indexes", "model"))
+    if not known and before["entries"]:  # in a new vault the indexes come one by one
+        return False
+    if found["model"] == after["model"] and found["model"]:
+        return found["answers"] == after["answers"]
+    kept = {id_ for id_, entry in found["entries"].items() if before["entries"].get(id_) == entry}
+    return all(
+        found["answers"].get(space, {}).get(id_) == vector
+        for space, vectors in before["answers"].items()
+        for id_, vector in vectors.items()
+        if id_ in kept
+    )
+
+
+def commands():
+    """Every command with each state it may start from."""
+    index, reindex = ("index", "data", "out/vault"), ("reindex", "out/vault")
+    record = ("record", "data", "out/tables", "--systems", "fts,echovault")
+    tune = (
+        "tune",
+        "data",
+        "--strategy",
+        "weighted_sum(0.3*fts, 0.7*vector, normalize=max)",
+        "--out",
+        "out/w.json",
+    )
+    report = ("report", "results.json", "--out", "out/report")
+    return {
+        "index": [
+            Command("new", nothing, index, vault_state, indexed),
+            Command("update", older_vault, index, vault_state, indexed),
+        ],
+        "reindex": [Command("stale", stale_vault, reindex, vault_state, whole)],
+        "record": [
+            Command("new", nothing, record, recording_state, piecewise),
+            Command("replace", older_recording, record, recording_state, piecewise),
+        ],
+        "tune": [
+            Command("new", nothing, tune, weights_state, piecewise),
+            Command("replace", older_weights, tune, weights_state, piecewise),
+        ],
+        "report": [
+            Command("new", nothing, report, report_state, piecewise),
+            Command("replace", older_report, report, report_state, piecewise),
+        ],
+    }
+
+
+def nothing(data, folder):
+    """Start from an empty folder."""
+
+
+def older_vault(data, folder):
+    """Two thirds of the entries, every fifth with another text."""
+    dataset = load_dataset(data)
+    entries = [
+        replace(entry, text=f"{entry.text} formerly") if at % 5 == 0 else entry
+        for at, entry in enumerate(dataset.entries[: ENTRIES * 2 // 3])
+    ]
+    index_dataset(replace(dataset, entries=tuple(entries)), str(folder / "vault"))
+
+
+def stale_vault(data, folder):
+    """New entries that the model was not fitted on, without vectors, and an index of another tokenizer."""
+    older_vault(data, folder)
+    with Vault(folder / "vault") as vault:
+        vault.upsert(load_dataset(data).entries)
+        indexes = [
+            (name, json.loads(fields)) for name, fields in _rows(vault, "SELECT name, fields FROM keyword_indexes")
+        ]
+        vault.rebuild_indexes([KeywordIndex(name, tuple(fields), "unicode61") for name, fields in indexes])
+
+
+def older_recording(data, folder):
+    command("record", data, folder / "tables", "--systems", "fts,echovault", "--limit", "5")
+
+
+def older_weights(data, folder):
+    command("tune", data, "--strategy", "rrf(fts, bm25, k=60)", "--out", folder / "w.json")
+
+
+def older_report(data, folder):
+    record = json.loads((data.parent / "results.json").read_text())
+    (folder / "older.json").write_text(json.dumps({**record, "limit": record["limit"] + 1}))
+    command("report", folder / "older.json", "--out", folder / "report")
+
+
+# What a folder holds
+
+
+def vault_state(folder):
+    """A vault in parts that can be compared: pages and revision numbers depend on how often it was begun."""
+    path = folder / "vault"
+    if not path.exists():
+        return {"entries": {}, "indexes": {}, "model": {}, "answers": {}}
+    with Vault(path) as vault:
+        _sound(vault)
+        columns = [row[1] for row in _rows(vault, "PRAGMA table_info(entries)")]
+        entries = {row[columns.index("id")]: repr(row) for row in _rows(vault, "SELECT * FROM entries")}
+        settings = {name: (fields, tok) for name, fields, tok in _rows(vault, "SELECT * FROM keyword_indexes")}
+        indexes = {name: [*about, _terms(vault, name)] for name, about in settings.items()}
+        model = {row[0]: [row[1], row[2]] for row in _rows(vault, "SELECT * FROM models")}
+        for name, key, blob in _rows(vault, "SELECT * FROM model_arrays"):
+            model[f"{name} {key}"] = hashlib.sha256(blob).hexdigest()
+        answers = {}
+        for number, *space in _rows(vault, "SELECT space, model, layer, recipe FROM spaces"):
+            sql = f"SELECT e.id, v.embedding FROM vec_{number} v JOIN entries e ON e.rowid = v.rowid"
+            answers[" ".join(space)] = {id_: hashlib.sha256(blob).hexdigest() for id_, blob in _rows(vault, sql)}
+    return {"entries": entries, "indexes": indexes, "model": model, "answers": answers}
+
+
+def _sound(vault):
+    if (faults := _rows(vault, "PRAGMA integrity_check")) != [("ok",)]:
+        raise LostError(f"integrity_check: {faults}")
+    for (name,) in _rows(vault, "SELECT name FROM keyword_indexes"):
+        _rows(vault, f"INSERT INTO fts_{name}(fts_{name}, rank) VALUES('integrity-check', 1)")
+    tables = {name for (name,) in _rows(vault, "SELECT name FROM sqlite_schema WHERE sql LIKE '%USING vec0%'")}
+    listed = {f"vec_{number}" for (number,) in _rows(vault, "SELECT space FROM spaces")}
+    if tables != listed:
+        raise LostError(f"vector tables {tables} are not the spaces listed, {listed}")
+    for table in tables:
+        strays = _rows(vault, f"SELECT rowid FROM {table} WHERE rowid NOT IN (SELECT rowid FROM entries)")
+        if strays:
+            raise LostError(f"{table} has vectors of no entry: {strays}")
+
+
+def _terms(vault, name):
+    """Everything a keyword index holds: term, entry, field, place."""
+    _rows(vault, f"CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, fts_{name}, instance)")
+    found = _rows(
+        vault, "SELECT t.term, e.id, t.col, t.offset FROM temp.terms t JOIN entries e ON e.rowid = t.doc"
+    )
+    _rows(vault, "DROP TABLE temp.terms")
+    return hashlib.sha256(repr(sorted(found)).encode()).hexdigest()
+
+
+def _rows(vault, sql):
+    try:
+        return vault._db.execute(sql).fetchall()
+    except apsw.Error as error:
+        raise LostError(f"{sql}: {error}") from error
+
+
+def recording_state(folder):
+    states = {}
+    for place in sorted(p for p in folder.glob("tables/*") if not p.name.startswith(".")):
+        load_recording(place)  # raises where a column is short or missing
+        states[place.name] = {p.name: _digest(p) for p in sorted(place.iterdir())}
+    return states
+
+
+def weights_state(folder):
+    path = folder / "w.json"
+    if not path.exists():
+        return {}
+    SearchConfig.load(path)
+    return {path.name: _digest(path)}
+
+
+def report_state(folder):
+    states = {}
+    for path in sorted(p for p in folder.glob("report/*") if not p.name.startswith(".")):
+        if path.suffix == ".json":
+            json.loads(path.read_text())
+        states[path.name] = _digest(path)
+    return states
+
+
+def _digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+# The data, small so that a run is short
+
+
+def small(folder):
+    """The first entries and queries of the starter data set, with their vectors and judgments."""
+    folder.mkdir()
+    manifest = json.loads((STARTER / "dataset.json").read_text())
+    kept = {}
+    for name, count in (("corpus", ENTRIES), ("queries", QUERIES)):
+        lines = (STARTER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()[:count]
+        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        kept[name] = {json.loads(line)["id"] for line in lines}
+        for path in STARTER.glob(f"{name}.*.npy"):
+            np.save(folder / path.name, np.load(path)[:count])
+    judgments = [line for line in (STARTER / "qrels.txt").read_text().splitlines() if line.strip()]
+    rows = [line for line in judgments if line.split()[0] in kept["queries"] and line.split()[2] in kept["corpus"]]
+    (folder / "qrels.txt").write_text("\n".join(rows) + "\n")
+    facts = {name: manifest[name] for name in ("name", "description", "licence", "as_of", "text_for_embedding")}
+    (folder / "dataset.json").write_text(json.dumps(facts))
+
+
+def command(*words):
+    """Run one in this process; SystemExit when it fails."""
+    try:
+        main([str(word) for word in words], standalone_mode=True)
+    except SystemExit as ended:
+        if ended.code:
+            raise
+
+
+def bench(root):
+    """The data set and the results of a comparison; every command has run once, so that all is imported."""
+    small(root / "data")
+    results = ("--systems", "fts,bm25", "--metrics", "nDCG@10", "--out", root / "results.json")
+    command("compare", root / "data", *results)
+    (root / "warm").mkdir()
+    command("index", root / "data", root / "warm" / "vault")
+    command("reindex", root / "warm" / "vault")
+    older_recording(root / "data", root / "warm")
+    older_weights(root / "data", root / "warm")
+    older_report(root / "data", root / "warm")
+    return root

@@ -1,0 +1,222 @@
+"""Kills index, reindex, record, tune and report at many moments, and checks that nothing is lost.
+
+    python tests/faults/kill.py [--count 200] [--seed 0] [COMMAND ...]
+
+prints one JSON object a command. Half of the moments are steps (SIGKILL before a call that changes a
+file, drawn over all of them), half are instants (SIGINT, drawn over 1.2 times the undisturbed time);
+see steps.py for why. After each, the folder must be sound and hold what was there before or what the
+command was to make; the command is then run again to its end, and must leave what an undisturbed run
+leaves, and no file beside it.
+"""
+
+import argparse
+import contextlib
+import importlib.util
+import json
+import os
+import random
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+COUNT = 200
+FILES = ("record", "tune", "report")
+"""Commands that write drafts and rename them."""
+SETTLED = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "SOURCE_DATE_EPOCH": "1780000000"}
+"""A child is forked from a process of one thread; the date is in the weights file."""
+
+
+def settle():
+    """Start again with the environment settled, unless it is."""
+    if not SETTLED.items() <= os.environ.items():
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **SETTLED})  # noqa: S606 -- ourselves
+
+
+def beside(name):
+    """A module of this folder, which is no package."""
+    spec = importlib.util.spec_from_file_location(f"faults_{name}", Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+commands, steps = beside("commands"), beside("steps")
+LostError = commands.LostError
+
+
+@dataclass
+class Figures:
+    """What a command went through.
+
+    `ended_before`: the moment was after the end. `unheard`: the interrupt came after the last line, or where
+    Python drops it (a destructor). `before`, `between`, `after`: which state the others left; between
+    is some files or parts old and some new.
+    """
+
+    command: str
+    killed: int = 0
+    interrupted: int = 0
+    ended_before: int = 0
+    unheard: int = 0
+    steps: int = 0
+    distinct: int = 0
+    before: int = 0
+    between: int = 0
+    after: int = 0
+    lost: int = 0
+    problems: tuple = ()
+
+
+class Yard:
+    """Fresh folders to run one command in, with its undisturbed run as the measure."""
+
+    def __init__(self, root, command):
+        self.root, self.command = root, command
+        self.start = Path(tempfile.mkdtemp(dir=root, prefix="start-"))
+        (self.start / "out").mkdir()
+        command.prepare(root / "data", self.start / "out")
+        self.before = command.state(self._fresh() / "out")
+        place = self._fresh()
+        self.steps = self._run(place, steps.Step(10**9)).steps
+        self.after = command.state(place / "out")
+        self.files = _listing(place / "out")
+        self.seconds = median(self._undisturbed() for _ in range(3))
+
+    def _undisturbed(self):
+        place = self._fresh()
+        ending = self._run(place)
+        if ending.code or self.command.state(place / "out") != self.after or _listing(place / "out") != self.files:
+            raise LostError(f"two undisturbed runs differ, or failed ({ending}): {self.said(place)}")
+        return ending.seconds
+
+    def _fresh(self):
+        place = Path(tempfile.mkdtemp(dir=self.root, prefix="run-"))
+        shutil.copytree(self.start / "out", place / "out")
+        (place / "data").symlink_to(self.root / "data")
+        (place / "results.json").symlink_to(self.root / "results.json")
+        return place
+
+    def _run(self, place, moment=None):
+        return steps.run(partial(self._work, place), moment)
+
+    def _work(self, place, begin):
+        os.chdir(place)
+        handle = os.open(place / "said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(handle, 1)
+        os.dup2(handle, 2)
+        begin()
+        commands.main(list(self.command.words))
+
+    def said(self, place):
+        return (place / "said").read_text()[-2000:] if (place / "said").exists() else ""
+
+    def disturb(self, moment):
+        """What was found after the moment, as `Figures` names it; LostError when it is not right."""
+        place = self._fresh()
+        ending = self._run(place, moment)
+        self._ended_well(ending, moment, self.said(place))
+        # Looked at in a copy, so that running again starts from what the dead process left, its log included.
+        shutil.copytree(place / "out", place / "copy")
+        found = self.command.state(place / "copy")
+        if not self.command.allowed(found, self.before, self.after):
+            raise LostError(f"the state after {moment} is neither the one before nor the one after")
+        again = self._run(place)
+        if again.code:
+            raise LostError(f"running again ended with {again.code}: {self.said(place)}")
+        if self.command.state(place / "out") != self.after:
+            raise LostError("running again does not give what an undisturbed run gives")
+        if _listing(place / "out") != self.files:
+            raise LostError(f"left behind: {sorted(set(_listing(place / 'out')) ^ set(self.files))}")
+        shutil.rmtree(place)
+        if ending.early:
+            return "ended_before"
+        if ending.code == 0:
+            return "unheard"
+        return "before" if found == self.before else "after" if found == self.after else "between"
+
+    def _ended_well(self, ending, moment, said):
+        if "Traceback" in said:
+            raise LostError(f"a traceback after {moment}: {said}")
+        if ending.code == 0:
+            return
+        if isinstance(moment, steps.Step):
+            if ending.code != -9:
+                raise LostError(f"ended with {ending.code} instead of being killed: {said}")
+        elif ending.code != 130 or said.strip().count("\n"):
+            raise LostError(f"an interrupt gave exit {ending.code} and {said!r}")
+
+    def pile(self, rounds):
+        """The most hidden files there are when the command is killed again and again before its last steps."""
+        place = self._fresh()
+        most = 0
+        for number in range(rounds):
+            self._run(place, steps.Step(max(1, self.steps - 3 - number % 12)))
+            most = max(most, len([name for name in _listing(place / "out") if name.endswith(".part")]))
+        shutil.rmtree(place)
+        return most
+
+
+def _listing(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if not p.parent.name.endswith(".part"))
+
+
+def kill(name, root, count=COUNT, seed=0):
+    """Disturb one command at `count` moments; the figures."""
+    yards = [Yard(root, command) for command in commands.commands()[name]]
+    draw = random.Random(f"{name} {seed}")  # noqa: S311 -- moments, not secrets
+    figures, problems, taken = Figures(name), [], set()
+    figures.steps = sum(yard.steps for yard in yards)
+    for turn in range(count):
+        yard = yards[turn // 2 % len(yards)]
+        step = turn % 2 == 0
+        moment = (
+            steps.Step(draw.randint(1, yard.steps)) if step else steps.Instant(draw.random() * 1.2 * yard.seconds)
+        )
+        try:
+            outcome = yard.disturb(moment)
+        except Exception as error:
+            figures.lost += 1
+            problems.append(f"{yard.command.name} {moment}: {type(error).__name__}: {error}")
+            continue
+        taken.add((yard.command.name, moment)) if step else None
+        if outcome not in ("ended_before", "unheard"):
+            figures.killed += step
+            figures.interrupted += not step
+        setattr(figures, outcome, getattr(figures, outcome) + 1)
+    for yard in yards:
+        left = yard.pile(6) if name in FILES else 0
+        if left > len(yard.after):
+            figures.lost += 1
+            problems.append(f"{yard.command.name}: {left} drafts are left by six killed runs")
+    figures.distinct, figures.problems = len(taken), tuple(problems)
+    return figures
+
+
+def cli():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="COMMAND", default=[*commands.commands()])
+    parser.add_argument("--count", type=int, default=COUNT, help="moments a command")
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args()
+    settle()
+    if reason := steps.traceable():
+        print(json.dumps({"skipped": reason}))
+        return 0
+    lost = 0
+    with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
+        with contextlib.redirect_stdout(sys.stderr):
+            root = commands.bench(Path(folder))
+        for name in chosen.names:
+            with contextlib.redirect_stdout(sys.stderr):
+                figures = kill(name, root, chosen.count, chosen.seed)
+            lost += figures.lost
+            print(json.dumps(vars(figures)), flush=True)
+    return min(lost, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(cli())
