@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,9 +26,8 @@ class Explanation:
         return total
 
     def to_json(self) -> dict[str, Any]:
-        """The tree as plain JSON values; None for what an entry lacks, such as a rank in a list without it."""
-        value = None if math.isnan(self.value) else self.value
-        node: dict[str, Any] = {"value": value, "text": self.text}
+        """The tree as plain JSON values."""
+        node: dict[str, Any] = {"value": self.value, "text": self.text}
         if self.parts:
             node["combine"] = self.combine
             node["parts"] = [part.to_json() for part in self.parts]

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from steelyard.errors import PATH_WIDTH, MachineError, shown
 
@@ -18,6 +19,9 @@ try:
     import fcntl
 except ImportError:  # Windows: there is no telling whose draft it is, so none is swept away
     fcntl = None  # type: ignore[assignment]
+
+MAX_NESTING = 64
+"""Levels of lists and objects that a JSON file may have."""
 
 _SWAP = 2  # RENAME_EXCHANGE in linux/fs.h
 _HERE = -100  # AT_FDCWD in fcntl.h: paths are relative to the working directory

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.embed import Kind, Vectors, unit
-from steelyard.errors import EmbedderError
+from steelyard.errors import EmbedderError, VaultError, shown
 from steelyard.text import terms
 
 MODEL = "lsa"

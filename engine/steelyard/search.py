@@ -174,11 +174,11 @@ class Searcher:
         self,
         queries: Sequence[Query],
         signals: Iterable[str],
-        max_depth: int,
+        max_depth: int | None,
         corpus: str,
         progress: Callable[[Sequence[Query]], Iterable[Query]] = iter,
     ) -> SignalTable:
-        """The table of many queries with every list down to `max_depth` and every scorer filled.
+        """The table of many queries with every list down to `max_depth` (None: whole) and every scorer filled.
 
         `corpus` is the hash of what was indexed; it goes into the fingerprint. EmbedderError says how many
         queries were done when the embedder failed: a recording is never half keywords.

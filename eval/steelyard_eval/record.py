@@ -7,7 +7,6 @@ without pickle, so it may be larger than memory.
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,10 +18,21 @@ from numpy.typing import NDArray
 from steelyard.config import SearchConfig
 from steelyard.entry import Query
 from steelyard.errors import PATH_WIDTH, DataError, shown
-from steelyard.files import canonical, draft, move_folder, write_bytes
+from steelyard.files import STRICT_JSON, canonical, draft, move_folder, write_bytes
 from steelyard.fusion import ByIntent, Expr, Tiered
 from steelyard.systems import System, find_system, find_systems
-from steelyard.table import FETCHED, FINDERS, RETRIEVERS, Facts, Labels, SignalTable, TagSets
+from steelyard.table import (
+    FETCHED,
+    FINDERS,
+    LABEL_FACTS,
+    LAYERS,
+    NUMBER_FACTS,
+    RETRIEVERS,
+    Facts,
+    Labels,
+    SignalTable,
+    TagSets,
+)
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.progress import bar
 from steelyard_eval.workspace import Workspace
@@ -44,7 +54,9 @@ def record(workspace: Workspace, queries: Sequence[Query], configs: Iterable[Sea
     signals = set(workspace.usable(needed(chosen)))
     with workspace.resumable():
         workspace.index_for([system], signals)
-    depth = max((d for c in chosen for d in c.depths.values() if d is not None), default=1)
+    depths = [depth for c in chosen for name, depth in c.depths.items() if name not in LAYERS]
+    known = [depth for depth in depths if depth is not None]
+    depth = max(known, default=None) if len(known) == len(depths) else None
     label = f"recording {', '.join(sorted({config.system for config in chosen}))}"
     searcher = workspace.searcher(replace(chosen[0], retrievers=every))
     with workspace.resumable():

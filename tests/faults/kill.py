@@ -165,12 +165,14 @@ def _listing(folder):
 
 
 def kill(name, root, count=COUNT, seed=0):
-    """Disturb one command at `count` moments; the figures."""
+    """Disturb one command at `count` moments, not counting those that came after its end; the figures."""
     yards = [Yard(root, command) for command in commands.commands()[name]]
     draw = random.Random(f"{name} {seed}")  # noqa: S311 -- moments, not secrets
     figures, problems, taken = Figures(name), [], set()
     figures.steps = sum(yard.steps for yard in yards)
-    for turn in range(count):
+    for turn in range(2 * count):
+        if figures.killed + figures.interrupted + figures.lost == count:
+            break
         yard = yards[turn // 2 % len(yards)]
         step = turn % 2 == 0
         moment = (

@@ -100,12 +100,14 @@ class Endpoint:
         handler.close_connection = True
 
     def drip(self, handler, document):
-        """Sends a byte at a time: no single read takes long, the whole never ends."""
+        """Sends a byte at a time: no single read takes long, the whole takes twenty seconds."""
         handler.send_response(200)
         handler.send_header("Content-Length", "100000")
         handler.end_headers()
         try:
-            while not self.released.wait(0.02):
+            for _ in range(1000):
+                if self.released.wait(0.02):
+                    break
                 handler.wfile.write(b" ")
                 handler.wfile.flush()
         except OSError:

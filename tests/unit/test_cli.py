@@ -64,6 +64,40 @@ def test_explain_shows_a_tree_for_every_hit(vault: Path) -> None:
     assert [tree["value"] for tree in found["explanations"]] == [hit["score"] for hit in found["hits"]]
 
 
+def test_an_entry_that_one_list_lacks_is_explained_in_json(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    words = ("red apple", "green pear", "red pear", "blue plum", "green apple")
+    corpus = [json.dumps({"id": f"m{at}", "title": text, "text": text}) for at, text in enumerate(words)]
+    (folder / "corpus.jsonl").write_text("\n".join(corpus))
+    (folder / "queries.jsonl").write_text(json.dumps({"id": "q1", "text": "red"}))
+    (folder / "qrels.txt").write_text("q1 0 m0 1\n")
+    (folder / "dataset.json").write_text('{"name": "mine", "text_for_embedding": "{title}"}')
+    assert run("index", folder, tmp_path / "v.db").exit_code == 0
+
+    result = run("search", tmp_path / "v.db", "plum", "--system", "plain", "--explain", "--json")
+
+    found = json.loads(result.stdout)
+    assert [tree["value"] for tree in found["explanations"]] == [hit["score"] for hit in found["hits"]]
+    assert "no rank" in result.stdout  # vectors find more than keywords do
+
+
+def test_limit_beats_the_weights_file_and_a_torn_one_is_refused(vault: Path, tmp_path: Path) -> None:
+    from steelyard.systems import find_system
+
+    record = find_system("echovault").config(10, "lsa").to_json()
+    (tmp_path / "w.json").write_text(json.dumps(record))
+    found = json.loads(
+        run("search", vault, "token", "--weights", tmp_path / "w.json", "--limit", 2, "--json").stdout
+    )
+    assert len(found["hits"]) == 2
+    (tmp_path / "torn.json").write_text(json.dumps(record | {"limit": 3}))
+    fails(run("search", vault, "token", "--weights", tmp_path / "torn.json"), 2, "limit 3 is not the cut")
+    record["retrievers"]["fts"]["field_weights"]["titel"] = 2
+    (tmp_path / "field.json").write_text(json.dumps(record))
+    fails(run("search", vault, "token", "--weights", tmp_path / "field.json"), 2, "titel", "did you mean 'title'")
+
+
 def test_context_without_a_query_lists_the_newest_in_scope(vault: Path) -> None:
     found = json.loads(run("context", vault, "--filter", "project=infra", "--limit", 4, "--json").stdout)
 
@@ -171,6 +205,9 @@ def test_an_unknown_id_and_filter_are_named(vault: Path) -> None:
     fails(run("get", vault, "api-jwt-rotatoin"), 2, "did you mean 'api-jwt-rotation'")
     fails(run("search", vault, "x", "--filter", "projct=a"), 2, "projct", "did you mean 'project'")
     fails(run("search", vault, "x", "--filter", "project"), 2, "FIELD=VALUE")
+    fails(run("search", vault, "x", "--filter", "project=a", "--filter", "project=b"), 2, "given twice")
+    fails(run("search", vault, "x", "--filter", "created_at=soon"), 2, "a number or a date")
+    assert run("search", vault, "x", "--filter", "created_at=2026-03-01").exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,26 @@ def test_without_an_embedder_tiers_and_sums_answer_by_what_is_left(dataset):
     )
 
 
+def test_a_reduced_strategy_is_reported_as_it_ran(dataset):
+    found = compare(dataset, ("fts", "echovault"), embedder="none", timed=False)
+
+    row = found.record["configurations"][1]
+    assert (row["strategy"], row["family"]) == ("fts", "single")
+    assert any("echovault runs as fts, without vector" in notice for notice in found.record["notices"])
+
+
+def test_without_a_metric_there_is_nothing_to_say(dataset):
+    with pytest.raises(ConfigError, match="no metric is named"):
+        compare(dataset, ("fts",), metrics=(), embedder="none", timed=False)
+
+
+def test_judged_is_always_told_and_a_limit_below_a_cutoff_too(dataset):
+    found = compare(dataset, ("fts",), metrics=("nDCG@10",), limit=5, embedder="none", timed=False)
+
+    assert {row["metric"] for row in found.record["results"]} == {"nDCG@10", "Judged@10"}
+    assert any("limit 5 is below the cutoff of nDCG@10" in notice for notice in found.record["notices"])
+
+
 def test_harmful_text_stays_text_in_a_notebook(dataset):
     entries = (*dataset.entries, Entry(HARM.replace("\x1b", "e"), title=HARM, text=HARM))
     hostile = dataclasses.replace(dataset, name=HARM, description=HARM, entries=entries)

@@ -1,5 +1,6 @@
 """Recordings on disk: whole or not at all, and the same as in memory."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -86,6 +87,28 @@ def test_a_broken_recording_is_told_from_a_whole_one(table, tmp_path, harm):
 
     with pytest.raises(DataError, match="record again"):
         load_recording(folder)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("index", {"fields": ["title"], "tokenizer": "porter unicode61"}),
+        ("match", "prefix_or"),
+        ("bm25", {"k1": 2.0, "b": 0.75}),
+        ("filters", {"vector": "after_cut"}),
+        ("field_weights", {"fts": {"title": 3.0}}),
+        ("model", "another"),
+    ],
+)
+def test_every_part_of_the_fingerprint_is_compared(table, config, key, value):
+    other = dataclasses.replace(table, fingerprint={**table.fingerprint, key: value})
+
+    with pytest.raises(ConfigError, match=key):
+        replay(other, config)
+
+
+def test_other_vectors_make_another_fingerprint(table, space):
+    assert table.fingerprint["vectors"] == space.dataset.vectors_sha256 != ""
 
 
 def test_a_configuration_that_needs_another_recording_is_refused_by_name(table, config):

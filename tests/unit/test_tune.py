@@ -1,5 +1,6 @@
 """Tuning: the grid, the choice, the proof, and the file it writes."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -88,6 +89,51 @@ def test_ship_means_that_the_held_out_gain_lies_above_zero(space: Workspace) -> 
     assert (record["verdict"] == "ship") == (record["gain"]["low"] > 0)
     assert record["strategy"] == record["tuned" if record["verdict"] == "ship" else "current"]
     assert record["optimism"] == pytest.approx(record["in_sample"]["value"] - record["out_of_fold"]["value"])
+
+
+def test_one_held_out_query_proves_nothing(space: Workspace) -> None:
+    # The interval of one query is a point; the smallest p of a sign-flip test on one query is 1.
+    first = next(q for q in space.dataset.queries if q.id == "q01")
+    few = dataclasses.replace(
+        space.dataset,
+        queries=tuple(
+            dataclasses.replace(q, split="test" if q is first else "train") for q in space.dataset.queries
+        ),
+    )
+    found = tune(few, "plain", "weighted_sum(0*bm25, 1*vector, normalize=minmax)", workspace=space)
+
+    assert found.record["holdout"]["queries"] == 1
+    assert found.record["gain"]["p"] == 1.0
+    assert found.record["verdict"] == "keep-default"
+
+
+def test_under_keep_default_the_file_vouches_for_the_current_strategy(space: Workspace) -> None:
+    found = tune(space.dataset, "plain", "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)", workspace=space)
+    proof = found.config.provenance
+
+    assert proof["verdict"] == "keep-default"
+    assert proof["out_of_fold"] == proof["in_sample"]  # nothing was chosen, so every fold gives the same
+    assert proof["optimism"] == 0.0
+    assert proof["holdout"] == proof["baseline"] == found.record["baseline"]
+    assert proof["plateau"] == []
+
+
+def test_the_cost_of_a_setting_is_told(space: Workspace) -> None:
+    record = tune(space.dataset, "echovault", workspace=space).to_json()
+
+    # 13 queries find fewer than 3 entries by keywords at a pool of 20 (the demo counts the same).
+    assert record["embedding_calls"]["current"] == 13
+    assert record["embedding_calls"]["queries"] == 59
+
+
+def test_a_plateau_is_entered_in_its_middle() -> None:
+    from steelyard_eval.tune.tuner import _best
+
+    candidates = settings(parse_strategy("weighted_sum(0.3*fts, 0.7*vector)"))
+    weights = np.array([c.terms[0].weight for c in candidates])
+    means = np.where((weights > 0.595) & (weights < 0.705), 1.0, 0.0)  # 0.60 .. 0.70 are best
+
+    assert weights[_best(means, candidates)] == pytest.approx(0.65)
 
 
 def test_a_useless_start_is_left_behind(space: Workspace) -> None:

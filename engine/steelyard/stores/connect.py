@@ -10,6 +10,7 @@ import apsw
 import sqlite_vec
 
 from steelyard.errors import PATH_WIDTH, MachineError, VaultError, shown
+from steelyard.stores.damage import CheckedCursor
 
 PATIENCE = 30_000
 """Milliseconds to wait for another process that is writing."""
@@ -79,6 +80,7 @@ def _cannot_open(path: str, error: Exception) -> MachineError:
 
 def _connection(name: str, flags: int) -> apsw.Connection:
     db = apsw.Connection(name, flags=flags)
+    db.cursor_factory = CheckedCursor
     try:
         db.set_busy_timeout(PATIENCE)
         db.enable_load_extension(True)

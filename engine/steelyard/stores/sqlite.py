@@ -19,6 +19,7 @@ from steelyard.entry import EVERYTHING, Entry, Filters
 from steelyard.errors import DimensionMismatchError, VaultError, shown
 from steelyard.stores.base import Found, KeywordIndex, Space
 from steelyard.stores.connect import connect, machine_errors
+from steelyard.stores.damage import damaged
 from steelyard.stores.schema import (
     APPLICATION_ID,
     COLUMNS,

@@ -1,0 +1,1134 @@
+"""Hostile bytes against everything that reads input: nothing but a SteelyardError may come out.
+
+A target is a function of bytes. It returns a word for what happened and raises Fault for a broken
+promise: another exception than SteelyardError, a warning, a message that would move a terminal, a
+value that does not print and parse back, a score that is not finite.
+
+    python tests/faults/fuzz.py --seconds 60 [--count N] [--target T] [--seed S] [--atheris]
+
+runs every target in a process of its own, so that a crash or a hang of native code is a finding like
+any other, and leaves the inputs that broke something in a temporary folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import gc
+import gzip
+import io
+import json
+import math
+import multiprocessing
+import random
+import re
+import resource
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+import types
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steelyard.config import SearchConfig
+from steelyard.entry import Entry, Filters, Query, Relation
+from steelyard.errors import SteelyardError
+from steelyard.finish import Cut, finish, parse_stages
+from steelyard.fusion import compile_plan, fuse, parse_strategy
+from steelyard.lsa import LsaEmbedder
+from steelyard.recipe import render, template_fields
+from steelyard.search import Searcher
+from steelyard.stores.sqlite import Vault
+from steelyard.systems import SYSTEMS, find_system
+from steelyard.table import EMBEDDING, FETCHED, LAYERS
+from steelyard.text import content
+from steelyard_eval import record, vaults
+from steelyard_eval.datasets import check as check_folder
+from steelyard_eval.datasets import load as load_folder
+from steelyard_eval.metrics import Judgments, parse_measures
+from steelyard_eval.replay import replay
+from steelyard_eval.report import load_results, write_report
+from steelyard_eval.workspace import Workspace, judged
+
+HANG = 20.0
+"""Seconds after which the runner calls an input a hang."""
+MEMORY = 8 << 30
+"""Bytes of address space of a process that fuzzes."""
+PART = b"\n--PART--\n"
+"""Between the files of one input of a folder target."""
+
+
+class Fault(Exception):  # noqa: N818 -- what the fuzzer looks for, named as in the reports
+    """A promise was broken."""
+
+
+# Targets
+
+
+@dataclass(frozen=True)
+class Target:
+    """`run` takes bytes; `seeds` are where mutation starts; `mutate` changes one input into another."""
+
+    run: Callable[[bytes], str]
+    seeds: Callable[[], list[bytes]]
+    mutate: Callable[[random.Random, bytes], bytes]
+
+
+def check(name: str, data: bytes) -> str:
+    """What a target made of these bytes, in a few words; Fault when it broke a promise."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            return TARGETS[name].run(data)
+        except SteelyardError as error:
+            if name != "vault" and "is damaged" in str(error):
+                raise Fault(f"a sound vault is called damaged: {error}") from error
+            return refusal(error)
+        except Fault:
+            raise
+        except Exception as error:
+            raise Fault(f"{type(error).__name__}: {str(error)[:300]!a}") from error
+
+
+def refusal(error: SteelyardError) -> str:
+    """The kind of an error raised on purpose; Fault when its message cannot be shown to a user."""
+    message = str(error)
+    bad = [char for char in message if char != "\n" and not char.isprintable()]
+    if bad:
+        raise Fault(f"message holds {bad[0]!a}: {message[:200]!a}")
+    if "Traceback" in message or not message.strip():
+        raise Fault(f"message is {message[:200]!a}")
+    return f"{type(error).__name__}: {_kind(message)}"
+
+
+def _kind(message: str) -> str:
+    """A message without the values in it, so that equal refusals count as one outcome."""
+    plain = re.sub(r"'[^']*'|\"[^\"]*\"|\S*/\S*|[-+]?\d[\d.e+-]*", "_", message.splitlines()[-1][:300])
+    return plain[:60]
+
+
+def _text(data: bytes) -> str:
+    """Any string there is, lone surrogates included."""
+    try:
+        return data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _same(name: str, first: object, second: object) -> None:
+    if first != second:
+        raise Fault(f"{name} does not read back: {str(first)[:200]!a} gives {str(second)[:200]!a}")
+
+
+def strategy(data: bytes) -> str:
+    """A strategy prints and parses back, and ranks a table with finite scores that are explained."""
+    expr = parse_strategy(_text(data))
+    _same("strategy", parse_strategy(str(expr)), expr)
+    table = world().table
+    for left in (expr, expr.without(EMBEDDING)):
+        if left is not None:
+            left.needs(table, sorted(FETCHED))
+            scores = fuse(table, left)
+            if np.isinf(scores).any():
+                raise Fault(f"{str(left)[:200]} scores infinity")
+            ranked = np.flatnonzero(~np.isnan(scores))
+            if len(ranked):
+                tree = compile_plan(table, left).explain(int(ranked[0]))
+                if tree is None or tree.value != scores[ranked[0]]:
+                    raise Fault(f"{str(left)[:200]} is not explained")
+    return "accepted"
+
+
+def stages(data: bytes) -> str:
+    """Finish stages print and parse back, and cut lists."""
+    found = parse_stages(_text(data).split("\n"))
+    _same("finish", parse_stages([str(stage) for stage in found]), found)
+    table = world().table
+    finish(table, table.columns["bm25"], found)
+    return f"{min(len(found), 3)} stages"
+
+
+def recipe(data: bytes) -> str:
+    """A template names fields and is filled, or is refused."""
+    names = template_fields(_text(data))
+    render(_text(data), world().entries[0])
+    return f"{min(len(names), 3)} fields"
+
+
+def query(data: bytes) -> str:
+    """Any text is searched by every retriever, or refused."""
+    text = _text(data)
+    found = 0
+    for searcher in world().searchers:
+        found += _search(searcher, Query(text))
+    return "found" if found else "found nothing"
+
+
+def _search(searcher: Searcher, asked: Query) -> int:
+    """How many hits; Fault when they are unordered, not finite, or more than the stages let through."""
+    result = searcher.search(asked)
+    scores = [hit.score for hit in result.hits]
+    if not all(score is not None and math.isfinite(score) for score in scores):
+        raise Fault(f"scores {scores}")
+    most = min((stage.limit for stage in searcher.config.finish if isinstance(stage, Cut)), default=len(scores))
+    if len(scores) > most or scores != sorted(scores, key=lambda s: -(s or 0)):
+        raise Fault(f"at most {most}, scores {scores}")
+    if result.hits:
+        json.dumps([result.explain(result.hits[0].entry.id).to_json()], allow_nan=False)
+        json.dumps([searcher.system.present(hit) for hit in result.hits])
+    return len(scores)
+
+
+def filters(data: bytes) -> str:
+    """A JSON object, or a FIELD=VALUE a line, is a condition that SQL and Python read alike."""
+    text = _text(data)
+    try:
+        scope = json.loads(text)
+    except (ValueError, RecursionError):
+        scope = None
+    found = Filters.of(scope) if isinstance(scope, dict) else vaults.parse_filters(text.split("\n"))
+    vault = world().vault
+    inside = {entry.id for entry in vault.entries(found)}
+    alike = {e.id for e in world().entries if all(getattr(e, name) == value for name, value in found.equals)}
+    if inside != alike or vault.count(found) != len(inside):
+        raise Fault(f"{found} admits {inside} in SQL and {alike} in Python")
+    for searcher in world().searchers:
+        hits = searcher.search(Query("token", filters=found)).hits
+        if not {hit.entry.id for hit in hits} <= inside:
+            raise Fault(f"{found} lets through {[hit.entry.id for hit in hits]}")
+    vault.recent(found, 3)
+    return f"{len(inside)} of {len(world().entries)}"
+
+
+def weights(data: bytes) -> str:
+    """A weights file that is accepted is written alike and can be searched with."""
+    path = world().folder / "search-weights.json"
+    path.write_bytes(data)
+    config = SearchConfig.load(path)
+    again = world().folder / "again.json"
+    config.save(again)
+    _same("weights file", SearchConfig.load(again).to_json(), config.to_json())
+    _same("effective strategy", parse_strategy(str(config.effective)), config.effective)
+    outcome = ["accepted"]
+    for embedder in (None, world().embedder):
+        searcher = Searcher(world().vault, config, embedder, clock=lambda: 1.8e9)
+        try:
+            outcome.append(str(_search(searcher, Query("rotate the token", intent="fix", tags=("auth",)))))
+        except SteelyardError as error:
+            outcome.append(refusal(error)[:20])
+    return " ".join(outcome)
+
+
+def dataset(data: bytes) -> str:
+    """A data-set folder has faults that can be read, or can be indexed and searched."""
+    with world().dataset.changed(data) as folder:
+        report = check_folder(folder)
+        for line in [*map(str, report.faults), *report.notices]:
+            refusal(SteelyardError(line))
+        if report.dataset is None:
+            load_folder(folder)
+            raise Fault("check finds faults, load does not")
+        with Vault(":memory:") as store:
+            found = Workspace.open(report.dataset, "none", store)
+            config = find_system("plain").config().with_strategy(FROM_FACTS)
+            found.index_for([find_system("plain")], ["fts"])
+            for asked in judged(report.dataset, report.dataset.split()):
+                _search(found.searcher(config), asked)
+            if report.dataset.query_vectors:
+                embedding = Workspace.open(report.dataset, "recorded", store)
+                embedding.index_for([find_system("plain")], ["vector"])
+                for asked in report.dataset.queries:
+                    _search(embedding.searcher(find_system("plain").config(model=embedding.model)), asked)
+    return "accepted"
+
+
+def results(data: bytes) -> str:
+    """The results of a comparison become a report of text that moves no terminal."""
+    path = world().folder / "results.json"
+    path.write_bytes(data)
+    out = world().folder / "report"
+    for file in write_report(load_results(path), out):
+        text = file.read_text(encoding="utf-8")
+        if re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text):
+            raise Fault(f"{file.name} holds a control character")
+    return "report"
+
+
+def recording(data: bytes) -> str:
+    """A recording is refused, or every configuration ranks it with finite scores."""
+    with world().recording.changed(data) as folder:
+        table = record.load(folder)
+        outcome = []
+        for config in world().configs:
+            try:
+                ran = replay(table, config)
+            except SteelyardError as error:
+                outcome.append(refusal(error)[:20])
+                continue
+            if not np.isfinite(ran.ranking.score).all():
+                raise Fault(f"{config.strategy} scores {ran.ranking.score[~np.isfinite(ran.ranking.score)][0]}")
+            ran.metrics(Judgments.of({"q0": {"e1": 1}}, table.queries, table.entries), parse_measures(["nDCG@10"]))
+            outcome.append("replayed")
+        del table
+    return " ".join(sorted(set(outcome)))
+
+
+def vault(data: bytes) -> str:
+    """A vault file of any bytes is refused, or answers what it can."""
+    folder = world().folder / "vault"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    path = folder / "memory.vault"
+    path.write_bytes(data)
+    outcome = []
+    for use in (_search_file, _read_file, _list_file, _change_file):
+        try:
+            outcome.append(use(str(path)))
+        except SteelyardError as error:
+            outcome.append(refusal(error)[:12])
+    return " ".join(outcome)
+
+
+def _search_file(path: str) -> str:
+    for system in ("echovault", "plain", "bm25"):
+        with vaults.open_searcher(path, system, None, None) as searcher:
+            _search(searcher, Query("rotate token", filters=Filters.of({"project": "p"})))
+            _search(searcher, Query("rotate token"))
+            searcher.context("token")
+    return "searched"
+
+
+def _read_file(path: str) -> str:
+    json.dumps(vaults.read_entries(path, ["e1", "e2"]))
+    return "read"
+
+
+def _list_file(path: str) -> str:
+    with Vault(path) as store:
+        list(store.entries())
+        for space, _ in store.spaces():
+            store.vectors(space, Filters())
+            store.missing(space)
+    return "listed"
+
+
+def _change_file(path: str) -> str:
+    with Vault(path) as store:
+        store.upsert([Entry("e1", text="another text"), Entry("new", text="token")])
+    vaults.reindex_vault(path)
+    return "changed"
+
+
+# What the targets work on
+
+
+ENTRIES = tuple(
+    Entry(
+        f"e{at}",
+        title=f"Token {at}",
+        text=("We rotate the auth token every day", "A cache of sessions", "Search by meaning %_'\"")[at % 3],
+        why="because it leaks",
+        l0="token rotation",
+        l1="tokens are rotated by a job",
+        tags=("auth", "ops")[: at % 3],
+        domain=("auth", "data")[at % 2],
+        severity=("critical", "warning", "")[at % 3],
+        importance=float(at) if at % 2 else None,
+        project=("p", "'; DROP TABLE entries; --", "")[at % 3],
+        created_at=1.7e9 + 86_400 * at,
+        relations=(Relation("supports", "e0", 0.5),) if at else (),
+        extra={"note": [at]},
+    )
+    for at in range(9)
+)
+FROM_FACTS = parse_strategy(
+    "weighted_sum(1*fts, 0.2*recency(half_life=30d), 0.2*importance, 0.1*severity, 0.1*tags, 0.1*domain)"
+)
+STRATEGIES = (
+    "fts",
+    "tiered(fts, min_results=3, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))",
+    "weighted_sum(0.25*tfidf, 0.15*cosine, 0.15*severity, 0.15*recency(half_life=365d), 0.15*tags, 0.15*domain)",
+    "weighted_sum(1*rrf(vector, fts, k=60), 0*recency(half_life=69h), 0*importance)",
+    "rrf(vector, fts, 1.5*bm25, k=60, bonus=times(0.1))",
+    "rrf(weighted_sum(1*fts, 2*bm25, normalize=zscore), vector, k=0, bonus=each(0.5))",
+    "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3])",
+    "by_intent(default=fts, fix=weighted_sum(1*bm25, normalize=minmax), ask=weighted_sum(2*l2, normalize=rank))",
+)
+WORDS = (
+    *re.findall(r"[a-z_]+[0-9]?", " ".join(STRATEGIES)),
+    *"(),*=[]",
+    "normalize=",
+    "k=",
+    "half_life=",
+    "then=",
+)
+
+
+class Folder:
+    """A folder that is changed for one input and put back; an input names files by its first byte."""
+
+    def __init__(self, path: Path, extra: dict[str, tuple[bytes, str]]) -> None:
+        """`extra` are files that a sound folder lacks, each with one it takes the place of."""
+        self.path = path
+        self.files = {str(p.relative_to(path)): p.read_bytes() for p in sorted(path.rglob("*")) if p.is_file()}
+        self.instead = {name: other for name, (_, other) in extra.items()}
+        self.names = (*self.files, *extra)
+        self._extra = {name: raw for name, (raw, _) in extra.items()}
+
+    def seeds(self) -> list[bytes]:
+        """One for each file."""
+        return [bytes([at]) + (self.files | self._extra)[name] for at, name in enumerate(self.names)]
+
+    def changed(self, data: bytes) -> _Changed:
+        """The folder with the files of this input, for the length of a with block."""
+        parts = [part for part in data.split(PART)[:4] if part]
+        return _Changed(self, {self.names[part[0] % len(self.names)]: part[1:] for part in parts})
+
+
+class _Changed:
+    def __init__(self, folder: Folder, files: dict[str, bytes]) -> None:
+        self.folder, self.files = folder, files
+
+    def __enter__(self) -> Path:
+        for name, raw in self.files.items():
+            path = self.folder.path / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(raw)
+            if name in self.folder.instead:
+                (self.folder.path / self.folder.instead[name]).unlink(missing_ok=True)
+        return self.folder.path
+
+    def __exit__(self, *_: object) -> None:
+        for name in self.files:
+            with suppress(FileNotFoundError):
+                (self.folder.path / name).unlink()
+            if name not in self.folder.files and (self.folder.path / name).parent != self.folder.path:
+                (self.folder.path / name).parent.rmdir()
+        for name in {*self.files, *map(self.folder.instead.get, self.files)} & self.folder.files.keys():
+            (self.folder.path / name).write_bytes(self.folder.files[name])
+
+
+class World:
+    """A small memory, its data set, its recording and its vault file, in a temporary folder."""
+
+    def __init__(self) -> None:
+        fast = Path("/dev/shm")  # noqa: S108 -- a folder of its own is made in it
+        self.folder = Path(tempfile.mkdtemp(prefix="steelyard-fuzz-", dir=fast if fast.is_dir() else None))
+        self.entries = ENTRIES
+        self.embedder = LsaEmbedder.fit([content(entry) for entry in ENTRIES])
+        self.dataset = Folder(
+            _dataset_folder(self.folder / "set"),
+            {
+                "corpus.jsonl.gz": (gzip.compress(_lines(_RECORDS), mtime=0), "corpus.jsonl"),
+                "queries.jsonl.gz": (gzip.compress(_lines(_QUERIES), mtime=0), "queries.jsonl"),
+                "qrels/test.tsv": (b"query-id\tcorpus-id\tscore\nq0\te1\t1\n", "dataset.json"),
+            },
+        )
+        found = load_folder(self.folder / "set")
+        space = Workspace(found, Vault(":memory:"), self.embedder)
+        space.store.upsert(ENTRIES)
+        space.index_for([find_system(name) for name in SYSTEMS], [*LAYERS, "vector", "cosine"])
+        self.vault = space.store
+        plain = find_system("plain").config(10, self.embedder.model)
+        self.configs = [plain.with_strategy(parse_strategy(text)) for text in (*STRATEGIES, str(FROM_FACTS))]
+        self.table = record.record(space, found.queries, self.configs)
+        record.save(self.table, self.folder / "recording")
+        self.recording = Folder(self.folder / "recording", {})
+        self.searchers = [space.searcher(find_system(n).config()) for n in ("fts", "bm25", "echovault")]
+        self.searchers.append(space.searcher(plain.with_strategy(parse_strategy("rrf(fts, vector, 1*tfidf)"))))
+        vaults.index_dataset(found, str(self.folder / "seed.vault"))
+        self.vault_file = (self.folder / "seed.vault").read_bytes()
+
+
+@functools.cache
+def world() -> World:
+    """Made once a process."""
+    return World()
+
+
+_RECORDS: list[dict[str, Any]] = [
+    {
+        "id": entry.id,
+        "title": entry.title,
+        "text": entry.text,
+        "l0": entry.l0,
+        "l1": entry.l1,
+        "tags": list(entry.tags),
+        "domain": entry.domain,
+        "severity": entry.severity,
+        "importance": entry.importance,
+        "project": entry.project,
+        "created_at": "2026-11-21T10:00:00Z" if at % 2 else 1.7e9,
+        "relations": [{"type": "supports", "target": "e0", "strength": 0.5}],
+        "unknown": {"a": [1]},
+    }
+    for at, entry in enumerate(ENTRIES[:4])
+]
+_QUERIES: list[dict[str, Any]] = [
+    {"id": f"q{at}", "text": text, "tags": ["auth"], "domain": "auth", "intent": "fix", "split": "test"}
+    | ({"filter": {"project": "p"}, "asked_at": "2026-11-22"} if at else {})
+    for at, text in enumerate(("rotate token", "session cache", "auth"))
+]
+
+
+def _lines(records: list[dict[str, Any]]) -> bytes:
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+def _dataset_folder(path: Path) -> Path:
+    path.mkdir()
+    manifest = {"name": "small", "as_of": "2026-11-21", "text_for_embedding": "{title}: {text}", "counts": {}}
+    manifest |= {"report_split": "test", "description": "d", "licence": "l", "files": {}}
+    (path / "dataset.json").write_text(json.dumps(manifest))
+    (path / "corpus.jsonl").write_bytes(_lines(_RECORDS))
+    (path / "queries.jsonl").write_bytes(_lines(_QUERIES))
+    (path / "qrels.txt").write_bytes(b"q0 0 e1 2\nq1 0 e2 1\r\nq2 0\te0 0\nq2 0 e3 -1\n")
+    (path / "feedback.jsonl").write_bytes(_lines([{"query": "q0", "shown": ["e1", "e2"], "action": "click"}]))
+    matrix = np.eye(4, dtype=np.float16)
+    for name, rows in (("corpus", matrix), ("corpus.l0", matrix), ("queries", matrix[:3])):
+        np.save(path / f"{name}.tiny.f16.npy", rows)
+    return path
+
+
+RESULTS: dict[str, Any] = {
+    "schema_version": 1,
+    "tool": "steelyard",
+    "dataset": {"name": "small", "description": "d", "sha256": "ab", "entries": 4, "judged": 3, "as_of": None},
+    "split": "test",
+    "limit": 10,
+    "model": "lsa",
+    "primary": "nDCG@10",
+    "baseline": "fts",
+    "notices": ["a notice"],
+    "configurations": [
+        {"label": "fts", "system": "fts", "profile": "documented", "family": "fts", "strategy": "fts"},
+        {"label": "mine", "system": None, "strategy": "rrf(fts, vector, k=60)"},
+    ],
+    "results": [
+        {"label": "fts", "metric": "nDCG@10", "mean": 0.5, "low": 0.4, "high": 0.6, "queries": 3},
+        {"label": "mine", "metric": "nDCG@10", "mean": 0.7, "low": None, "high": None},
+        {"label": "mine", "metric": "R@10", "mean": 1},
+    ],
+    "comparisons": [
+        {
+            "challenger": "mine",
+            "baseline": "fts",
+            "metric": "nDCG@10",
+            "delta": 0.2,
+            "low": 0.1,
+            "high": 0.3,
+            "p": 0.01,
+            "p_holm": 0.02,
+            "wins": 2,
+            "ties": 1,
+            "losses": 0,
+            "mde": 0.1,
+            "queries_needed": 40,
+            "verdict": "better",
+        }
+    ],
+    "per_query": [
+        {"id": "q0", "text": "rotate token", "values": {"fts": 0.1, "mine": 1.0}},
+        {"id": "q1", "text": None, "values": {"fts": None, "mine": 0.5}},
+    ],
+    "timing": [{"label": "fts", "p50_ms": 1.5, "p95_ms": 2, "embedding_calls": 0}],
+}
+
+
+def _json_seeds(records: list[Any]) -> list[bytes]:
+    return [json.dumps(one, indent=1).encode() for one in records]
+
+
+def _weight_seeds() -> list[bytes]:
+    configs = [system.config(model="lsa") for system in SYSTEMS.values()]
+    found = [config.to_json() for config in configs] + [
+        configs[3].with_strategy(parse_strategy(text)).to_json() for text in STRATEGIES
+    ]
+    found[-1] |= {"by_intent": {"fix": "bm25", "ask": "rrf(fts, bm25)"}}
+    found[-1] |= {"provenance": {"seed": 1, "holdout": {"value": 0.5, "low": 0.4}, "plateau": [0.1, 0.2]}}
+    return _json_seeds(found)
+
+
+# Mutation
+
+
+DEPTHS = (30, 33, 64, 101, 250, 330, 490, 700, 900, 950, 960, 970, 980, 985, 990, 993, 996, 1100, 3000, 100_000)
+HOSTILE_TEXT = (
+    "\0",
+    "\x1b[31m",
+    "\u202e",
+    "\ud800",
+    "\udc80",
+    "\u2028",
+    "\x85",
+    "\ufeff",
+    "\r\n",
+    "\t",
+    "\U0001f600",
+    "İ",
+    "ß",
+    "٣",
+    "''",
+    '"',
+    "%",
+    "\\",
+    "{",
+    "}",
+    "{{",
+    "}}",
+    "{0.__class__}",
+    "{title!r:>{text}}",
+    "*",
+    "^",
+    "-",
+    ":",
+    " OR ",
+    " AND ",
+    " NOT ",
+    " NEAR(a b) ",
+    "NEAR/2",
+    "'; DROP TABLE entries; --",
+    "../",
+    "nan",
+    "inf",
+    "1e999",
+    "1e308",
+    "1e6",
+    "1e14*",
+    "-0.0",
+    "5e-324",
+    "0d",
+    "1e300d",
+    "1e-320d",
+    "1e18",
+    "9" * 400,
+    "9" * 5000,
+    "a" * 300,
+    "<script>",
+    "default",
+)
+HOSTILE_JSON = (
+    *("NaN", "Infinity", "-Infinity", "1e999", "-1e999", "1e308", "-1e308", "1e300", "5e-324", "-0.0", "0", "-1"),
+    *("1", "1.5", "10.0", "1e18", "1000000", "9223372036854775808", "9" * 400, "9" * 4299, "9" * 5000, "true"),
+    *("false", "null", '""', "[]", "{}", '"\\ud800"', '"\\udc80x"', '"\\u0000"', '"\\u001b[2J"', '"\\u202e"'),
+    *('"\\n"', '"fix\\n"', '"default"', '"9999-12-31T23:59:59.999999-23:59"', '"0001-01-01T00:00:00+23:59"'),
+    *('"2026-11-21"', "253402300799.99999", "1.7e12", '"nan"', '"p"', '"e1"', '"../../x"', '"all"', '"train"'),
+    *('"\'; DROP TABLE entries; --"', '"{title.__class__}"', '"{text}{"', f'"{"x" * 300}"', f'"{"y " * 9000}"'),
+    *(json.dumps(text) for text in STRATEGIES),
+    *(
+        '"cut(1e300)"',
+        '"cut(1)"',
+        '"recency(half_life=1e-300d)"',
+        '"weighted_sum(1000000*importance)"',
+        '["cut(2)"]',
+    ),
+)
+
+
+def mutate_text(rng: random.Random, data: bytes, words: tuple[str, ...] = HOSTILE_TEXT) -> bytes:
+    """One to four changes of characters and words."""
+    text = _text(data)
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        at, to = sorted(rng.randint(0, len(text)) for _ in range(2))
+        kind = rng.randrange(8)
+        if kind == 0:
+            text = text[:at] + rng.choice(HOSTILE_TEXT) + text[at:]
+        elif kind == 1:
+            text = text[:at] + rng.choice(words) + text[at:]
+        elif kind == 2:
+            text = text[:at] + text[min(to, at + rng.choice((1, 1, 5, 50))) :]
+        elif kind == 3:
+            text = text[:to] + text[at:to] * rng.choice((1, 1, 2, 30)) + text[to:]
+        elif kind == 4:
+            text = (
+                text[:at] + chr(rng.choice((rng.randrange(256), rng.randrange(0x3000), 0xD800))) + text[at + 1 :]
+            )
+        elif kind == 5:
+            text = re.sub(r"\d+", lambda m: rng.choice((m[0], m[0], *HOSTILE_TEXT[-20:])), text, count=3)
+        elif kind == 6:
+            found = list(re.finditer(r"\w+", text))
+            if found:
+                word = rng.choice(found)
+                text = text[: word.start()] + rng.choice(words) + text[word.end() :]
+        elif rng.random() < 0.1:
+            piece = text[at : at + 20] or "a "
+            text = text[:at] + piece * rng.choice((300, 2000)) + text[at:]
+        text = text[:100_000]
+    return text.encode("utf-8", "surrogatepass")
+
+
+def mutate_strategy(rng: random.Random, data: bytes) -> bytes:
+    """Nesting and lists as well as words."""
+    text = _text(data)
+    kind = rng.randrange(6)
+    if kind == 0:
+        name = rng.choice(("layered(1*", "rrf(", "weighted_sum(2*", "tiered(fts, then=", "weighted_sum(1e6*"))
+        times = rng.choice((1, 2, 8, 31, 32, 33, 400))
+        return (name * times + text + ")" * times).encode("utf-8", "surrogatepass")
+    if kind == 1:
+        term = rng.choice((f"1*{text}, ", "1*fts, ", "recency, ", "1e14*rrf(fts), ", "100000*layered(1*l0), "))
+        return f"weighted_sum({term * rng.choice((2, 40, 900, 3000))}1*fts)".encode("utf-8", "surrogatepass")
+    if kind == 2:
+        pair = [text, rng.choice(STRATEGIES)]
+        rng.shuffle(pair)
+        normalize = rng.choice(("none", "max", "minmax", "zscore", "rank"))
+        number = rng.choice(("0", "1", "1e6", "1e-300", "0.1", "1000000"))
+        return f"weighted_sum({number}*{pair[0]}, 1*{pair[1]}, normalize={normalize})".encode(
+            "utf-8", "surrogatepass"
+        )
+    return mutate_text(rng, data, WORDS)
+
+
+def mutate_query(rng: random.Random, data: bytes) -> bytes:
+    """Many words as well as odd ones."""
+    if rng.random() < 0.02:
+        word = rng.choice(("token ", "t", "a.", "token,", '" ', "w{} ", "\u3042 ", "* "))
+        return "".join(word.format(at) for at in range(rng.choice((300, 3000, 30_000)))).encode()
+    return mutate_text(rng, data, ("token", "rotate", "auth*", '"the token"', "title:token", "NOT", "OR", "the"))
+
+
+def mutate_filters(rng: random.Random, data: bytes) -> bytes:
+    """Lines or an object."""
+    return mutate_json(rng, data) if data[:1] == b"{" else mutate_text(rng, data)
+
+
+def mutate_json(rng: random.Random, data: bytes) -> bytes:
+    """Values and keys replaced, removed, repeated; sometimes bytes."""
+    if rng.random() < 0.15:
+        return mutate_bytes(rng, data)
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return mutate_bytes(rng, data)
+    raw: list[str] = []
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        value = _change(rng, value, raw)
+    try:
+        text = json.dumps(value, ensure_ascii=rng.random() < 0.5)
+    except RecursionError:
+        return data
+    for at, literal in enumerate(raw):
+        text = text.replace(f'"@@{at}@@"', literal)
+    if rng.random() < 0.05:
+        text = text.replace("{", rng.choice(('{"id": "e1",', '{"strategy": "fts",', "\ufeff{", "{,")), 1)
+    return text[:2_000_000].encode("utf-8", "surrogatepass")
+
+
+def _change(rng: random.Random, value: Any, raw: list[str]) -> Any:
+    """The value with one place in it changed; a placeholder stands for literals that Python cannot print."""
+    places = list(_places(value))
+    if not places:
+        return _hostile(rng, raw)
+    holder, key = rng.choice(places)
+    kind = rng.randrange(10)
+    if kind < 6:
+        holder[key] = _hostile(rng, raw)
+    elif kind == 6:
+        del holder[key]
+    elif kind == 7:
+        other, its = rng.choice(places)
+        with suppress(KeyError, IndexError):
+            holder[key] = json.loads(json.dumps(other[its]))
+    elif isinstance(holder, list):
+        holder.insert(rng.randint(0, len(holder)), _hostile(rng, raw))
+    else:
+        names = (
+            "extra",
+            "by_intent",
+            "provenance",
+            "filter",
+            "asked_at",
+            "files",
+            "x\x1b[0m",
+            "fix\n",
+            "default",
+            "",
+        )
+        holder[rng.choice(names)] = rng.choice(({"fix": "bm25"}, {"default": "fts"}, _hostile(rng, raw)))
+    return value
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every (container, key) in a JSON value; a loop, for it may be deep."""
+    waiting = [value]
+    while waiting:
+        holder = waiting.pop()
+        keys = (
+            holder.keys() if isinstance(holder, dict) else range(len(holder)) if isinstance(holder, list) else ()
+        )
+        for key in keys:
+            yield holder, key
+            waiting.append(holder[key])
+
+
+def _hostile(rng: random.Random, raw: list[str]) -> str:
+    depth = rng.choice(DEPTHS)
+    deep = rng.choice(("[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth))
+    raw.append(deep if rng.random() < 0.12 else rng.choice(HOSTILE_JSON))
+    return f"@@{len(raw) - 1}@@"
+
+
+def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
+    """Bits flipped, pieces cut, repeated, moved."""
+    raw = bytearray(data)
+    for _ in range(rng.choice((1, 1, 2, 8, 40))):
+        at = rng.randint(0, max(0, len(raw) - 1))
+        kind = rng.randrange(6)
+        if kind == 0 and raw:
+            raw[at] ^= 1 << rng.randrange(8)
+        elif kind == 1 and raw:
+            raw[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
+        elif kind == 2:
+            del raw[at : at + rng.choice((1, 2, 16, 500))]
+        elif kind == 3:
+            raw[at:at] = raw[at : at + rng.choice((1, 4, 100))]
+        elif kind == 4:
+            raw[at:at] = rng.choice(HOSTILE_TEXT).encode("utf-8", "surrogatepass")
+        elif rng.random() < 0.1:
+            del raw[at:]
+    return bytes(raw)
+
+
+def mutate_npy(rng: random.Random, data: bytes) -> bytes:
+    """Header and body of an array file."""
+    if rng.random() < 0.2:
+        return mutate_bytes(rng, data)
+    try:
+        header, body = _npy_parts(data)
+    except Exception:  # a broken header makes numpy raise almost anything
+        return mutate_bytes(rng, data)
+    huge = (2**62, 2**31, 10**30, -1, -(2**40), 0, 1, 2, 3, 4, 9, 4.0, None, True)
+    kind = rng.randrange(8)
+    if kind < 2:
+        shape = [rng.choice(huge) for _ in range(rng.choice((0, 1, 2, 2, 3, 40)))]
+        header["shape"] = tuple(shape)
+    elif kind == 2:
+        kinds = ("<f8", "<f4", "<f2", ">f2", "|O", "<U4", "|V8", "<i4", "<i8", "|b1", "<c16", "<M8[s]", "|S0", "x")
+        header["descr"] = rng.choice((*kinds, [("a", "<f2")], [("a", "|O")], 7, None, [[[]]]))
+    elif kind == 3:
+        header["fortran_order"] = rng.choice((True, 1, None, "x"))
+    elif kind == 4:
+        deep = rng.choice((50, 90, 150, 3000))
+        return _npy("(" * deep + ")" * deep, body)
+    elif kind == 5:
+        return _npy(str(header), rng.choice((b"", body[:-1], body * 2, b"\xff" * len(body), b"\0" * len(body))))
+    elif kind == 6:
+        numbers = np.frombuffer(body[: len(body) // 4 * 4], dtype="<i4").copy()
+        if len(numbers):
+            numbers[rng.randrange(len(numbers))] = rng.choice((-1, 2**31 - 1, -(2**31), 5, 0, 0x7FF00000))
+        return _npy(str(header), numbers.tobytes())
+    else:
+        return rng.choice((b"PK\x03\x04" + body, b"\x80\x04." + body, b"\x93NUMPY", data[:9], b""))
+    return _npy(str(header), body)
+
+
+def _npy_parts(data: bytes) -> tuple[dict[str, Any], bytes]:
+    stream = io.BytesIO(data)
+    np.lib.format.read_magic(stream)
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    return {"descr": dtype.str, "fortran_order": fortran, "shape": shape}, stream.read()
+
+
+def _npy(header: str, body: bytes) -> bytes:
+    text = header.encode()[:60_000] + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + body
+
+
+def mutate_file(rng: random.Random, name: str, data: bytes) -> bytes:
+    """A change that fits the kind of file."""
+    if name.endswith(".gz"):
+        if rng.random() < 0.3:
+            return mutate_bytes(rng, data)
+        with suppress(OSError, EOFError, ValueError):
+            return gzip.compress(mutate_file(rng, name[:-3], gzip.decompress(data)), mtime=0)
+        return mutate_bytes(rng, data)
+    if name.endswith(".jsonl") and rng.random() < 0.85:
+        lines = data.split(b"\n")
+        at = rng.randrange(len(lines))
+        lines[at] = mutate_json(rng, lines[at])
+        if rng.random() < 0.1:
+            lines.insert(at, rng.choice(lines))
+        return b"\n".join(lines)
+    if name.endswith(".json"):
+        return mutate_json(rng, data)
+    if name.endswith(".npy"):
+        return mutate_npy(rng, data)
+    return mutate_text(rng, data)
+
+
+def mutate_folder(folder: Folder) -> Callable[[random.Random, bytes], bytes]:
+    """A change of one of the files of an input, or another file beside it."""
+
+    def mutate(rng: random.Random, data: bytes) -> bytes:
+        parts = [part for part in data.split(PART) if part] or [folder.seeds()[0]]
+        if rng.random() < 0.25 and len(parts) < 3:
+            parts.append(rng.choice(folder.seeds()))
+        at = rng.randrange(len(parts))
+        name = folder.names[parts[at][0] % len(folder.names)]
+        parts[at] = parts[at][:1] + mutate_file(rng, name, parts[at][1:])
+        return PART.join(parts)
+
+    return mutate
+
+
+def mutate_vault(rng: random.Random, data: bytes) -> bytes:
+    """Bytes anywhere, in page headers, or in the middle of the words of the schema."""
+    raw = bytearray(data)
+    if not raw:
+        return data
+    for _ in range(rng.choice((1, 1, 2, 5, 30))):
+        kind = rng.randrange(6)
+        page = 4096 * rng.randrange(max(1, len(raw) // 4096))
+        at = min(len(raw) - 1, page + (rng.randrange(120) if kind < 2 else rng.randrange(4096)))
+        if kind == 2:
+            found = [m.start() for m in re.finditer(rb"embedding|float|fts5|vec0|entries|rowid|NUMPY|porter", raw)]
+            at = rng.choice(found) + rng.randrange(12) if found else at
+        at = min(at, len(raw) - 1)
+        if kind == 5 and rng.random() < 0.2:
+            other = 4096 * rng.randrange(max(1, len(raw) // 4096))
+            raw[page : page + 4096] = raw[other : other + 4096]
+        elif kind == 4 and rng.random() < 0.1:
+            del raw[rng.randrange(len(raw)) :]
+            if not raw:
+                return b""
+        else:
+            raw[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, raw[at] ^ (1 << rng.randrange(8)), rng.randrange(256)))
+    return bytes(raw)
+
+
+def _texts(*texts: str) -> Callable[[], list[bytes]]:
+    return lambda: [text.encode() for text in texts]
+
+
+TARGETS: dict[str, Target] = {
+    "strategy": Target(strategy, _texts(*STRATEGIES), mutate_strategy),
+    "finish": Target(stages, _texts("cut(10)", "cut(3)\ncut(1)", "cut(1e3)"), mutate_text),
+    "recipe": Target(recipe, _texts("{title} said: {text}", "{tags}", "{{{l0}}} {why}", "plain"), mutate_text),
+    "query": Target(query, _texts("rotate the token", "auth", 'a "b" c-d', "Search by meaning"), mutate_query),
+    "filters": Target(
+        filters,
+        _texts("project=p", "importance=3\ndomain=auth", '{"project": "p", "importance": 3}', '{"severity": ""}'),
+        mutate_filters,
+    ),
+    "weights": Target(weights, _weight_seeds, mutate_json),
+    "dataset": Target(dataset, lambda: world().dataset.seeds(), lambda r, d: mutate_folder(world().dataset)(r, d)),
+    "results": Target(results, lambda: _json_seeds([RESULTS]), mutate_json),
+    "recording": Target(
+        recording, lambda: world().recording.seeds(), lambda r, d: mutate_folder(world().recording)(r, d)
+    ),
+    "vault": Target(vault, lambda: [world().vault_file], mutate_vault),
+}
+
+
+# Running
+
+
+@dataclass
+class Tally:
+    """What a run of one target did. `faults` maps where it broke to (message, inputs that do so)."""
+
+    count: int = 0
+    outcomes: Counter[str] | None = None
+    faults: dict[str, tuple[str, int]] | None = None
+    slowest: float = 0.0
+
+
+def inputs(name: str, seed: int) -> Iterator[bytes]:
+    """Seeds, then mutants of a pool that the more odd ones join; the same for the same seed."""
+    target, rng = TARGETS[name], random.Random(f"{name} {seed}")  # noqa: S311 -- reproducible, not secret
+    pool = target.seeds()
+    first = len(pool)
+    yield from pool
+    while True:
+        data = target.mutate(rng, rng.choice(pool))
+        yield data
+        if rng.random() < 0.02 and len(data) < 300_000:
+            pool[first:] = [*pool[first:], data][-40:]
+
+
+def where(fault: Fault) -> str:
+    """The line of Steelyard that a fault came through last, or what was broken."""
+    if fault.__cause__ is None:
+        return re.sub(r"\d+|'[^']*'", "_", str(fault))[:60]
+    frames = traceback.extract_tb(fault.__cause__.__traceback__)
+    own = [f for f in frames if "steelyard" in f.filename and "fuzz.py" not in f.filename] or list(frames)
+    return f"{type(fault.__cause__).__name__} at {Path(own[-1].filename).name}:{own[-1].lineno} {own[-1].name}"
+
+
+def run(name: str, seed: int, count: int, keep: Path | None = None) -> Tally:
+    """Feed `count` inputs to a target in this process."""
+    tally = Tally(0, Counter(), {})
+    stream = inputs(name, seed)
+    world()
+    for _ in range(count):
+        _once(tally, name, next(stream), keep)
+    return tally
+
+
+def _once(tally: Tally, name: str, data: bytes, keep: Path | None) -> None:
+    begin = time.perf_counter()
+    try:
+        tally.outcomes[check(name, data)] += 1
+    except Fault as fault:
+        place = where(fault)
+        message, times = tally.faults.get(place, (str(fault), 0))
+        tally.faults[place] = (message, times + 1)
+        if keep is not None and times == 0:
+            _save(keep, name, place, data)
+    tally.count += 1
+    took = time.perf_counter() - begin
+    if took > tally.slowest:
+        tally.slowest = took
+        if keep is not None:
+            (keep / f"{name}.slowest").write_bytes(data)
+
+
+def _save(keep: Path, name: str, place: str, data: bytes) -> None:
+    (keep / f"{name}.{re.sub(r'[^A-Za-z0-9]+', '-', place)[:80]}").write_bytes(data)
+
+
+def _work(name: str, seed: int, seconds: float, count: int, keep: Path, out: Any) -> None:
+    """The body of a worker: the input under test lies in a file, so that it survives a crash."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    tally = Tally(0, Counter(), {})
+    current, stream = keep / f"{name}.current", inputs(name, seed)
+    world()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and tally.count < count:
+        data = next(stream)
+        current.write_bytes(data)
+        _once(tally, name, data, keep)
+        if tally.count % 50 == 0:
+            out.send(tally)
+    out.send(tally)
+    shutil.rmtree(world().folder, ignore_errors=True)
+
+
+def hunt(name: str, seed: int, seconds: float, count: int, keep: Path) -> Tally:
+    """Fuzz one target in worker processes until the time or the count is used up."""
+    total = Tally(0, Counter(), {})
+    end, round_ = time.monotonic() + seconds, 0
+    context = multiprocessing.get_context("spawn")
+    while time.monotonic() < end and total.count < count:
+        receive, send = context.Pipe(False)
+        left = max(1.0, end - time.monotonic())
+        worker = context.Process(
+            target=_work, args=(name, seed * 1000 + round_, left, count - total.count, keep, send)
+        )
+        worker.start()
+        send.close()
+        last = _watch(worker, receive, keep / f"{name}.current")
+        total.count += last.count
+        total.outcomes += last.outcomes
+        total.slowest = max(total.slowest, last.slowest)
+        for place, (message, times) in last.faults.items():
+            total.faults[place] = (message, times + total.faults.get(place, ("", 0))[1])
+        if worker.exitcode != 0:
+            place = f"hang of {HANG:.0f} s" if worker.exitcode == -9 else f"exit code {worker.exitcode}"
+            total.faults[place] = (place, total.faults.get(place, ("", 0))[1] + 1)
+            _save(keep, name, f"{place} {round_}", (keep / f"{name}.current").read_bytes())
+        round_ += 1
+    return total
+
+
+def _watch(worker: Any, receive: Any, current: Path) -> Tally:
+    """The last tally a worker sent; the worker is killed when one input takes too long."""
+    last = Tally(0, Counter(), {})
+    begun = time.time()
+    while True:
+        try:
+            if receive.poll(1.0):
+                last = receive.recv()
+        except (EOFError, OSError):
+            break
+        since = max(begun + 30, current.stat().st_mtime if current.exists() else 0.0)
+        if worker.is_alive() and time.time() - since > HANG:
+            worker.kill()
+            break
+    worker.join()
+    return last
+
+
+def with_atheris(name: str, seconds: int, seed: int, keep: Path) -> None:
+    """Coverage-guided: libFuzzer keeps what reaches new code, our mutators change it. Ends the process."""
+    import atheris
+
+    corpus = keep / f"{name}.corpus"
+    corpus.mkdir(exist_ok=True)
+    for at, data in enumerate(TARGETS[name].seeds()):
+        (corpus / str(at)).write_bytes(data)
+    seen: Counter[str] = Counter()
+
+    def one(data: bytes) -> None:
+        try:
+            check(name, data)
+        except Fault as fault:
+            place = where(fault)
+            seen[place] += 1
+            if seen[place] == 1:
+                print(f"{name}: {place}: {fault}", flush=True)
+                _save(keep, name, place, data)
+
+    def change(data: bytes, size: int, seed: int) -> bytes:
+        rng = random.Random(seed)  # noqa: S311 -- reproducible, not secret
+        if rng.random() < 0.3:
+            return bytes(atheris.Mutate(data, size))
+        return TARGETS[name].mutate(rng, bytes(data))[:size]
+
+    world()
+    for function in _own_functions():
+        atheris.instrument_func(function)
+    options = [f"-max_total_time={seconds}", f"-seed={seed + 1}", "-max_len=60000", "-print_final_stats=1"]
+    options += [f"-timeout={HANG:.0f}", "-verbosity=0", f"-artifact_prefix={keep}/", str(corpus)]
+    atheris.Setup([sys.argv[0], *options], one, custom_mutator=change)
+    atheris.Fuzz()
+
+
+def _own_functions() -> list[Any]:
+    """Every function of ours in memory: those of numpy and the rest would only slow the search down."""
+    found = (thing for thing in gc.get_objects() if isinstance(thing, types.FunctionType))
+    return [function for function in found if (function.__module__ or "").startswith("steelyard")]
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seconds", type=float, default=60, help="for each target")
+    parser.add_argument("--count", type=int, default=10**9, help="inputs for each target")
+    parser.add_argument("--target", choices=TARGETS, action="append")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--atheris", action="store_true", help="guided by coverage; one target")
+    options = parser.parse_args()
+    keep = Path(tempfile.mkdtemp(prefix="steelyard-fuzz-found-"))
+    if options.atheris:
+        if not options.target or len(options.target) != 1:
+            parser.error("--atheris takes one --target")
+        with_atheris(options.target[0], int(options.seconds), options.seed, keep)
+    broken = 0
+    for name in options.target or TARGETS:
+        tally = hunt(name, options.seed, options.seconds, options.count, keep)
+        broken += len(tally.faults)
+        print(
+            f"{name}: {tally.count} executions, {len(tally.outcomes)} outcomes, slowest {tally.slowest:.2f} s, "
+            f"{len(tally.faults)} faults"
+        )
+        for place, (message, times) in sorted(tally.faults.items()):
+            print(f"  {times:6} {place}: {message}")
+        for outcome, times in tally.outcomes.most_common(6):
+            print(f"    {times:6} {outcome!a}")
+        sys.stdout.flush()
+    print(f"inputs are in {keep}")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
