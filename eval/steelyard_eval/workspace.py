@@ -109,9 +109,14 @@ def choose_embedder(dataset: Dataset, kind: str) -> Embedder | None:
         raise ConfigError(
             f"{dataset.name} has no recorded vectors of corpus and queries; use the embedder lsa, which needs none"
         )
-    if kind == "lsa" or not models:
+    if models and kind != "lsa":
+        return recorded(dataset, models[0])
+    try:
         return LsaEmbedder.fit([content(entry) for entry in dataset.entries])
-    return recorded(dataset, models[0])
+    except EmbedderError:
+        if kind == "lsa":
+            raise
+        return None  # auto: too few texts to fit on, keywords are what there is
 
 
 def recorded(dataset: Dataset, model: str) -> RecordedEmbedder:

@@ -35,6 +35,13 @@ def test_the_grid_of_a_tier_varies_its_threshold_and_the_weights_behind_it() -> 
     assert len(settings(parse_strategy("tiered(fts, then=weighted_sum(0.3*fts, 0.7*vector))"))) == 606
 
 
+def test_a_strategy_with_too_many_settings_is_refused() -> None:
+    inner = "weighted_sum(0.3*fts, 0.3*bm25, 0.4*vector)"  # 231 settings each, so 231 * 231 * 6 together
+
+    with pytest.raises(ConfigError, match="more than 20000"):
+        settings(parse_strategy(f"tiered({inner}, then={inner})"))
+
+
 def test_the_current_setting_comes_first_also_when_it_is_off_the_grid() -> None:
     current = parse_strategy("weighted_sum(0.333*fts, 0.667*vector)")
 

@@ -50,10 +50,9 @@ def _variants(expr: Expr) -> Iterator[Expr]:
                 weighted = tuple(Term(w, t.expr) for w, t in zip((1.0, *rest), terms, strict=True))
                 yield from (replace(expr, terms=weighted, k=k) for k in RRF_K)
     elif isinstance(expr, Tiered):
-        for first, then, count in itertools.product(
-            [*_variants(expr.first)], [*_variants(expr.then)], sorted({*MIN_RESULTS, expr.min_results})
-        ):
-            yield Tiered(first, then, count)
+        for first in _variants(expr.first):
+            for then in _variants(expr.then):
+                yield from (Tiered(first, then, count) for count in sorted({*MIN_RESULTS, expr.min_results}))
     elif isinstance(expr, ByIntent):
         yield from (replace(expr, default=default) for default in _variants(expr.default))
     else:
@@ -61,9 +60,13 @@ def _variants(expr: Expr) -> Iterator[Expr]:
 
 
 def _each(terms: tuple[Term, ...]) -> Iterator[tuple[Term, ...]]:
-    """The terms with every combination of settings of what they hold."""
-    for exprs in itertools.product(*([*_variants(term.expr)] for term in terms)):
-        yield tuple(Term(term.weight, expr) for term, expr in zip(terms, exprs, strict=True))
+    """The terms with every combination of settings of what they hold, one by one: there may be too many."""
+    if not terms:
+        yield ()
+        return
+    for expr in _variants(terms[0].expr):
+        for rest in _each(terms[1:]):
+            yield (Term(terms[0].weight, expr), *rest)
 
 
 def _simplex(size: int) -> Iterator[tuple[float, ...]]:
