@@ -1,0 +1,46 @@
+"""Options that several commands share, and how a command prints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import click
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+system_option = click.option("--system", default="echovault", show_default=True, help="name or name:profile.")
+weights_option = click.option("--weights", type=click.Path(), help="A search-weights.json; it beats --system.")
+limit_option = click.option("--limit", type=click.IntRange(1, 10_000), help="How many results.")
+filter_option = click.option(
+    "--filter", "filters", multiple=True, metavar="FIELD=VALUE", help="Scope; repeatable."
+)
+split_option = click.option("--split", help="train, dev, test, all; the data set's own choice by default.")
+embedder_option = click.option(
+    "--embedder",
+    default="auto",
+    show_default=True,
+    type=click.Choice(["auto", "recorded", "lsa", "none", "minilm", "minilm-int8", "api"]),
+    help="recorded vectors of the data set, lsa fitted on its texts (auto: the first there is), none; "
+    "minilm, minilm-int8 and api need an extra.",
+)
+vault_embedder_option = click.option(
+    "--embedder",
+    type=click.Choice(["lsa", "none", "minilm", "minilm-int8", "api"]),
+    help="The vault's own by default, lsa for a new one; minilm, minilm-int8 and api need an extra.",
+)
+seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+
+
+def put(document: object, as_json: bool, text: str) -> None:
+    """Print the document as JSON, or the text."""
+    click.echo(json.dumps(document, indent=2, sort_keys=True, allow_nan=False) if as_json else text)
+
+
+def listed(text: str) -> list[str]:
+    """Names separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def strategies_of(texts: Sequence[str]) -> list[str]:
+    """Strategies hold commas, so each --strategies option is one, or several separated by semicolons."""
+    return [part.strip() for text in texts for part in text.split(";") if part.strip()]

@@ -1,0 +1,134 @@
+"""Commands on a vault file: build it, search it, read from it."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from steelyard_eval.commands.options import (
+    filter_option,
+    json_option,
+    limit_option,
+    put,
+    system_option,
+    vault_embedder_option,
+    weights_option,
+)
+
+
+@click.command()
+@click.argument("dataset", type=click.Path())
+@click.argument("vault", type=click.Path())
+@vault_embedder_option
+@json_option
+def index(dataset: str, vault: str, embedder: str | None, as_json: bool) -> None:
+    """Build or update a vault from a data set: entries, keyword indexes, vectors."""
+    from steelyard_eval.datasets import load
+    from steelyard_eval.vaults import index_dataset
+
+    counts = index_dataset(load(dataset), vault, embedder)
+    put(counts, as_json, f"{vault}: " + ", ".join(f"{value} {name}" for name, value in counts.items()))
+
+
+@click.command()
+@click.argument("vault", type=click.Path())
+@vault_embedder_option
+@json_option
+def reindex(vault: str, embedder: str | None, as_json: bool) -> None:
+    """Rebuild keyword indexes and vectors after a change of model, dimension or tokenizer."""
+    from steelyard_eval.vaults import reindex_vault
+
+    counts = reindex_vault(vault, embedder)
+    put(counts, as_json, f"{vault}: " + ", ".join(f"{value} {name}" for name, value in counts.items()))
+
+
+@click.command()
+@click.argument("vault", type=click.Path())
+@click.argument("query")
+@system_option
+@weights_option
+@limit_option
+@filter_option
+@click.option("--semantic", default="always", show_default=True, type=click.Choice(["always", "auto", "never"]))
+@click.option("--explain", is_flag=True, help="Show how each score came about.")
+@json_option
+def search(
+    vault: str,
+    query: str,
+    system: str,
+    weights: str | None,
+    limit: int | None,
+    filters: tuple[str, ...],
+    semantic: str,
+    explain: bool,
+    as_json: bool,
+) -> None:
+    """Search a vault."""
+    from steelyard.entry import Query
+    from steelyard_eval.show import hits
+    from steelyard_eval.vaults import open_searcher, parse_filters
+
+    with open_searcher(vault, system, weights, limit) as searcher:
+        result = searcher.search(Query(query, filters=parse_filters(filters)), semantic=semantic)
+        shown = [searcher.system.present(hit) for hit in result.hits]
+        trees = [result.explain(hit.entry.id) for hit in result.hits] if explain else []
+        if not result.degraded and semantic == "always" and result.strategy != searcher.config.effective:
+            click.echo("note: the vault has no vectors of the configured model; keywords answered alone", err=True)
+        document = {
+            "system": searcher.config.name,
+            "strategy": str(result.strategy),
+            "embedding_calls": result.embedding_calls,
+            "degraded": result.degraded,
+            "hits": shown,
+        }
+    text = hits(shown)
+    if explain:
+        document["explanations"] = [tree.to_json() for tree in trees]
+        text += "".join(f"\n\n{hit['id']}\n{tree}" for hit, tree in zip(shown, trees, strict=True))
+    put(document, as_json, text)
+
+
+@click.command()
+@click.argument("vault", type=click.Path())
+@click.argument("ids", nargs=-1, required=True)
+@json_option
+def get(vault: str, ids: tuple[str, ...], as_json: bool) -> None:
+    """Whole entries by id, details included."""
+    from steelyard_eval.vaults import read_entries
+
+    records = read_entries(vault, ids)
+    lines = [json.dumps(record, indent=2, sort_keys=True) for record in records]
+    put({"entries": records}, as_json, "\n".join(lines))
+
+
+@click.command()
+@click.argument("vault", type=click.Path())
+@click.argument("query", default="")
+@system_option
+@click.option("--limit", type=click.IntRange(1, 10_000), default=10, show_default=True)
+@filter_option
+@click.option("--semantic", type=click.Choice(["always", "auto", "never"]), help="The system's own by default.")
+@click.option("--topup/--no-topup", default=None, help="Fill up with recent entries; the system's own by default.")
+@json_option
+def context(
+    vault: str,
+    query: str,
+    system: str,
+    limit: int,
+    filters: tuple[str, ...],
+    semantic: str | None,
+    topup: bool | None,
+    as_json: bool,
+) -> None:
+    """Relevant entries, filled up with recent ones; only recent ones without a QUERY."""
+    from steelyard_eval.show import hits
+    from steelyard_eval.vaults import open_searcher, parse_filters
+
+    with open_searcher(vault, system, None, limit) as searcher:
+        found, total = searcher.context(query, parse_filters(filters), semantic=semantic, topup_recent=topup)
+        shown = [searcher.system.present(hit) for hit in found]
+    put({"total": total, "entries": shown}, as_json, f"{hits(shown)}\n{len(shown)} of {total} entries")
+
+
+COMMANDS = (index, reindex, search, get, context)

@@ -1,0 +1,236 @@
+"""Commands on data sets and results: check, record, compare, tune, explain, report, demo; and doctor."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from steelyard.errors import MachineError
+from steelyard_eval.commands.options import (
+    embedder_option,
+    json_option,
+    limit_option,
+    listed,
+    put,
+    seed_option,
+    split_option,
+    strategies_of,
+)
+
+
+@click.command()
+@click.argument("dataset", type=click.Path())
+@json_option
+def check(dataset: str, as_json: bool) -> None:
+    """Validate a data set; every fault at once."""
+    from steelyard_eval.datasets import check as validate
+
+    report = validate(dataset)
+    document: dict[str, Any] = {"faults": [str(fault) for fault in report.faults], "notices": list(report.notices)}
+    if report.dataset is not None:
+        found = report.dataset
+        document |= {"name": found.name, "entries": len(found.entries), "queries": len(found.queries)}
+        document |= {"sha256": found.sha256, "vectors": sorted("/".join(key) for key in found.vectors)}
+    lines = [*document["faults"], *(f"note: {notice}" for notice in report.notices)]
+    if report.dataset is not None:
+        lines.append(f"{found.name}: {len(found.entries)} entries, {len(found.queries)} queries, no faults")
+    else:
+        lines.append(f"{len(report.faults)} faults")
+    put(document, as_json, "\n".join(lines))
+    if report.faults:
+        sys.exit(2)
+
+
+@click.command()
+@click.argument("dataset", type=click.Path())
+@click.argument("out", type=click.Path())
+@click.option("--systems", default="fts,bm25,vector,echovault", show_default=True)
+@split_option
+@limit_option
+@embedder_option
+@json_option
+def record(
+    dataset: str, out: str, systems: str, split: str | None, limit: int | None, embedder: str, as_json: bool
+) -> None:
+    """Save the signal tables of the systems named, a folder each under OUT."""
+    from steelyard_eval.datasets import load
+    from steelyard_eval.record import record_systems
+
+    folders = record_systems(load(dataset), listed(systems), Path(out), split, limit or 10, embedder)
+    text = "\n".join(f"{folder}: {rows} rows" for folder, rows in folders.items())
+    put({"recordings": [{"folder": k, "rows": v} for k, v in folders.items()]}, as_json, text)
+
+
+@click.command()
+@click.argument("dataset", type=click.Path())
+@click.option("--systems", default="fts,bm25,vector,echovault", show_default=True)
+@click.option(
+    "--strategies", multiple=True, help="A strategy over fts, bm25, vector, l0-l2; repeat, or separate by ;"
+)
+@click.option("--metrics", default="nDCG@10,R@10,RR@10,RecallAll@10,Judged@10", show_default=True)
+@click.option("--baseline", help="A compared label; the first one by default.")
+@split_option
+@limit_option
+@click.option("--runs", type=click.Path(), help="Write TREC runs to this folder.")
+@click.option("--out", type=click.Path(), help="Write the JSON document to this file, for `steelyard report`.")
+@embedder_option
+@seed_option
+@json_option
+def compare(
+    dataset: str,
+    systems: str,
+    strategies: tuple[str, ...],
+    metrics: str,
+    baseline: str | None,
+    split: str | None,
+    limit: int | None,
+    runs: str | None,
+    out: str | None,
+    embedder: str,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Compare systems and strategies on the judged queries of a split."""
+    from steelyard.files import canonical, write_text
+    from steelyard_eval.compare import compare as run
+    from steelyard_eval.datasets import load
+    from steelyard_eval.show import comparison, tests
+
+    found = run(
+        load(dataset),
+        listed(systems),
+        strategies_of(strategies),
+        metrics=listed(metrics),
+        baseline=baseline,
+        split=split,
+        limit=limit,
+        embedder=embedder,
+        runs=Path(runs) if runs else None,
+        seed=seed,
+    )
+    document = found.to_json()
+    if out:
+        write_text(out, canonical(document))
+    for notice in document["notices"]:
+        click.echo(f"note: {notice}", err=True)
+    facts = document["dataset"]
+    head = f"{facts['name']} ({document['split']}): {facts['judged']} queries, limit {document['limit']}"
+    put(
+        document,
+        as_json,
+        f"{head}, vectors {document['model'] or 'none'}\n\n"
+        f"{comparison(document, listed(metrics)[:2])}\n\n{tests(document)}",
+    )
+
+
+@click.command()
+@click.argument("dataset", type=click.Path())
+@click.option("--system", default="plain", show_default=True, help="name or name:profile.")
+@click.option("--strategy", help="The strategy to start from; the system's own by default.")
+@click.option("--metric", default="nDCG@10", show_default=True)
+@click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
+@limit_option
+@embedder_option
+@seed_option
+@json_option
+def tune(
+    dataset: str,
+    system: str,
+    strategy: str | None,
+    metric: str,
+    out: str,
+    limit: int | None,
+    embedder: str,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Search better weights, prove them on held-out queries, write search-weights.json."""
+    from steelyard_eval.datasets import load
+    from steelyard_eval.show import tuning
+    from steelyard_eval.tune import tune as run
+
+    found = run(load(dataset), system, strategy, metric=metric, limit=limit, embedder=embedder, seed=seed)
+    found.config.save(out)
+    put(found.to_json(), as_json, f"{tuning(found.to_json())}\nwritten: {out}")
+
+
+@click.command()
+@click.argument("results", type=click.Path())
+@click.option("--out", type=click.Path(), default="reports/report", show_default=True)
+@json_option
+def report(results: str, out: str, as_json: bool) -> None:
+    """Write HTML, Markdown and JSON from the JSON document of `steelyard compare`."""
+    from steelyard_eval.report import load_results, write_report
+
+    files = [str(path) for path in write_report(load_results(Path(results)), Path(out))]
+    put({"files": files}, as_json, "\n".join(files))
+
+
+@click.command()
+@click.argument("dataset", type=click.Path())
+@click.argument("query_id")
+@click.option("--system", help="name or name:profile; echovault by default.")
+@click.option("--strategy", help="A strategy over the system plain, instead of a system.")
+@click.option("--weights", type=click.Path(), help="A search-weights.json, instead of a system.")
+@click.option("--against", metavar="SYSTEM|STRATEGY|FILE", help="A second configuration: who moved, and why.")
+@click.option("--entry", metavar="ID", help="How this entry's score came about, or why it has none.")
+@limit_option
+@embedder_option
+@json_option
+def explain(
+    dataset: str,
+    query_id: str,
+    system: str | None,
+    strategy: str | None,
+    weights: str | None,
+    against: str | None,
+    entry: str | None,
+    limit: int | None,
+    embedder: str,
+    as_json: bool,
+) -> None:
+    """Explain one query of a data set, signal by signal, and what another configuration changes."""
+    from steelyard_eval.datasets import load
+    from steelyard_eval.explain import Named
+    from steelyard_eval.explain import explain as run
+
+    kinds = {"system": system, "strategy": strategy, "weights": weights}
+    given = [Named(kind, text) for kind, text in kinds.items() if text is not None]
+    if len(given) > 1:
+        raise click.UsageError("--system, --strategy and --weights name one configuration; give one of them")
+    config = given[0] if given else Named("system", "echovault")
+    found = run(load(dataset), query_id, config, against, entry=entry, limit=limit, embedder=embedder)
+    put(found.to_json(), as_json, str(found))
+
+
+@click.command()
+@json_option
+def doctor(as_json: bool) -> None:
+    """Check this machine: versions, SQLite, extras, folders, fonts; each with its remedy."""
+    from steelyard_eval.doctor import diagnose
+
+    found = diagnose()
+    put(found.to_json(), as_json, str(found))
+    if not found.fit:
+        sys.exit(MachineError.exit_code)
+
+
+@click.command()
+@click.option("--out", type=click.Path(), default="reports/demo", show_default=True)
+@json_option
+def demo(out: str, as_json: bool) -> None:
+    """The main job on the data set inside the package: compare, tune, report."""
+    from steelyard_eval.demo import demo as run
+    from steelyard_eval.show import comparison, tuning
+
+    outcome, tuned, files = run(Path(out))
+    paths = [str(path) for path in files]
+    document = {**outcome.to_json(), "tuning": tuned.to_json(), "files": paths}
+    text = f"{comparison(outcome.to_json())}\n\n{tuning(tuned.to_json())}\n\n" + "\n".join(paths)
+    put(document, as_json, text)
+
+
+COMMANDS = (check, record, compare, tune, report, explain, doctor, demo)
