@@ -11,10 +11,11 @@ def main() -> None:
     """Load the command line and run it."""
     try:
         from steelyard_eval.cli import main as run
+
+        run(prog_name="steelyard")
     except KeyboardInterrupt:
         sys.stderr.write(f"{INTERRUPTED}\n")
         sys.exit(130)
-    run(prog_name="steelyard")
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ class _Main(click.Group):
         """Ctrl-C says the same and ends with the same code wherever it falls, also before a command begins."""
         try:
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
-        except click.Abort:
+        except (click.Abort, KeyboardInterrupt):
             click.echo(INTERRUPTED, err=True)
             code = 130
         except click.ClickException as error:

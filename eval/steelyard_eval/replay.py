@@ -52,7 +52,7 @@ def agree(config: SearchConfig, fingerprint: Mapping[str, Any]) -> None:
     """ConfigError naming every parameter in which a configuration differs from the recording."""
     problems = []
     for key, asked in retrieval_identity(config).items():
-        recorded = fingerprint[key]
+        recorded: Any = fingerprint.get(key)
         if key in ("field_weights", "filters"):  # a recording may hold more retrievers than this one uses
             recorded = {name: value for name, value in recorded.items() if name in asked}
             names = [name for name in asked if name in recorded and asked[name] != recorded[name]]

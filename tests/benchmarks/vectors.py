@@ -9,31 +9,17 @@ import sqlite_vec
 import synthetic
 from timing import Race, once, race, same_scores
 
+from steelyard.embed import RecordedEmbedder
 from steelyard.entry import EVERYTHING, Entry, Query
 from steelyard.search import Searcher
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 
+MODEL = "synthetic"
 DEPTH = 100
 BATCH = 2000
 DOCUMENT = {(100_000, 1536): ("Soleri's document: about 50 ms, brute force", 50.0)}
-
-
-class Probes:
-    """An embedder that knows its queries: the text is the number of a vector."""
-
-    model = "synthetic"
-    recipe = None
-
-    def __init__(self, vectors):
-        self.vectors = vectors
-
-    def embed(self, texts):
-        return self.vectors[[int(text) for text in texts]]
-
-    def warm(self):
-        return True
 
 
 def races(quick: bool, queries: int) -> list[Race]:
@@ -47,7 +33,7 @@ def nearest(count: int, dim: int, queries: int) -> Race:
     matrix = synthetic.vectors(count, dim)
     probes = synthetic.probes(matrix, queries)
     system = find_system("vector")
-    space = Space(Probes.model, "text", system.recipe)
+    space = Space(MODEL, "text", system.recipe)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "memory.db"
         with Vault(path, create=True) as vault:
@@ -64,7 +50,8 @@ def nearest(count: int, dim: int, queries: int) -> Race:
                 "numpy: product, argpartition": lambda at: top(matrix, probes[at]),
             }
             if count <= 10_000:
-                searcher = Searcher(vault, system.config(10, Probes.model), Probes(probes))
+                embedder = RecordedEmbedder(MODEL, system.recipe, {str(at): row for at, row in enumerate(probes)})
+                searcher = Searcher(vault, system.config(10, MODEL), embedder)
                 contenders["steelyard: Searcher.search"] = lambda at: searcher.search(Query(str(at)))
             agree(contenders, range(queries))
             taken = race(contenders, range(queries), 3 if count <= 10_000 else 1)

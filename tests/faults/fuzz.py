@@ -270,7 +270,8 @@ def recording(data: bytes) -> str:
         outcome = []
         for config in world().configs:
             try:
-                ran = replay(table, config)
+                with np.errstate(invalid="ignore"):  # flipped bits make NaN that signal, and are NaN all the same
+                    ran = replay(table, config)
             except SteelyardError as error:
                 outcome.append(refusal(error)[:20])
                 continue
@@ -1035,6 +1036,8 @@ def hunt(name: str, seed: int, seconds: float, count: int, keep: Path) -> Tally:
         if worker.exitcode != 0:
             place = f"hang of {HANG:.0f} s" if worker.exitcode == -9 else f"exit code {worker.exitcode}"
             total.faults[place] = (place, total.faults.get(place, ("", 0))[1] + 1)
+            if not (keep / f"{name}.current").exists():
+                break  # it never began: what it printed says why
             _save(keep, name, f"{place} {round_}", (keep / f"{name}.current").read_bytes())
         round_ += 1
     return total

@@ -20,6 +20,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 
@@ -170,14 +171,14 @@ def kill(name, root, count=COUNT, seed=0):
     draw = random.Random(f"{name} {seed}")  # noqa: S311 -- moments, not secrets
     figures, problems, taken = Figures(name), [], set()
     figures.steps = sum(yard.steps for yard in yards)
+    # Steps without replacement, so that none is tried twice before all were.
+    ahead = [cycle(draw.sample(range(1, yard.steps + 1), yard.steps)) for yard in yards]
     for turn in range(2 * count):
         if figures.killed + figures.interrupted + figures.lost == count:
             break
-        yard = yards[turn // 2 % len(yards)]
-        step = turn % 2 == 0
-        moment = (
-            steps.Step(draw.randint(1, yard.steps)) if step else steps.Instant(draw.random() * 1.2 * yard.seconds)
-        )
+        at, step = turn // 2 % len(yards), turn % 2 == 0
+        yard = yards[at]
+        moment = steps.Step(next(ahead[at])) if step else steps.Instant(draw.random() * 1.2 * yard.seconds)
         try:
             outcome = yard.disturb(moment)
         except Exception as error:

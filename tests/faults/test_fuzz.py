@@ -9,6 +9,7 @@ import importlib.util
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,9 @@ from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.text import MAX_WORDS, clean_query, prefix_or, words_or
-from steelyard_eval import record
+from steelyard_eval import record, vaults
 from steelyard_eval.datasets import check
+from steelyard_eval.replay import replay
 
 # The folder is no package: the targets are loaded by their path, and found again when unpickled.
 _spec = importlib.util.spec_from_file_location("steelyard_fuzz", Path(__file__).with_name("fuzz.py"))
@@ -294,6 +296,25 @@ class TestFound:
         with pytest.raises(VaultError, match=r"is damaged \(.*\); restore a copy of it"), Vault(path) as vault:
             Searcher(vault, find_system("fts").config()).search("token")
 
+    @pytest.mark.parametrize(
+        ("sql", "message"),
+        [
+            ("UPDATE models SET settings = '{'", "is damaged"),
+            ("UPDATE entries SET tags = '['", "of the vault is damaged"),
+            ("UPDATE keyword_indexes SET fields = fields || char(27)", r"covers \[.*\]\\x1b with tokenizer"),
+        ],
+    )
+    def test_values_that_are_not_ours_are_told_in_words(self, tmp_path, sql, message):
+        path = tmp_path / "memory.vault"
+        path.write_bytes(fuzz.world().vault_file)
+        with Vault(path) as vault:
+            vault._db.execute(sql)
+        with (
+            pytest.raises(VaultError, match=message),
+            vaults.open_searcher(str(path), "fts", None, None) as searcher,
+        ):
+            searcher.search("token")
+
     def test_an_entry_that_is_gone_before_it_is_shown_says_so(self, monkeypatch):
         with Vault(":memory:") as vault:
             vault.upsert([Entry("a", text="token")])
@@ -313,10 +334,10 @@ class TestRecordings:
         ("entry", lambda a: a + 100, "entry must lie in 0..8"),
         ("entry", lambda a: -a - 1, "entry must lie in 0..8"),
         ("entry", lambda a: a.astype(np.float64), "entry must be .* integers"),
-        ("column.fts", lambda a: a + np.inf, "column.fts holds infinity"),
+        ("column.fts", lambda a: a + np.inf, "column.fts holds a number too large"),
         ("column.fts", lambda a: a.astype(np.float32), "column.fts must be one float64 a row"),
         ("position.fts", lambda a: a.astype(np.float64), "position.fts must be one integer a row"),
-        ("about.importance", lambda a: a * np.inf, "about.importance holds infinity"),
+        ("about.importance", lambda a: a * np.inf, "about.importance holds a number too large"),
         ("about.severity", lambda a: a + 50, "about.severity must lie in"),
         ("about.tags.codes", lambda a: -a - 1, "about.tags.codes must lie in"),
         ("asked.tags.offsets", lambda a: a + 1, "asked.tags.offsets must ascend from 0"),
@@ -328,6 +349,12 @@ class TestRecordings:
         np.save(tmp_path / "r" / f"{name}.npy", change(np.load(tmp_path / "r" / f"{name}.npy")))
         with pytest.raises(DataError, match=rf"is not a whole recording \(.*{message}.*\); record again"):
             record.load(tmp_path / "r")
+
+    def test_a_fingerprint_that_lacks_a_parameter_differs_in_it(self):
+        table, config = fuzz.world().table, fuzz.world().configs[0]
+        left = {name: value for name, value in table.fingerprint.items() if name != "match"}
+        with pytest.raises(ConfigError, match=r"match is .*, the recording has None"):
+            replay(replace(table, fingerprint=left), config)
 
     @pytest.mark.parametrize("raw", [b"PK\x03\x04", b"", b"\x93NUMPY\x01\x00\x04\x00((((", b"\x80\x04."])
     def test_a_column_of_another_format_is_refused(self, tmp_path, raw):

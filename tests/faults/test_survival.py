@@ -10,16 +10,20 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from steelyard.embed import RecordedEmbedder, embed_missing
 from steelyard.entry import Entry
 from steelyard.errors import MachineError, VaultError
 from steelyard.files import draft, move_folder, write_text, write_texts
+from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
+from steelyard.systems import find_system
 from steelyard_eval import demo as demo_module
 from steelyard_eval.cli import main
 from steelyard_eval.record import load as load_recording
@@ -92,6 +96,78 @@ class TestDrafts:
                 move_folder(part, target)
         assert [p.name for p in target.iterdir()] == ["second"]
         assert [p.name for p in tmp_path.iterdir()] == ["folder"]
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="others need two renames")
+    def test_the_older_folder_is_never_away(self, tmp_path, monkeypatch):
+        target = tmp_path / "folder"
+        target.mkdir()
+        monkeypatch.setattr(Path, "rename", lambda *_: pytest.fail("moved aside before the new one came"))
+        with draft(target, folder=True) as part:
+            (part / "new").write_text("new")
+            move_folder(part, target)
+        assert [p.name for p in target.iterdir()] == ["new"]
+
+
+class TestMeanwhile:
+    """What another process does between a look and the transaction that follows from it."""
+
+    @pytest.fixture
+    def meanwhile(self, tmp_path, monkeypatch):
+        """Runs something on the file just before the next transaction of the process."""
+        original = Vault.transaction
+
+        def arrange(action):
+            waiting = [action]
+
+            @contextmanager
+            def transaction(vault):
+                if waiting:
+                    waiting.pop()(tmp_path / "vault")
+                with original(vault):
+                    yield
+
+            monkeypatch.setattr(Vault, "transaction", transaction)
+
+        return arrange
+
+    def test_another_process_makes_the_vault(self, tmp_path, meanwhile):
+        meanwhile(lambda path: Vault(path, create=True).close())
+        with Vault(tmp_path / "vault", create=True) as vault:
+            assert vault.upsert([Entry("a")]) == 1
+
+    def test_another_process_makes_the_index(self, tmp_path, meanwhile):
+        index = find_system("fts").index
+        with Vault(tmp_path / "vault", create=True) as vault:
+            meanwhile(lambda path: act(path, lambda other: other.ensure_index(index)))
+            vault.ensure_index(index)
+
+    def test_another_process_drops_the_vectors(self, tmp_path, meanwhile):
+        with Vault(tmp_path / "vault", create=True) as vault:
+            vault.upsert([Entry("a")])
+            vault.put_vectors(SPACE, ["a"], np.ones((1, 2), dtype=np.float32))
+            meanwhile(lambda path: act(path, lambda other: other.drop_space(SPACE)))
+            vault.drop_space(SPACE)
+            assert vault.spaces() == []
+
+    def test_another_process_changes_an_entry_that_is_being_embedded(self, tmp_path, meanwhile):
+        """The vector stands for its old text: it waits for the next turn."""
+        vectors = {"old": np.array([1, 0]), "new": np.array([0, 1]), "b": np.array([1, 1])}
+        embedder = RecordedEmbedder("tiny", "{text}", vectors)
+        with Vault(tmp_path / "vault", create=True) as vault:
+            vault.upsert([Entry("a", text="old"), Entry("b", text="b")])
+            meanwhile(lambda path: act(path, lambda other: other.upsert([Entry("a", text="new")])))
+            assert embed_missing(vault, embedder, SPACE) == 1
+            assert vault.missing(SPACE) == ["a"]
+            assert embed_missing(vault, embedder, SPACE) == 1
+            assert vault.vectors_of(SPACE, ["a"])["a"].tolist() == [0, 1]
+
+
+SPACE = Space("tiny", "text", "{text}")
+
+
+def act(path, action):
+    with Vault(path) as other:
+        action(other)
 
 
 # Disks
@@ -370,6 +446,16 @@ class TestPatience:
                 first.upsert([Entry("a")])
                 assert second.count() == 0
             assert second.count() == 1
+
+    def test_a_transaction_that_outlives_its_vault_ends_quietly(self, tmp_path):
+        """As when an interrupt falls into the machinery of `with`."""
+        with Vault(tmp_path / "vault", create=True) as vault:
+            transaction = vault.transaction()
+            transaction.__enter__()
+            vault.upsert([Entry("a")])
+        transaction.gen.close()
+        with Vault(tmp_path / "vault") as vault:
+            assert vault.count() == 0
 
     def test_an_inner_transaction_is_part_of_the_outer_one(self, tmp_path):
         with Vault(tmp_path / "vault", create=True) as vault:

@@ -144,15 +144,16 @@ def test_a_file_that_is_no_cache_is_the_environments_fault(path, tmp_path):
 
 
 def test_threads_share_a_cache(path):
-    """Eight threads, four on one embedder and four on their own, ask for overlapping texts."""
+    """Eight threads, four on one embedder and four on their own, ask for texts of their own and of others."""
+    interval = sys.getswitchinterval()
     inner = Counting()
     shared = CachedEmbedder(inner, path)
     failures = []
 
     def work(number):
         cached = shared if number % 2 else CachedEmbedder(inner, path)
-        for at in range(10):
-            texts = TEXTS[at * 10 : at * 10 + 20 + number]
+        for at in range(30):
+            texts = [f"text {1000 * number + at}", f"text {1000 * number + 100 + at}", *TEXTS[at : at + 3]]
             vectors = cached.embed(texts)
             if vectors[:, 0].tolist() != [float(text.split()[-1]) for text in texts]:
                 failures.append(number)
@@ -164,10 +165,14 @@ def test_threads_share_a_cache(path):
             failures.append(error)
 
     threads = [threading.Thread(target=guarded, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    sys.setswitchinterval(1e-5)  # threads meet more often
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
     assert failures == []
 
 

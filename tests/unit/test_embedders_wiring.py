@@ -236,6 +236,7 @@ class TestDegrading:
         openai.script = [openai.status(401, "bad key")]
         result = run("search", indexed, "rotate keys", *VECTOR)
         assert result.exit_code == 2
+        assert result.stderr.startswith("error: openai/tiny at ")
         assert "check OPENAI_API_KEY" in result.stderr
 
     def test_context_answers_too(self, openai, indexed):

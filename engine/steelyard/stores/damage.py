@@ -13,6 +13,10 @@ T = TypeVar("T")
 _DAMAGE = (
     apsw.CorruptError,
     apsw.SQLError,  # a schema that says something else: every statement is our own, every value is bound
+    apsw.EmptyError,  # sqlite-vec, for a row that its own tables lack
+    apsw.InternalError,
+    apsw.FormatError,
+    apsw.TooBigError,
     apsw.MismatchError,
     apsw.ConstraintError,
     UnicodeDecodeError,

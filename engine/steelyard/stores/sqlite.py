@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import apsw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,6 +33,7 @@ from steelyard.stores.schema import (
     to_row,
     where,
 )
+from steelyard.text import visible
 
 K_MAX = 4096
 """The most neighbours a vec0 table returns."""
@@ -78,8 +80,7 @@ class Vault:
                 yield
                 self._db.execute("COMMIT")
             except BaseException:
-                if self._db.in_transaction:  # a full disk has ended it already
-                    self._db.execute("ROLLBACK")
+                self._end("ROLLBACK")
                 raise
 
     @contextmanager
@@ -90,8 +91,15 @@ class Vault:
             try:
                 yield
             finally:
-                if self._db.in_transaction:
-                    self._db.execute("COMMIT")
+                self._end("COMMIT")
+
+    def _end(self, how: str) -> None:
+        """End a transaction unless it has ended: a full disk does that, and closing, which an interrupt may let
+        come first.
+        """
+        with suppress(apsw.ConnectionClosedError):
+            if self._db.in_transaction:
+                self._db.execute(how)
 
     # Entries
 
@@ -153,7 +161,8 @@ class Vault:
                     return
         if stored != (json.dumps(index.fields), index.tokenizer):
             raise VaultError(
-                f"keyword index {index.name!r} of {self.path} covers {stored[0]} with tokenizer {stored[1]!r}, "
+                f"keyword index {index.name!r} of {self.path} covers {visible(stored[0])} "
+                f"with tokenizer {stored[1]!r}, "
                 f"the system asks for {json.dumps(index.fields)} with {index.tokenizer!r}; run steelyard reindex"
             )
 
@@ -347,7 +356,10 @@ class Vault:
         if row is None:
             return None
         arrays = dict(self._db.execute("SELECT name, data FROM model_arrays WHERE model = ?", (name,)))
-        return row[0], json.loads(row[1]), arrays
+        try:
+            return row[0], json.loads(row[1]), arrays
+        except (ValueError, RecursionError) as error:
+            raise damaged(self.path, error) from None
 
     # Inside
 
