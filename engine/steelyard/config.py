@@ -136,9 +136,7 @@ class SearchConfig:
         stages = _read(problems, parse_stages, record["finish"])
         cuts = [stage.limit for stage in stages or () if isinstance(stage, Cut)]
         if any(cut != record["limit"] for cut in cuts):
-            problems.append(
-                f"limit {record['limit']} is not the cut of finish, {cuts}; write it twice"
-            )
+            problems.append(f"limit {record['limit']} is not the cut of finish, {cuts}; write it twice")
         if problems:
             raise ConfigError(f"weights file {shown(source)}: " + "; ".join(problems))
         return cls(
