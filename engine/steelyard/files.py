@@ -18,7 +18,7 @@ from steelyard.errors import PATH_WIDTH, MachineError, shown
 try:
     import fcntl
 except ImportError:  # Windows: there is no telling whose draft it is, so none is swept away
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # there is no such module on Windows
 
 MAX_NESTING = 64
 """Levels of lists and objects that a JSON file may have."""

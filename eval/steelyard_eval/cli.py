@@ -46,7 +46,7 @@ class _Main(click.Group):
         complete_var: str | None = None,
         standalone_mode: bool = True,
         **extra: Any,  # noqa: ANN401 -- click's own signature
-    ) -> Any:  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401 -- as above
         """Ctrl-C says the same and ends with the same code wherever it falls, also before a command begins."""
         try:
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)

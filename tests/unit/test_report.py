@@ -272,7 +272,7 @@ def test_the_widest_disagreement_comes_first_and_equal_values_are_left_out(resul
     rows = [line for line in section.splitlines() if line.startswith("| ")]
     assert [row.split(" | ")[0] for row in rows] == ["| Query", "| differs", "| differs less"]
     # Columns as in the first table, best mean first: echovault, fts, vector.
-    assert rows[2] == "| differs less | q3 | 0.750 | 0.500 | – |"  # noqa: RUF001
+    assert rows[2] == "| differs less | q3 | 0.750 | 0.500 | – |"  # noqa: RUF001 -- the dash and minus a report prints
 
 
 def test_ten_configurations_and_forty_queries_stay_under_100_kb(results, tmp_path):
@@ -403,13 +403,13 @@ def test_rivals_whose_intervals_overlap_are_named(results, tmp_path):
             "keep-default",
             (0.01, -0.02, 0.03),
             "Keep the default: on 40 held-out queries the tuned strategy changes nDCG@10 by +0.010 "
-            "[−0.020, 0.030], an interval that includes zero.",  # noqa: RUF001
+            "[−0.020, 0.030], an interval that includes zero.",  # noqa: RUF001 -- the dash and minus a report prints
         ),
         (
             "ship",
             (0.01, -0.02, 0.03),
             "Ship the tuned strategy, although on 40 held-out queries it changes nDCG@10 by +0.010 "
-            "[−0.020, 0.030], an interval that includes zero.",  # noqa: RUF001
+            "[−0.020, 0.030], an interval that includes zero.",  # noqa: RUF001 -- the dash and minus a report prints
         ),
     ],
 )
@@ -449,7 +449,7 @@ def test_the_best_point_of_a_curve_is_the_middle_of_its_plateau():
 @pytest.mark.parametrize(
     ("raw", "escaped"),
     [
-        ("plain nDCG@10 min_results [0.1, −0.2]", "plain nDCG@10 min_results [0.1, −0.2]"),  # noqa: RUF001
+        ("plain nDCG@10 min_results [0.1, −0.2]", "plain nDCG@10 min_results [0.1, −0.2]"),  # noqa: RUF001 -- the dash and minus a report prints
         ("- item", r"\- item"),
         ("# head", r"\# head"),
         ("1. item", r"1\. item"),

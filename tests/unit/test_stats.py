@@ -255,7 +255,7 @@ def test_holm_on_the_textbook_example():
 
 def test_benjamini_hochberg_on_the_original_example():
     # Benjamini & Hochberg 1995, section 4.1: 15 comparisons, 4 discoveries at 0.05, where Bonferroni has 3.
-    ps = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0]  # fmt: skip  # noqa: E501
+    ps = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0]  # fmt: skip  # noqa: E501 -- one list of the paper on one line
     found = benjamini_hochberg(ps)
     assert (found <= 0.05).sum() == 4
     assert found[3] == pytest.approx(0.0095 * 15 / 4)
