@@ -61,6 +61,8 @@ from steelyard_eval.workspace import Workspace, judged
 
 HANG = 20.0
 """Seconds after which the runner calls an input a hang."""
+START = 180.0
+"""Seconds that a worker may take on a busy machine before its first input."""
 MEMORY = 8 << 30
 """Bytes of address space of a process that fuzzes."""
 PART = b"\n--PART--\n"
@@ -1053,7 +1055,7 @@ def _watch(worker: Any, receive: Any, current: Path) -> Tally:
                 last = receive.recv()
         except (EOFError, OSError):
             break
-        since = max(begun + 30, current.stat().st_mtime if current.exists() else 0.0)
+        since = max(begun + START, current.stat().st_mtime if current.exists() else 0.0)
         if worker.is_alive() and time.time() - since > HANG:
             worker.kill()
             break

@@ -75,7 +75,7 @@ class Figures:
 class Yard:
     """Fresh folders to run one command in, with its undisturbed run as the measure."""
 
-    def __init__(self, root, command):
+    def __init__(self, root, command, runs):
         self.root, self.command = root, command
         self.start = Path(tempfile.mkdtemp(dir=root, prefix="start-"))
         (self.start / "out").mkdir()
@@ -85,7 +85,7 @@ class Yard:
         self.steps = self._run(place, steps.Step(10**9)).steps
         self.after = command.state(place / "out")
         self.files = _listing(place / "out")
-        self.seconds = median(self._undisturbed() for _ in range(3))
+        self.seconds = median(self._undisturbed() for _ in range(runs))
 
     def _undisturbed(self):
         place = self._fresh()
@@ -106,14 +106,15 @@ class Yard:
 
     def _work(self, place, begin):
         os.chdir(place)
-        handle = os.open(place / "said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(handle, 1)
-        os.dup2(handle, 2)
+        for target, name in ((1, "out.txt"), (2, "said.txt")):
+            os.dup2(os.open(place / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), target)
+        sys.stdout = sys.__stdout__
         begin()
         commands.main(list(self.command.words))
 
     def said(self, place):
-        return (place / "said").read_text()[-2000:] if (place / "said").exists() else ""
+        path = place / "said.txt"  # a child that was killed at its first step has none
+        return path.read_text()[-2000:] if path.exists() else ""
 
     def disturb(self, moment):
         """What was found after the moment, as `Figures` names it; LostError when it is not right."""
@@ -167,7 +168,7 @@ def _listing(folder):
 
 def kill(name, root, count=COUNT, seed=0):
     """Disturb one command at `count` moments, not counting those that came after its end; the figures."""
-    yards = [Yard(root, command) for command in commands.commands()[name]]
+    yards = [Yard(root, command, 3 if count > 50 else 1) for command in commands.commands()[name]]
     draw = random.Random(f"{name} {seed}")  # noqa: S311 -- moments, not secrets
     figures, problems, taken = Figures(name), [], set()
     figures.steps = sum(yard.steps for yard in yards)

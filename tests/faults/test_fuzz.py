@@ -6,6 +6,7 @@ the long run.
 
 import gzip
 import importlib.util
+import io
 import json
 import re
 import sys
@@ -61,6 +62,12 @@ values = st.recursive(
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(anything, inner, max_size=3)),
     max_leaves=8,
 )
+
+
+def npy(array):
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
 
 
 def sent(text):
@@ -220,6 +227,7 @@ class TestBounds:
             return opening * levels + ("1" if opening != "[" else "") + closing * levels
 
         assert STRICT_JSON.decode(nested(MAX_NESTING))
+        assert STRICT_JSON.decode(f"[[], {nested(MAX_NESTING - 1)}]")
         for levels in (MAX_NESTING + 1, 400, 900):
             with pytest.raises(ValueError, match="it is nested deeper than 64"):
                 STRICT_JSON.decode(nested(levels))
@@ -281,7 +289,9 @@ class TestFound:
 
     def test_a_damaged_model_says_what_to_do(self):
         _, arrays = LsaEmbedder.fit(["one two three", "two three four", "four five six"]).to_arrays()
-        for name, raw in (("idf", b"PK\x03\x04"), ("components", arrays["idf"]), ("vocabulary", b"[1")):
+        bad = [("idf", b"PK\x03\x04"), ("components", arrays["idf"]), ("vocabulary", b"[1")]
+        bad += [("idf", npy(np.ones(len(json.loads(arrays["vocabulary"]))))), ("idf", npy(np.ones(2, np.float32)))]
+        for name, raw in bad:
             with pytest.raises(
                 VaultError, match=r"the lsa model in the vault is damaged .*; run steelyard reindex"
             ):

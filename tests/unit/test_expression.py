@@ -33,7 +33,13 @@ def fusions(inner):
     )
 
 
-expressions = st.recursive(plain | dated, fusions, max_leaves=8)
+def layers_deep(expr):
+    """How many layered expressions stand inside each other, at most."""
+    return isinstance(expr, Layered) + max(map(layers_deep, expr.children()), default=0)
+
+
+# layered inside layered is refused
+expressions = st.recursive(plain | dated, fusions, max_leaves=8).filter(lambda expr: layers_deep(expr) < 2)
 DOCUMENTED = {
     "EchoVault": "tiered(fts, min_results=3, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))",
     "Soleri": "weighted_sum(0.25*tfidf, 0.15*cosine, 0.15*severity, 0.15*recency(half_life=365d), 0.15*tags, "

@@ -358,7 +358,7 @@ class Vault:
         arrays = dict(self._db.execute("SELECT name, data FROM model_arrays WHERE model = ?", (name,)))
         try:
             return row[0], json.loads(row[1]), arrays
-        except (ValueError, RecursionError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise damaged(self.path, error) from None
 
     # Inside
