@@ -13,6 +13,7 @@ any other, and leaves the inputs that broke something in a temporary folder.
 from __future__ import annotations
 
 import argparse
+import atexit
 import functools
 import gc
 import gzip
@@ -22,7 +23,6 @@ import math
 import multiprocessing
 import random
 import re
-import resource
 import shutil
 import sys
 import tempfile
@@ -426,6 +426,7 @@ class World:
     def __init__(self) -> None:
         fast = Path("/dev/shm")  # noqa: S108 -- a folder of its own is made in it
         self.folder = Path(tempfile.mkdtemp(prefix="steelyard-fuzz-", dir=fast if fast.is_dir() else None))
+        atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
         self.entries = ENTRIES
         self.embedder = LsaEmbedder.fit([content(entry) for entry in ENTRIES])
         self.dataset = Folder(
@@ -1001,6 +1002,8 @@ def _save(keep: Path, name: str, place: str, data: bytes) -> None:
 
 def _work(name: str, seed: int, seconds: float, count: int, keep: Path, out: Any) -> None:
     """The body of a worker: the input under test lies in a file, so that it survives a crash."""
+    import resource  # Unix alone has it
+
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     tally = Tally(0, Counter(), {})
     current, stream = keep / f"{name}.current", inputs(name, seed)
