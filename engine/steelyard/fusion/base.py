@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -81,10 +80,6 @@ class Term:
 
     weight: float
     expr: Expr
-
-    def with_weight(self, weight: float) -> Self:
-        """The same part under another weight."""
-        return type(self)(weight, self.expr)
 
     def __str__(self) -> str:
         return f"{number_text(self.weight)}*{self.expr}"
