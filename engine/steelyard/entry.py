@@ -7,13 +7,13 @@ preset. Times are seconds since 1970-01-01 UTC; a time without a zone is UTC.
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
-from steelyard.errors import ConfigError, Fault, nearest, shown
+from steelyard.errors import ConfigError, Fault, shown
+from steelyard.fields import READERS, RULES, Reader, parse_time, read_number, read_text, read_texts
+from steelyard.filters import EVERYTHING, Filters
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,40 +73,6 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
-    """The scope of a search: every named field equals its value (case-sensitive)."""
-
-    equals: tuple[tuple[str, str | float], ...] = ()
-
-    @classmethod
-    def of(cls, mapping: Mapping[str, Any]) -> Filters:
-        """Check names and values of ``{field: value}`` and freeze them, sorted by field.
-
-        Raises ConfigError naming every unknown field and every value that is not a scalar.
-        """
-        problems = [
-            f"unknown filter field {shown(name)}{nearest(name, FILTERABLE)}"
-            for name in mapping
-            if name not in FILTERABLE
-        ]
-        problems += [
-            f"filter {shown(name)} = {shown(value)} must be a string of valid Unicode or a number"
-            for name, value in mapping.items()
-            if not _is_scalar(value)
-        ]
-        if problems:
-            raise ConfigError("; ".join(problems))
-        return cls(tuple(sorted((name, _bindable(value)) for name, value in mapping.items())))
-
-    def __bool__(self) -> bool:
-        return bool(self.equals)
-
-
-EVERYTHING = Filters()
-"""The scope that leaves nothing out."""
-
-
-@dataclass(frozen=True, slots=True)
 class Query:
     """One request. `asked_at` (seconds UTC) is its clock; `group` ties queries that share a cause."""
 
@@ -124,69 +90,14 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result: `rank` from 1, `score` (None where a finish stage appended the entry unscored)."""
+    """One result: `rank` from 1, `score` (None where an entry was filled in unscored), and by name the
+    signals that the strategy read of it, with 0 for a retriever that did not return it.
+    """
 
     rank: int
     score: float | None
     entry: Entry
-
-
-def parse_time(value: object) -> float:
-    """Seconds UTC of an ISO 8601 date or date-time, or of a number that is already seconds.
-
-    >>> parse_time("1970-01-02")
-    86400.0
-    >>> parse_time("1970-01-01T01:00:00+01:00")
-    0.0
-    """
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError("not a time")
-    if isinstance(value, str):
-        moment = datetime.fromisoformat(value)
-        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    else:
-        seconds = _number(value)
-    datetime.fromtimestamp(seconds, UTC)  # raises for milliseconds and all else beyond the year 9999
-    return seconds
-
-
-def format_time(seconds: float | None) -> str:
-    """ISO 8601 in UTC with a final Z, or the empty string for an absent time."""
-    if seconds is None:
-        return ""
-    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError("not a string")
-    value.encode("utf-8")  # lone surrogates from \ud800 escapes cannot be stored
-    return value
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError("not a finite number")
-    return float(value)
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple):
-        raise ValueError("not a list")
-    return tuple(_text(item) for item in value)
-
-
-def _is_scalar(value: object) -> bool:
-    try:
-        _text(value) if isinstance(value, str) else _number(value)
-    except (ValueError, OverflowError):
-        return False
-    return True
-
-
-def _bindable(value: str | float) -> str | float:
-    """Whole numbers beyond 64 bits as floats, which is how a store holds them."""
-    return float(value) if isinstance(value, int) and abs(value) >= 2**63 else value
+    signals: Mapping[str, float] = field(default_factory=dict)
 
 
 def _relations(value: object) -> tuple[Relation, ...]:
@@ -199,64 +110,42 @@ def _relations(value: object) -> tuple[Relation, ...]:
         strength = item.get("strength")
         found.append(
             Relation(
-                _text(item["type"]),
-                _text(item["target"]),
-                None if strength is None else _number(strength),
-                _text(item.get("status") or ""),
+                read_text(item["type"]),
+                read_text(item["target"]),
+                None if strength is None else read_number(strength),
+                read_text(item.get("status") or ""),
             )
         )
     return tuple(found)
 
 
-_RULES: dict[Callable[[Any], Any], tuple[str, str]] = {
-    _text: ("must be a string of valid Unicode", 'Write it as "..." without lone surrogates'),
-    _number: ("must be a finite number", "Write a number, or leave the field out"),
-    _texts: ("must be a list of strings", 'Write it as ["...", "..."]'),
-    _relations: (
-        "must be a list of relations",
-        'Write it as [{"type": "...", "target": "..."}], strength a number',
-    ),
-    parse_time: ("must be an ISO 8601 date or time", "Write it as 2026-11-21 or 2026-11-21T10:00:00Z"),
-}
-
-_TIMES = {"created_at", "updated_at", "last_accessed_at", "last_review", "valid_from", "valid_until"}
-
-
-def _parser(name: str, annotation: str) -> Callable[[Any], Any]:
-    if name in _TIMES:
-        return parse_time
-    if annotation.startswith("float"):
-        return _number
-    if annotation.startswith("tuple[Relation"):
-        return _relations
-    return _texts if annotation.startswith("tuple") else _text
-
-
-FIELDS: dict[str, Callable[[Any], Any]] = {
-    f.name: _parser(f.name, str(f.type)) for f in dataclasses.fields(Entry) if f.name != "extra"
+FIELDS: dict[str, Reader] = {
+    f.name: READERS.get(f.name, _relations) for f in dataclasses.fields(Entry) if f.name != "extra"
 }
 """Every entry field with the function that reads its JSON value."""
 
-TEXT_FIELDS = frozenset(name for name, parser in FIELDS.items() if parser is _text)
-NUMBER_FIELDS = frozenset(name for name, parser in FIELDS.items() if parser in (_number, parse_time))
-FILTERABLE = (TEXT_FIELDS | NUMBER_FIELDS) - {"id"}
-"""Fields a filter may name: those with one string or one number."""
+_RULES: dict[Reader, tuple[str, str]] = RULES | {
+    _relations: (
+        "must be a list of relations",
+        'Write it as [{"type": "...", "target": "..."}], strength a number',
+    )
+}
 
-QUERY_FIELDS: dict[str, Callable[[Any], Any]] = {
-    "id": _text,
-    "text": _text,
+QUERY_FIELDS: dict[str, Reader] = {
+    "id": read_text,
+    "text": read_text,
     "asked_at": parse_time,
-    "intent": _text,
-    "category": _text,
-    "group": _text,
-    "tags": _texts,
-    "domain": _text,
-    "split": _text,
+    "intent": read_text,
+    "category": read_text,
+    "group": read_text,
+    "tags": read_texts,
+    "domain": read_text,
+    "split": read_text,
 }
 
 
 def read_fields(
-    record: Mapping[str, Any], parsers: Mapping[str, Callable[[Any], Any]], file: str, line: int
+    record: Mapping[str, Any], parsers: Mapping[str, Reader], file: str, line: int
 ) -> tuple[dict[str, Any], list[Fault]]:
     """Read the known fields of a JSON object; null counts as absent. Returns values and faults."""
     values: dict[str, Any] = {}

@@ -9,8 +9,9 @@ from __future__ import annotations
 import string
 from functools import lru_cache
 
-from steelyard.entry import TEXT_FIELDS, Entry
+from steelyard.entry import Entry
 from steelyard.errors import ConfigError, nearest, shown
+from steelyard.fields import TEXT_FIELDS
 
 TEMPLATE_FIELDS = TEXT_FIELDS | {"tags"}
 """Fields a template may name."""

@@ -15,9 +15,10 @@ from typing import Any
 
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder
-from steelyard.entry import EVERYTHING, Filters, Hit, Query
+from steelyard.entry import Hit, Query
 from steelyard.errors import ConfigError, EmbedderError, VaultError, shown
 from steelyard.explain import Explanation
+from steelyard.filters import EVERYTHING, Filters
 from steelyard.finish import Ranking, finish
 from steelyard.fusion import Expr, compile_plan, fuse
 from steelyard.join import Lists, join

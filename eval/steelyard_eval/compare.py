@@ -13,8 +13,9 @@ import numpy as np
 
 from steelyard import __version__
 from steelyard.embedders import CachedEmbedder
-from steelyard.entry import Query, format_time
+from steelyard.entry import Query
 from steelyard.errors import ConfigError, nearest, shown, together
+from steelyard.fields import format_time
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system, find_systems
 from steelyard.table import Floats

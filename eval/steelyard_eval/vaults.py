@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
@@ -14,8 +15,10 @@ from steelyard.config import SearchConfig
 from steelyard.embed import BATCH, Embedder, embed_missing, space_of, texts_of
 from steelyard.embedders import KINDS, CachedEmbedder, open_embedder
 from steelyard.embedders.kinds import remembered, restore
-from steelyard.entry import FIELDS, NUMBER_FIELDS, Entry, Filters
+from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError, EmbedderError, nearest, shown
+from steelyard.fields import LIST_FIELDS, NUMBER_FIELDS
+from steelyard.filters import RANGES, SUPERSEDED, Filters
 from steelyard.lsa import MODEL, LsaEmbedder
 from steelyard.search import Searcher
 from steelyard.stores.base import Space
@@ -188,28 +191,38 @@ def open_searcher(path: str, system: str, weights: str | None, limit: int | None
         yield Searcher(vault, config, embedder)
 
 
+_OPERATOR = re.compile(r"!=|>=|<=|=|>|<")
+_TESTS = {"!=": "none", ">=": "from", ">": "after", "<": "before", "<=": "until"}
+
+
 def parse_filters(texts: Sequence[str]) -> Filters:
-    """``field=value`` options as filters; numbers where the field holds numbers."""
-    pairs: dict[str, Any] = {}
+    """Options such as ``project=api``, ``tags!=draft`` and ``created_at>=2026-01-01`` as filters.
+
+    A field that is given several times is any of the values; tags hold all of them.
+    """
+    asked: dict[str, dict[str, Any]] = {}
     for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals:
+        operator = _OPERATOR.search(text)
+        if operator is None:
             raise ConfigError(f"filter {shown(text)} is not FIELD=VALUE; write it as project=my-app")
-        if name in pairs:
-            raise ConfigError(f"filter {shown(name)} is given twice; a field equals one value")
-        try:
-            pairs[name] = FIELDS[name](_as_number(value)) if name in NUMBER_FIELDS else value
-        except ValueError:
-            raise ConfigError(f"filter {shown(text)}: {name} holds a number or a date; write one") from None
-    return Filters.of(pairs)
+        name, value = text[: operator.start()], text[operator.end() :]
+        test = _TESTS.get(operator[0], "all" if name in LIST_FIELDS else "any")
+        tests = asked.setdefault(name, {})
+        if test in tests and test in RANGES:
+            raise ConfigError(f"filter {shown(name)} has two bounds of one kind; write one {operator[0]}")
+        tests.setdefault(test, []).append(_typed(name, value))
+    bounds = {name: {t: v[0] if t in RANGES else v for t, v in tests.items()} for name, tests in asked.items()}
+    return Filters.of(bounds)
 
 
-def _as_number(value: str) -> float | str:
-    """The number a text is; a date stays a text."""
+def _typed(name: str, value: str) -> str | float | bool:
+    """What a value on the command line stands for: a number or truth value where the field holds one."""
+    if name == SUPERSEDED and value in ("true", "false"):
+        return value == "true"
     try:
-        return float(value)
+        return float(value) if name in NUMBER_FIELDS else value
     except ValueError:
-        return value
+        return value  # a date, or what Filters will refuse
 
 
 def read_entries(path: str, ids: Sequence[str]) -> list[dict[str, Any]]:

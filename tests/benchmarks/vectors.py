@@ -10,7 +10,8 @@ import synthetic
 from timing import Race, once, race, same_scores
 
 from steelyard.embed import RecordedEmbedder
-from steelyard.entry import EVERYTHING, Entry, Query
+from steelyard.entry import Entry, Query
+from steelyard.filters import EVERYTHING
 from steelyard.search import Searcher
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.embed import RecordedEmbedder, embed_missing, space_of
-from steelyard.entry import Entry, Filters, Query
+from steelyard.entry import Entry, Query
+from steelyard.filters import Filters
 from steelyard.finish import parse_stages
 from steelyard.fusion import parse_strategy
 from steelyard.recipe import render

@@ -40,8 +40,9 @@ from typing import Any
 import numpy as np
 
 from steelyard.config import SearchConfig
-from steelyard.entry import Entry, Filters, Query, Relation
+from steelyard.entry import Entry, Query, Relation
 from steelyard.errors import SteelyardError
+from steelyard.filters import Filters
 from steelyard.finish import Cut, finish, parse_stages
 from steelyard.fusion import compile_plan, fuse, parse_strategy
 from steelyard.lsa import LsaEmbedder

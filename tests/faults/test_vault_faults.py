@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from steelyard.embed import RecordedEmbedder
-from steelyard.entry import Entry, Filters, Query
+from steelyard.entry import Entry, Query
 from steelyard.errors import ConfigError, DimensionMismatchError, MachineError, VaultError
+from steelyard.filters import Filters
 from steelyard.fusion import parse_strategy
 from steelyard.search import Searcher
 from steelyard.stores.base import KeywordIndex, Space

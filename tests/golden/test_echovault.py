@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 from steelyard.embed import embed_missing, space_of
-from steelyard.entry import Entry, Filters, Hit, Query, parse_time
+from steelyard.entry import Entry, Hit, Query
 from steelyard.errors import ConfigError, DimensionMismatchError, EmbedderError
+from steelyard.fields import parse_time
+from steelyard.filters import Filters
 from steelyard.finish import finish
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.join import join

@@ -19,8 +19,10 @@ import apsw
 import numpy as np
 
 from steelyard.embed import space_of
-from steelyard.entry import Entry, Filters, Hit, Query, parse_time
+from steelyard.entry import Entry, Hit, Query
 from steelyard.errors import ConfigError, DimensionMismatchError, EmbedderError
+from steelyard.fields import parse_time
+from steelyard.filters import Filters
 from steelyard.finish import Cut, finish
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.join import join

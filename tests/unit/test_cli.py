@@ -205,7 +205,7 @@ def test_an_unknown_id_and_filter_are_named(vault: Path) -> None:
     fails(run("get", vault, "api-jwt-rotatoin"), 2, "did you mean 'api-jwt-rotation'")
     fails(run("search", vault, "x", "--filter", "projct=a"), 2, "projct", "did you mean 'project'")
     fails(run("search", vault, "x", "--filter", "project"), 2, "FIELD=VALUE")
-    fails(run("search", vault, "x", "--filter", "project=a", "--filter", "project=b"), 2, "given twice")
+    fails(run("search", vault, "x", "--filter", "created_at<1", "--filter", "created_at<2"), 2, "two bounds")
     fails(run("search", vault, "x", "--filter", "created_at=soon"), 2, "a number or a date")
     assert run("search", vault, "x", "--filter", "created_at=2026-03-01").exit_code == 0
 

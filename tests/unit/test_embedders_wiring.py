@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from steelyard import Searcher, Vault, find_system
 from steelyard.embedders import KINDS, kinds
 from steelyard.embedders.kinds import UnavailableEmbedder, restore
-from steelyard.entry import EVERYTHING
 from steelyard.errors import ConfigError, EmbedderError
+from steelyard.filters import EVERYTHING
 from steelyard_eval.cli import main
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load

@@ -7,19 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.entry import (
-    FIELDS,
-    FILTERABLE,
-    NUMBER_FIELDS,
-    TEXT_FIELDS,
-    Filters,
-    Relation,
-    format_time,
-    parse_time,
-    read_entry,
-    read_query,
-)
+from steelyard.entry import FIELDS, Relation, read_entry, read_query
 from steelyard.errors import ConfigError
+from steelyard.fields import NUMBER_FIELDS, TEXT_FIELDS, format_time, parse_time
+from steelyard.filters import FILTERABLE, Filters
 
 # date -u -d @1795305600  ->  2026-11-22T00:00:00Z
 MIDNIGHT = 1795305600.0
@@ -144,13 +135,13 @@ class TestQueries:
 
         assert faults == []
         assert (query.id, query.text, query.asked_at, query.split) == ("q1", "who?", MIDNIGHT, "")
-        assert query.filters == Filters((("project", "p"),))
+        assert query.filters == Filters.of({"project": "p"})
 
     def test_id_and_text_are_required(self):
         _, faults = read_query({}, "queries.jsonl", 2)
         assert [(f.field, f.rule) for f in faults] == [("id", "is missing"), ("text", "is missing")]
 
-    @pytest.mark.parametrize("scope", [["project"], "project", 3, {"projekt": "p"}, {"project": ["p"]}])
+    @pytest.mark.parametrize("scope", [["project"], "project", 3, {"projekt": "p"}, {"project": [["p"]]}])
     def test_a_filter_that_cannot_be_used_is_a_fault(self, scope):
         query, faults = read_query({"id": "q1", "text": "t", "filter": scope}, "queries.jsonl", 2)
         assert query is None
@@ -173,5 +164,25 @@ class TestFilters:
         assert "'type' = None" in message
         assert "'severity' = True" in message
 
-    def test_lists_and_the_id_are_not_filterable(self):
-        assert not {"tags", "relations", "participants", "extra", "id"} & FILTERABLE
+    def test_relations_participants_and_the_id_are_not_filterable(self):
+        assert not {"relations", "participants", "extra", "id"} & FILTERABLE
+
+    @pytest.mark.parametrize(
+        ("asked", "message"),
+        [
+            ({"created_at": {"from": "soon"}}, "'created_at' = 'soon' must be a number or a date"),
+            ({"created_at": {"form": 1}}, "unknown test 'form'; did you mean 'from'?"),
+            ({"superseded": "no"}, "'superseded' = 'no' must be true or false"),
+            ({"tags": [1]}, "'tags' = [1] must be"),
+        ],
+    )
+    def test_what_a_field_cannot_be_asked_is_named(self, asked, message):
+        with pytest.raises(ConfigError) as raised:
+            Filters.of(asked)
+        assert message in str(raised.value)
+
+    def test_scopes_combine(self):
+        both = Filters.of({"project": "p"}) & Filters.of({"type": "t", "project": "p"})
+
+        assert both == Filters.of({"project": "p", "type": "t"})
+        assert Filters() & both == both & Filters() == both

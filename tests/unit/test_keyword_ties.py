@@ -2,7 +2,8 @@
 
 import pytest
 
-from steelyard.entry import EVERYTHING, Entry, Filters
+from steelyard.entry import Entry
+from steelyard.filters import EVERYTHING, Filters
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite import TIES, Vault
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from steelyard.entry import Filters
+from steelyard.filters import Filters
 from steelyard.stores.base import Store
 
 T = TypeVar("T")

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from steelyard.entry import EVERYTHING, Entry, Query
+from steelyard.entry import Entry, Query
+from steelyard.filters import EVERYTHING
 from steelyard.retrievers.scope import ScopeCache
 from steelyard.stores.base import Store
 from steelyard.table import Floats

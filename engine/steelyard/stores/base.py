@@ -10,7 +10,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.entry import EVERYTHING, Entry, Filters
+from steelyard.entry import Entry
+from steelyard.filters import EVERYTHING, Filters
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from steelyard.entry import FIELDS, NUMBER_FIELDS, TEXT_FIELDS, Entry, Filters, Relation
+from steelyard.entry import FIELDS, Entry, Relation
 from steelyard.errors import VaultError, shown
+from steelyard.fields import LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS
+from steelyard.filters import SUPERSEDED, Filters, Rule
 
 APPLICATION_ID = 0x53544C59  # "STLY", so that another program's SQLite file is recognised
 VERSION = 1
@@ -101,5 +103,32 @@ def _list(name: str, text: str) -> object:
 
 def where(filters: Filters) -> tuple[str, tuple[str | float, ...]]:
     """An SQL condition on ``entries e`` and its bound values; field names were checked by Filters."""
-    condition = " AND ".join(f'e."{name}" = ?' for name, _ in filters.equals) or "1"
-    return condition, tuple(value for _, value in filters.equals)
+    clauses = [" OR ".join(_condition(rule) for rule in clause) for clause in filters.clauses]
+    condition = " AND ".join(f"({clause})" for clause in clauses) or "1"
+    return condition, tuple(value for clause in filters.clauses for rule in clause for value in rule.values)
+
+
+_COMPARE = {"from": ">=", "after": ">", "before": "<", "until": "<="}
+_EMPTY = {**dict.fromkeys(TEXT_FIELDS, "''"), **dict.fromkeys(LIST_FIELDS, "'[]'")}
+_REPLACED = """(e.superseded_by <> '' OR e.id IN (
+  SELECT r.value ->> 1 FROM entries s, json_each(s.relations) r
+  WHERE s.relations <> '[]' AND r.value ->> 0 = 'supersedes' AND r.value ->> 3 IN ('', 'accepted')))"""
+"""An entry named its successor, or another entry says, unless that is only proposed, that it took its place."""
+
+
+def _condition(rule: Rule) -> str:
+    if rule.field == SUPERSEDED:
+        return f"{_REPLACED} = ?"
+    column = f'e."{rule.field}"'
+    if rule.test in _COMPARE:
+        return f"{column} {_COMPARE[rule.test]} ?"
+    if rule.test == "absent":
+        return f"{column} IS {_EMPTY.get(rule.field, 'NULL')}"
+    marks = ", ".join("?" * len(rule.values))
+    if rule.field not in LIST_FIELDS:
+        found = f"{column} = ?" if len(rule.values) == 1 else f"{column} IN ({marks})"
+        return f"({found}) IS NOT TRUE" if rule.test == "none" else found
+    held = f"SELECT count(DISTINCT t.value) FROM json_each({column}) t WHERE t.value IN ({marks})"
+    if rule.test == "all":
+        return f"({held}) = {len(set(rule.values))}"
+    return f"({held}) {'=' if rule.test == 'none' else '>'} 0"

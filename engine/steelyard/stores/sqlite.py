@@ -16,8 +16,9 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.entry import EVERYTHING, Entry, Filters
+from steelyard.entry import Entry
 from steelyard.errors import DimensionMismatchError, VaultError, shown
+from steelyard.filters import EVERYTHING, Filters
 from steelyard.stores.base import Found, KeywordIndex, Space
 from steelyard.stores.connect import connect, machine_errors
 from steelyard.stores.damage import damaged

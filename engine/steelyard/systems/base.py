@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steelyard.config import RetrieverConfig, SearchConfig, default_finish
-from steelyard.entry import Hit, format_time
+from steelyard.entry import Hit
 from steelyard.errors import ConfigError
+from steelyard.fields import format_time
 from steelyard.fusion import Expr
 from steelyard.stores.base import KeywordIndex
 from steelyard.table import EMBEDDING, LAYERS

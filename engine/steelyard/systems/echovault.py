@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from steelyard.entry import Hit, format_time
+from steelyard.entry import Hit
+from steelyard.fields import format_time
 from steelyard.fusion import parse_strategy
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import System

@@ -8,8 +8,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.entry import EVERYTHING, Entry, Filters, Relation
+from steelyard.entry import Entry, Relation
 from steelyard.errors import DimensionMismatchError, SteelyardError, VaultError
+from steelyard.filters import EVERYTHING, Filters
 from steelyard.stores.base import KeywordIndex, Space, Store
 
 INDEX = KeywordIndex("sample", ("title", "text"))

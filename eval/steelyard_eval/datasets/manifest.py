@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.entry import FIELDS, parse_time, read_fields
+from steelyard.entry import FIELDS, read_fields
 from steelyard.errors import ConfigError, shown
+from steelyard.fields import parse_time
 from steelyard.recipe import template_fields
 from steelyard_eval.datasets.files import FolderReader
 

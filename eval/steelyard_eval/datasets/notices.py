@@ -48,15 +48,11 @@ def _unknown_targets(entries: Table[Entry]) -> int:
 def _out_of_scope(entries: Table[Entry], queries: Table[Query], qrels: Grades) -> int:
     by_id = {entry.id: entry for entry in entries.items}
     return sum(
-        grade > 0 and entry in by_id and not _in_scope(by_id[entry], query)
+        grade > 0 and entry in by_id and bool(query.filters.failed(by_id[entry]))
         for query in queries.items
         if query.filters
         for entry, grade in qrels.get(query.id, {}).items()
     )
-
-
-def _in_scope(entry: Entry, query: Query) -> bool:
-    return all(getattr(entry, field) == value for field, value in query.filters.equals)
 
 
 def _split_groups(queries: Sequence[Query]) -> int:

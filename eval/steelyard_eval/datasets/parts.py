@@ -6,7 +6,8 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from steelyard.entry import Entry, Query, format_time
+from steelyard.entry import Entry, Query
+from steelyard.fields import format_time
 from steelyard_eval.datasets.files import FolderReader
 from steelyard_eval.datasets.manifest import Manifest
 from steelyard_eval.datasets.model import Dataset, Report

@@ -40,7 +40,7 @@ def blocks(record: Record) -> list[Block]:
 
 def _query(record: Record) -> Block:
     query, dataset = record["query"], record["dataset"]
-    scope = ", ".join(f"{name} = {value}" for name, value in query["filter"].items()) or "everything"
+    scope = query["filter"] or "everything"
     facts = {
         "scope": f"{scope} ({query['in_scope']} of {dataset['entries']} entries)",
         "clock": query["clock"],

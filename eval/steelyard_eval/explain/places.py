@@ -46,12 +46,7 @@ def _cut(view: View, rank: int) -> tuple[str, str]:
 
 def _outside(query: Query, entry: Entry) -> str:
     """The filters an entry fails; the store decides whether it does."""
-    failed = [
-        f"{name} is {getattr(entry, name)!r}, the query asks for {value!r}"
-        for name, value in query.filters.equals
-        if getattr(entry, name) != value
-    ]
-    return "outside the scope: " + ("; ".join(failed) or "the filters exclude it")
+    return "outside the scope: " + ("; ".join(query.filters.failed(entry)) or "the filters exclude it")
 
 
 def _lists(view: View, id_: str) -> Lists:

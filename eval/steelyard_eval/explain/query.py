@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard import __version__
 from steelyard.config import SearchConfig
-from steelyard.entry import Entry, Query, format_time
+from steelyard.entry import Entry, Query
 from steelyard.errors import DataError, nearest, shown
+from steelyard.fields import format_time
 from steelyard.text import visible
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.explain.configs import Named, read_name
@@ -139,7 +140,7 @@ class _Case:
         return {
             **{name: getattr(query, name) for name in ("id", "text", "intent", "category", "domain", "split")},
             "tags": list(query.tags),
-            "filter": dict(query.filters.equals),
+            "filter": str(query.filters),
             "in_scope": len(self.scope),
             "clock": format_time(clock),
             "judged": len(self.grades),

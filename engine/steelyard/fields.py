@@ -1,0 +1,93 @@
+"""How the values of JSON objects are read, and what kind of value each field of an entry holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+TIME_FIELDS = frozenset(
+    {"created_at", "updated_at", "last_accessed_at", "last_review", "valid_from", "valid_until"}
+)
+NUMBER_FIELDS = TIME_FIELDS | {
+    "importance",
+    "stability",
+    "difficulty",
+    "review_count",
+    "access_count",
+    "half_life_days",
+}
+LIST_FIELDS = frozenset({"tags", "participants"})
+TEXT_FIELDS = frozenset(
+    """id title text context why impact details l0 l1 type category domain severity project source vault tenant
+    kind uri speaker spec_level visibility embedding_status superseded_by""".split()  # noqa: SIM905 -- a list of 24 words reads worse
+)
+
+Reader = Callable[[Any], Any]
+"""Reads one JSON value; ValueError or OverflowError when it is of another kind."""
+
+
+def parse_time(value: object) -> float:
+    """Seconds UTC of an ISO 8601 date or date-time, or of a number that is already seconds.
+
+    >>> parse_time("1970-01-02")
+    86400.0
+    >>> parse_time("1970-01-01T01:00:00+01:00")
+    0.0
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError("not a time")
+    if isinstance(value, str):
+        moment = datetime.fromisoformat(value)
+        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    else:
+        seconds = read_number(value)
+    datetime.fromtimestamp(seconds, UTC)  # raises for milliseconds and all else beyond the year 9999
+    return seconds
+
+
+def format_time(seconds: float | None) -> str:
+    """ISO 8601 in UTC with a final Z, or the empty string for an absent time."""
+    if seconds is None:
+        return ""
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
+
+
+def read_text(value: object) -> str:
+    """A string of valid Unicode."""
+    if not isinstance(value, str):
+        raise ValueError("not a string")
+    value.encode("utf-8")  # lone surrogates from \ud800 escapes cannot be stored
+    return value
+
+
+def read_number(value: object) -> float:
+    """A finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError("not a finite number")
+    return float(value)
+
+
+def read_texts(value: object) -> tuple[str, ...]:
+    """A list of strings."""
+    if not isinstance(value, list | tuple):
+        raise ValueError("not a list")
+    return tuple(read_text(item) for item in value)
+
+
+RULES: dict[Reader, tuple[str, str]] = {
+    read_text: ("must be a string of valid Unicode", 'Write it as "..." without lone surrogates'),
+    read_number: ("must be a finite number", "Write a number, or leave the field out"),
+    read_texts: ("must be a list of strings", 'Write it as ["...", "..."]'),
+    parse_time: ("must be an ISO 8601 date or time", "Write it as 2026-11-21 or 2026-11-21T10:00:00Z"),
+}
+"""What each reader wants, and how to write it."""
+
+READERS: dict[str, Reader] = {
+    **dict.fromkeys(TEXT_FIELDS, read_text),
+    **dict.fromkeys(LIST_FIELDS, read_texts),
+    **dict.fromkeys(NUMBER_FIELDS, read_number),
+    **dict.fromkeys(TIME_FIELDS, parse_time),
+}
+"""The reader of every field whose value is plain."""
