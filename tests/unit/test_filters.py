@@ -136,4 +136,4 @@ def test_only_an_accepted_successor_supersedes():
         vault.upsert(entries)
 
         assert {e.id for e in vault.entries(Filters.of({"superseded": True}))} == {"named", "old"}
-        assert len(list(vault.entries(Filters.of({"superseded": False})))) == 5
+        assert len(list(vault.entries(Filters.of({"superseded": False})))) == 4
