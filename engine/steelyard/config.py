@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
@@ -57,6 +57,7 @@ class SearchConfig:
     finish: tuple[Stage, ...]
     by_intent: Mapping[str, Expr] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    keywords_only: Expr | None = None
 
     @property
     def name(self) -> str:
@@ -70,6 +71,21 @@ class SearchConfig:
             return self.strategy
         return ByIntent(self.strategy, tuple(sorted(self.by_intent.items())))
 
+    def without(self, missing: Collection[str]) -> Expr | None:
+        """The strategy where these signals cannot be had; None when nothing is left.
+
+        Where that changes the strategy and `keywords_only` can be computed, it takes over.
+        """
+        left = self.effective.without(missing)
+        if left == self.effective or self.keywords_only is None:
+            return left
+        return self.keywords_only.without(missing) or left
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The signals that the finish stages read, for every query."""
+        return frozenset().union(*(stage.needs for stage in self.finish))
+
     @property
     def depths(self) -> dict[str, int | None]:
         """Depth of every retriever."""
@@ -81,7 +97,7 @@ class SearchConfig:
 
     def with_limit(self, limit: int) -> SearchConfig:
         """The same search for another number of results; depths stay as they are."""
-        stages = tuple(Cut(limit) if isinstance(stage, Cut) else stage for stage in self.finish)
+        stages = tuple(replace(stage, limit=limit) if isinstance(stage, Cut) else stage for stage in self.finish)
         return replace(self, limit=limit, finish=stages)
 
     def to_json(self) -> dict[str, Any]:
@@ -96,6 +112,7 @@ class SearchConfig:
             "retrievers": {name: retriever.to_json() for name, retriever in self.retrievers.items()},
             "finish": [str(stage) for stage in self.finish],
             "by_intent": {intent: str(expr) for intent, expr in self.by_intent.items()},
+            **({"keywords_only": str(self.keywords_only)} if self.keywords_only else {}),
             "provenance": dict(self.provenance),
         }
 
@@ -133,6 +150,8 @@ class SearchConfig:
             raise ConfigError(f"weights file {shown(source)}: " + "; ".join(problems))
         texts = {"": record["strategy"], **record.get("by_intent", {})}
         strategies = {intent: _read(problems, parse_strategy, text) for intent, text in texts.items()}
+        alone = record.get("keywords_only")
+        keywords_only = None if alone is None else _read(problems, parse_strategy, alone)
         stages = _read(problems, parse_stages, record["finish"])
         cuts = [stage.limit for stage in stages or () if isinstance(stage, Cut)]
         if any(cut != record["limit"] for cut in cuts):
@@ -148,6 +167,7 @@ class SearchConfig:
             finish=stages,
             by_intent=strategies,
             provenance=record.get("provenance", {}),
+            keywords_only=keywords_only,
         )
 
 

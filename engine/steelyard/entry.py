@@ -71,6 +71,12 @@ class Entry:
     valid_until: float | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
+    def to_json(self) -> dict[str, Any]:
+        """The fields that are given, as plain values."""
+        return {
+            name: value for name, value in dataclasses.asdict(self).items() if value not in ("", None, (), {}, [])
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Query:

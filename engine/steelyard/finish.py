@@ -5,7 +5,7 @@ A stage maps a ranking to a ranking and prints as it is written in a weights fil
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.errors import ConfigError, nearest, shown
-from steelyard.expression import amount_of, parse_call
-from steelyard.table import Floats, SignalTable
+from steelyard.expression import Item, number_text, parse_call
+from steelyard.table import RETRIEVERS, SCORERS, Bools, Floats, SignalTable, count_rows
 
 
 @dataclass(frozen=True)
@@ -42,20 +42,94 @@ class Stage(Protocol):
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step."""
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """The signals it reads, for every query."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Keep the first `limit` places of every list."""
+    """Keep the first `limit` places of every list.
+
+    With `all_below` a small list is kept whole: one of fewer than that many candidates, if the cut would
+    drop more than half of it (Soleri's small-corpus guard). `counting` names the retriever whose
+    candidates are counted; without it, all that are ranked.
+    """
 
     limit: int
+    all_below: int = 0
+    counting: str = ""
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step."""
-        place = np.arange(len(ranking.row)) - np.repeat(ranking.offsets[:-1], np.diff(ranking.offsets))
-        return ranking.keep(place < self.limit)
+        size = np.diff(ranking.offsets)
+        place = np.arange(len(ranking.row)) - np.repeat(ranking.offsets[:-1], size)
+        return ranking.keep(place < np.repeat(np.where(self._whole(table, size), size, self.limit), size))
+
+    def _whole(self, table: SignalTable, size: NDArray[np.int64]) -> Bools:
+        """bool[Q]: the lists that are kept whole."""
+        count = count_rows(table, ~np.isnan(table.column(self.counting))) if self.counting else size
+        whole: Bools = (count < self.all_below) & (size > 2 * self.limit)
+        return whole
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What it counts."""
+        return frozenset({self.counting} - {""})
 
     def __str__(self) -> str:
-        return f"cut({self.limit})"
+        guard = f", all_below={self.all_below}" if self.all_below else ""
+        return f"cut({self.limit}{guard}{f', counting={self.counting}' if self.counting else ''})"
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Add what a retriever found beside the strategy, all at one score (Soleri's memories at 0.5).
+
+    Rows that are ranked already keep their score and stand before added ones of the same score.
+    """
+
+    retriever: str
+    score: float
+
+    def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
+        """The list after this step."""
+        added = ~np.isnan(table.column(self.retriever))
+        added[ranking.row] = False
+        extra = np.flatnonzero(added)
+        extra = extra[np.lexsort((-table.column(self.retriever)[extra], table.query[extra]))]
+        row = np.concatenate((ranking.row, extra))
+        score = np.concatenate((ranking.score, np.full(len(extra), self.score)))
+        best = np.lexsort((-score, table.query[row]))  # stable: ranked rows come first, memories by their own rank
+        offsets = np.searchsorted(table.query[row][best], np.arange(len(table.queries) + 1)).astype(np.int64)
+        return Ranking(offsets, row[best], score[best])
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The retriever."""
+        return frozenset({self.retriever})
+
+    def __str__(self) -> str:
+        return f"merge({self.retriever}, score={number_text(self.score)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Drop the rows for which a signal is 0, without filling up (MoltNet's negation)."""
+
+    signal: str
+
+    def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
+        """The list after this step."""
+        return ranking.keep(table.column(self.signal)[ranking.row] != 0)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The signal."""
+        return frozenset({self.signal})
+
+    def __str__(self) -> str:
+        return f"drop({self.signal})"
 
 
 def order(table: SignalTable, scores: Floats) -> Ranking:
@@ -82,24 +156,63 @@ def finish(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> Ranki
 def parse_stages(texts: Sequence[str]) -> tuple[Stage, ...]:
     """Read stages as a weights file writes them; ConfigError names every one it cannot read.
 
-    >>> [str(stage) for stage in parse_stages(["cut(10)"])]
-    ['cut(10)']
+    >>> [str(stage) for stage in parse_stages(["merge(memory, score=0.5)", "cut(10, all_below=50, counting=fts)"])]
+    ['merge(memory, score=0.5)', 'cut(10, all_below=50, counting=fts)']
     """
     stages: list[Stage] = []
     problems: list[str] = []
     for text in texts:
         try:
-            item = parse_call(text)
+            stages.append(_stage(text))
         except ConfigError as error:
-            problems.append(f"finish stage: {error}")
-            continue
-        amount = amount_of(item)
-        if item.call.name != "cut":
-            problems.append(f"unknown finish stage {shown(text)}{nearest(item.call.name, ['cut'])}")
-        elif amount is None or amount < 1 or amount != int(amount):
-            problems.append(f"finish stage {shown(text)} needs one whole number of at least 1, as in cut(10)")
-        else:
-            stages.append(Cut(int(amount)))
+            problems.append(f"finish stage {shown(text)}: {error}")
     if problems:
         raise ConfigError("; ".join(problems))
     return tuple(stages)
+
+
+def _stage(text: str) -> Stage:
+    item = parse_call(text)
+    call, options = item.call, dict(item.call.options)
+    if call.name not in _READERS:
+        raise ConfigError(f"unknown stage {call.name!r}{nearest(call.name, _READERS)}")
+    form, read = _READERS[call.name]
+    try:
+        if item.weight is not None or len(call.items) != 1 or len(options) < len(call.options):
+            raise ValueError
+        return read(call.items[0], **options)
+    except (TypeError, ValueError):  # an option there is none of, or a value of another kind
+        raise ConfigError(f"it needs {form}") from None
+
+
+def _cut(limit: Item, all_below: float = 0.0, counting: Item | None = None) -> Cut:
+    return Cut(_whole(limit.weight), _whole(all_below, 0), "" if counting is None else _name(counting, RETRIEVERS))
+
+
+def _merge(retriever: Item, score: float) -> Merge:
+    if not isinstance(score, float):
+        raise ValueError
+    return Merge(_name(retriever, RETRIEVERS), score)
+
+
+def _drop(signal: Item) -> Drop:
+    return Drop(_name(signal, SCORERS))
+
+
+def _whole(value: object, low: int = 1) -> int:
+    if not isinstance(value, float) or value < low or value != int(value):
+        raise ValueError
+    return int(value)
+
+
+def _name(item: Item, valid: Collection[str]) -> str:
+    if item.weight is not None or item.call.items or item.call.options or item.call.name not in valid:
+        raise ValueError
+    return item.call.name
+
+
+_READERS: dict[str, tuple[str, Callable[..., Stage]]] = {
+    "cut": ("one whole number of at least 1, as in cut(10) or cut(10, all_below=50, counting=fts)", _cut),
+    "merge": ("a retriever and a number, as in merge(memory, score=0.5)", _merge),
+    "drop": (f"one of {', '.join(sorted(SCORERS))}, as in drop(lexical)", _drop),
+}

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder
 from steelyard.entry import Hit, Query
@@ -20,12 +22,13 @@ from steelyard.errors import ConfigError, EmbedderError, VaultError, shown
 from steelyard.explain import Explanation
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.finish import Ranking, finish
-from steelyard.fusion import Expr, compile_plan, fuse
+from steelyard.fusion import Expr, compile_plan, fuse, leaves
 from steelyard.join import Lists, join
 from steelyard.retrievers.bm25 import K1, B
 from steelyard.signals import PRIORS
 from steelyard.sources import Sources
-from steelyard.stores.base import Found, Store
+from steelyard.stores.base import Found, Readable
+from steelyard.stores.federation import plain, plain_id
 from steelyard.systems import find_system
 from steelyard.table import EMBEDDING, LAYERS, RETRIEVERS, SCORERS, SignalTable
 from steelyard.text import clean_query, is_blank
@@ -49,13 +52,24 @@ class SearchResult:
     embedding_calls: int
     degraded: bool
 
-    def explain(self, id_: str) -> Explanation:
-        """How the score of one hit came about; ConfigError when the strategy did not rank the entry."""
-        rows = [row for row in range(len(self.table)) if self.table.entries[self.table.entry[row]] == id_]
+    def explain(self, hit: Hit | str) -> Explanation:
+        """How the score of a hit, or of an entry by its id, came about.
+
+        Raises ConfigError when the strategy did not rank the entry. A hit that a finish stage added has the
+        score of that stage.
+        """
+        id_ = hit if isinstance(hit, str) else hit.entry.id
+        names = self.table.entries
+        rows = [row for row, entry in enumerate(self.table.entry) if plain_id(names[entry]) == id_]
         tree = compile_plan(self.table, self.strategy).explain(rows[0]) if rows else None
-        if tree is None:
+        if tree is not None:
+            return tree
+        added = np.flatnonzero(np.isin(self.ranking.row, rows))
+        if not len(added):
             raise ConfigError(f"entry {shown(id_)} is not ranked for this query; explain one of the hits")
-        return tree
+        return Explanation(
+            float(self.ranking.score[added[0]]), "added at a fixed score when the list was finished"
+        )
 
 
 def rank_table(table: SignalTable, config: SearchConfig, strategy: Expr) -> tuple[SignalTable, Ranking]:
@@ -66,10 +80,8 @@ def rank_table(table: SignalTable, config: SearchConfig, strategy: Expr) -> tupl
 
 def retrieval_identity(config: SearchConfig) -> dict[str, Any]:
     """How a configuration's retrievers find their lists, depth apart; equal identities share recordings."""
-    system = find_system(config.name)
     return {
-        "index": {"fields": list(system.index.fields), "tokenizer": system.index.tokenizer},
-        "match": system.match.__name__,
+        **find_system(config.name).retrieval(),
         "bm25": {"k1": K1, "b": B},
         "field_weights": {name: dict(r.field_weights) for name, r in config.retrievers.items()},
         "filters": {name: r.filters for name, r in config.retrievers.items()},
@@ -86,7 +98,7 @@ class Searcher:
 
     def __init__(
         self,
-        store: Store,
+        store: Readable,
         config: SearchConfig,
         embedder: Embedder | None = None,
         *,
@@ -107,7 +119,7 @@ class Searcher:
         Raises ConfigError for an empty query, or a strategy that cannot do without vectors; EmbedderError
         when such a strategy has vectors to search and the embedder fails.
         """
-        asked = Query(query) if isinstance(query, str) else query
+        asked = self._timed(Query(query) if isinstance(query, str) else query)
         clean_query(asked.text)  # refuses an empty one, also where no retriever reads the words
         calls = self._sources.embedding_calls
         strategy = self._available(self._wants_vectors(semantic))
@@ -115,7 +127,7 @@ class Searcher:
         try:
             table = self.candidates(asked, strategy)
         except EmbedderError as error:
-            if self.config.effective.without(EMBEDDING) is None:
+            if self.config.without(EMBEDDING) is None:
                 raise
             degraded = True
             self._count(error)
@@ -123,7 +135,12 @@ class Searcher:
             table = self.candidates(asked, strategy)
         masked, ranking = rank_table(table, self.config, strategy)
         return SearchResult(
-            self._hits(masked, ranking), masked, ranking, strategy, self._sources.embedding_calls - calls, degraded
+            self._hits(masked, ranking, strategy),
+            masked,
+            ranking,
+            strategy,
+            self._sources.embedding_calls - calls,
+            degraded,
         )
 
     def candidates(self, query: Query, strategy: Expr) -> SignalTable:
@@ -131,6 +148,7 @@ class Searcher:
 
         It carries facts only when the strategy computes signals from them.
         """
+        query = self._timed(query)
         lists: dict[str, list[Found]] = {}
         scorers: list[str] = []
         facts = bool(strategy.signals() & PRIORS.keys())
@@ -140,7 +158,8 @@ class Searcher:
                 if name in SCORERS:
                     scorers.append(name)
                 else:
-                    lists[name] = self._sources.retrieve(name, query, self._sources.settings(name).depth)
+                    found = self._sources.retrieve(name, query, self._sources.settings(name).depth)
+                    lists[name] = same_copies(found, lists)
             table = self._table([query], [lists], scorers, facts)
         return table
 
@@ -165,9 +184,10 @@ class Searcher:
             hits = list(self.search(Query(text, filters=filters), semantic=semantic or self.system.semantic).hits)
         if topup or is_blank(text):
             seen = {hit.entry.id for hit in hits}
-            fresh = [entry for entry in self.store.recent(filters, limit) if entry.id not in seen]
+            newest = map(plain, self.store.recent(filters & self.system.corpus, limit))
+            fresh = [entry for entry in newest if entry.id not in seen]
             hits += [Hit(rank, None, entry) for rank, entry in enumerate(fresh, len(hits) + 1)]
-        return hits[:limit], self.store.count(filters)
+        return hits[:limit], self.store.count(filters & self.system.corpus)
 
     # Recording
 
@@ -188,9 +208,13 @@ class Searcher:
         depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
         lists: list[Lists] = []
         try:
-            for query in progress(queries):
-                lists.append({name: self._sources.retrieve(name, query, depth) for name, depth in depths.items()})
-            table = self._table(queries, lists, [name for name in names if name in SCORERS], True)
+            timed = [self._timed(query) for query in queries]
+            for query in progress(timed):
+                own: dict[str, list[Found]] = {}
+                for name, depth in depths.items():
+                    own[name] = same_copies(self._sources.retrieve(name, query, depth), own)
+                lists.append(own)
+            table = self._table(timed, lists, [name for name in names if name in SCORERS], True)
         except EmbedderError as error:
             raise EmbedderError(f"{error}; {len(lists)} of {len(queries)} queries were done") from None
         return replace(table, fingerprint=self.fingerprint(corpus, {k: v for k, v in depths.items() if v}))
@@ -215,13 +239,18 @@ class Searcher:
         self.degraded += 1
 
     def _wanted(self, table: SignalTable, strategy: Expr) -> list[str]:
-        needs = strategy.needs(table, self._retrievable())
+        needs = dict(strategy.needs(table, self._retrievable()))
+        needs |= dict.fromkeys(sorted(self.config.needs), np.ones(len(table.queries), dtype=bool))
         return [name for name, queries in needs.items() if name not in table.columns and queries.any()]
 
     def _retrievable(self) -> list[str]:
         """The system's retrievers; those that need vectors only where there are any."""
         possible = self._sources.has_vectors()
         return [name for name in self.config.retrievers if possible or name not in EMBEDDING]
+
+    def _timed(self, query: Query) -> Query:
+        """The query with its clock."""
+        return query if query.asked_at is not None else replace(query, asked_at=self._clock())
 
     def _wants_vectors(self, semantic: str) -> bool:
         if semantic not in SEMANTIC:
@@ -234,7 +263,7 @@ class Searcher:
     def _available(self, vectors: bool) -> Expr:
         """The strategy, or what is left of it without vectors."""
         whole = self.config.effective
-        left = whole if vectors else whole.without(EMBEDDING)
+        left = whole if vectors else self.config.without(EMBEDDING)
         if left is None:
             raise ConfigError(
                 f"strategy {whole} needs vectors, and there are none (no embedder, or none of its vectors in "
@@ -245,16 +274,34 @@ class Searcher:
     def _table(
         self, queries: Sequence[Query], lists: Sequence[Lists], scorers: Sequence[str], facts: bool
     ) -> SignalTable:
-        clocks = [self._clock() if query.asked_at is None else query.asked_at for query in queries]
+        clocks = [query.asked_at or 0.0 for query in queries]
         score = {name: partial(self._sources.score, name) for name in scorers}
         return join(queries, clocks, lists, score, self.store.get if facts else None)
 
-    def _hits(self, table: SignalTable, ranking: Ranking) -> tuple[Hit, ...]:
+    def _hits(self, table: SignalTable, ranking: Ranking, strategy: Expr) -> tuple[Hit, ...]:
         ids = [table.entries[table.entry[row]] for row in ranking.row]
         found = {entry.id: entry for entry in self.store.get(ids)}
         if gone := [id_ for id_ in ids if id_ not in found]:
             raise VaultError(
-                f"entry {shown(gone[0])} was found and is gone; search again, or run steelyard reindex"
+                f"entry {shown(plain_id(gone[0]))} was found and is gone; search again, or run steelyard reindex"
             )
-        scored = enumerate(zip(ids, ranking.score, strict=True), 1)
-        return tuple(Hit(rank, float(score), found[id_]) for rank, (id_, score) in scored)
+        signals = _signals(table, strategy, ranking)
+        scored = enumerate(zip(ids, ranking.score, signals, strict=True), 1)
+        return tuple(Hit(rank, float(score), plain(found[id_]), own) for rank, (id_, score, own) in scored)
+
+
+def _signals(table: SignalTable, strategy: Expr, ranking: Ranking) -> list[dict[str, float]]:
+    """What the strategy read of each ranked row, by the name of the signal; 0 where it was not returned."""
+    everywhere = np.ones(len(table), dtype=bool)
+    read = {}
+    for leaf in leaves(strategy):
+        if leaf.name in PRIORS or leaf.name in table.columns:
+            values = leaf.compile(table, everywhere).branches[0].columns[0].values[ranking.row]
+            read[leaf.name] = np.nan_to_num(values)
+    return [{name: float(values[at]) for name, values in read.items()} for at in range(len(ranking.row))]
+
+
+def same_copies(found: list[Found], lists: Lists) -> list[Found]:
+    """The list with the copies of a federation's entries that the lists before it chose."""
+    chosen = {plain_id(hit.id): hit.id for own in lists.values() for hit in own}
+    return [replace(hit, id=chosen.get(plain_id(hit.id), hit.id)) for hit in found]

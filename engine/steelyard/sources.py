@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from steelyard.config import RetrieverConfig, SearchConfig
 from steelyard.embed import Embedder, Vectors, embed_checked, space_of
 from steelyard.entry import Query
 from steelyard.errors import ConfigError, EmbedderError, nearest, shown
+from steelyard.filters import EVERYTHING, Filters, Rule, valid_at
 from steelyard.retrievers import Retriever, Scorer
 from steelyard.retrievers.bm25 import Bm25Retriever
 from steelyard.retrievers.fts import FtsRetriever
+from steelyard.retrievers.scope import ScopeCache
 from steelyard.retrievers.tfidf import TfidfScorer
 from steelyard.retrievers.vector import CosineScorer, LayerRetriever, VectorRetriever
-from steelyard.stores.base import Found, Space, Store
+from steelyard.stores.base import Found, Readable, Space
 from steelyard.systems.base import System
-from steelyard.table import Floats
+from steelyard.table import ASIDE, KEYWORD, Floats
+
+MEMORIES = Filters.of({"kind": "memory"})
+UNLIMITED = Filters.all_of((Rule("valid_from", "absent"),), (Rule("valid_until", "absent"),))
 
 
 class Sources:
     """Builds each retriever and scorer once, and embeds each query once, whoever asks."""
 
-    def __init__(self, store: Store, system: System, config: SearchConfig, embedder: Embedder | None) -> None:
+    def __init__(self, store: Readable, system: System, config: SearchConfig, embedder: Embedder | None) -> None:
         self.store = store
         self.system = system
         self.config = config
@@ -30,18 +36,38 @@ class Sources:
         self._last: tuple[str, Vectors] | None = None
         self._retrievers: dict[str, Retriever] = {}
         self._scorers: dict[str, Scorer] = {}
+        self._holds = ScopeCache(store, store.count)
 
     def retrieve(self, name: str, query: Query, depth: int | None) -> list[Found]:
-        """What one retriever returns for a query."""
+        """What one retriever returns for a query, which carries its clock."""
+        if name in ASIDE and not self._holds(MEMORIES):
+            return []
         if name not in self._retrievers:
             self._retrievers[name] = self._retriever(name, self.settings(name))
-        return self._retrievers[name].retrieve(query, depth)
+        return self._retrievers[name].retrieve(replace(query, filters=self._scope(name, query)), depth)
 
     def score(self, name: str, query: Query, ids: Sequence[str]) -> Floats:
         """What one scorer gives to the candidates of a query."""
         if name not in self._scorers:
             self._scorers[name] = self._scorer(name)
         return self._scorers[name].score(query, ids)
+
+    def _scope(self, name: str, query: Query) -> Filters:
+        """Which entries a retriever may return: the system's corpus, what the query asks, what is valid."""
+        inside = MEMORIES if name in ASIDE else self._corpus()
+        if self.settings(name).filters == "none":
+            return inside
+        return inside & query.filters & (self._valid(query) if self.system.valid_only else EVERYTHING)
+
+    def _corpus(self) -> Filters:
+        """The system's corpus; everything where that is the same, because a scope takes time."""
+        corpus = self.system.corpus
+        return corpus if corpus and self._holds(corpus) < self._holds(EVERYTHING) else EVERYTHING
+
+    def _valid(self, query: Query) -> Filters:
+        """What is valid at the query's clock; everything where no entry has a window."""
+        windows = self._holds(EVERYTHING) - self._holds(UNLIMITED)
+        return valid_at(query.asked_at or 0.0) if windows else EVERYTHING
 
     def settings(self, name: str) -> RetrieverConfig:
         """The configuration of a retriever; ConfigError when the system has none of this name."""
@@ -80,14 +106,15 @@ class Sources:
         return self._last[1]
 
     def _retriever(self, name: str, settings: RetrieverConfig) -> Retriever:
-        if name == "fts":
+        if name in KEYWORD:
             self._check_fields(settings)
             weights = [settings.field_weights.get(field, 1.0) for field in self.system.index.fields]
-            return FtsRetriever(self.store, self.system.index, self.system.match, weights)
+            match = self.system.match if name == "fts" else self.system.match_memory
+            return FtsRetriever(self.store, self.system.index, match, weights)
         if name == "bm25":
             return Bm25Retriever(self.store)
         if name == "vector":
-            return VectorRetriever(self.store, self.space("text"), self.embed, settings.filters == "before_cut")
+            return VectorRetriever(self.store, self.space("text"), self.embed, settings.filters != "after_cut")
         return LayerRetriever(self.store, self.space("text" if name == "l2" else name), self.embed)
 
     def _check_fields(self, settings: RetrieverConfig) -> None:
@@ -100,4 +127,8 @@ class Sources:
     def _scorer(self, name: str) -> Scorer:
         if name == "cosine":
             return CosineScorer(self.store, self.space("text"), self.embed)
-        return TfidfScorer(self.store)
+        return TfidfScorer(self.store, self.system.words, self._words_of)
+
+    def _words_of(self, query: Query) -> Filters:
+        """The entries that TF-IDF counts."""
+        return self._corpus() & (self._valid(query) if self.system.valid_words else EVERYTHING)

@@ -35,9 +35,13 @@ LAYERS = ("l0", "l1", "l2")
 """Signals that cover every entry in scope; layered strategies gate them themselves."""
 FINDERS = frozenset({"fts", "bm25", "vector"})
 """Signals whose lists, cut at a depth, make the candidates of strategies that name no retriever."""
-RETRIEVERS = FINDERS | frozenset(LAYERS)
+ASIDE = frozenset({"memory"})
+"""Signals of entries that are searched beside the others and merged when the list is finished."""
+KEYWORD = frozenset({"fts", "memory"})
+"""Retrievers that search the full-text index."""
+RETRIEVERS = FINDERS | frozenset(LAYERS) | ASIDE
 """Signals with a value only for the entries they returned."""
-SCORERS = frozenset({"tfidf", "cosine"})
+SCORERS = frozenset({"tfidf", "cosine", "lexical"})
 """Signals computed for every candidate, whoever found it."""
 FETCHED = RETRIEVERS | SCORERS
 """Signals that stand in the table as columns; the others are derived from facts."""

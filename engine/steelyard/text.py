@@ -13,7 +13,7 @@ from steelyard.errors import ConfigError, shown
 
 STOP_WORDS = frozenset(
     """a an and are as at be but by for if in into is it no not of on or such that the their then there these
-    they this to was will with""".split()  # noqa: SIM905 -- a list literal of 33 words reads worse
+    they this to was will with""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 )
 """The 33 English stop words of Lucene's standard analyzer."""
 
@@ -70,6 +70,68 @@ def words_or(text: str) -> str:
     """
     words = list(dict.fromkeys(_WORD.findall(text.lower())))
     return " OR ".join(quote(word) for word in words if word not in STOP_WORDS) or " OR ".join(map(quote, words))
+
+
+SOLERI_STOP_WORDS = frozenset(
+    """a about all an and are as at be because been both but by can could did do does each else every few
+    for from had has have he her him his how i if in into is it its just may me might more most must
+    my need no not of on only or other our out same shall she should so some such than that the
+    their them then these they this those to too up us very was we were what when where which who
+    whom why will with would you your""".split()  # noqa: SIM905 -- as above
+)
+"""The 95 words that Soleri's tokenizer drops."""
+
+_LETTERS = re.compile(r"[^\W_]{2,}")
+_NOT_TOKEN = re.compile(r"[^a-z0-9\s-]")
+_NOT_ASCII_WORD = re.compile(r"[^a-z0-9]")
+
+
+def soleri_tokens(text: str) -> list[str]:
+    """Soleri: lower-cased tokens of three or more of a-z, 0-9 and hyphens, without stop words, not stemmed.
+
+    >>> soleri_tokens("The full-text search of v1.2.3")
+    ['full-text', 'search']
+    """
+    found = _NOT_TOKEN.sub(" ", text.lower()).split()
+    return [token for token in found if len(token) > 2 and token not in SOLERI_STOP_WORDS]
+
+
+def soleri_or(text: str) -> str:
+    """Soleri's document: lower-cased terms of two or more characters that are not stop words, joined by OR.
+
+    Letters of any script stay. A query of stop words alone is searched by all its terms.
+
+    >>> soleri_or("how does JWT validation work")
+    'jwt OR validation OR work'
+    """
+    found = _LETTERS.findall(text.lower())
+    return " OR ".join([word for word in found if word not in SOLERI_STOP_WORDS] or found)
+
+
+def soleri_ascii_or(text: str) -> str:
+    """Soleri's code: blank-separated pieces of two or more characters, reduced to a-z and 0-9, joined by OR.
+
+    When nothing is left the text itself is the expression, see `as_written`.
+
+    >>> soleri_ascii_or("how does user-authentication work?")
+    'how OR does OR userauthentication OR work'
+    """
+    pieces = (_NOT_ASCII_WORD.sub("", piece) for piece in text.lower().split() if utf16_length(piece) >= 2)
+    return " OR ".join(filter(None, pieces)) or as_written(text)
+
+
+def as_written(text: str) -> str:
+    """The text as an FTS5 expression of its own: blanks mean AND; one that FTS5 cannot read finds nothing."""
+    return text
+
+
+def utf16_length(text: str) -> int:
+    """The length as JavaScript counts it.
+
+    >>> utf16_length("a\U0001f600")
+    3
+    """
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 MAX_WORDS = 1000

@@ -179,7 +179,7 @@ def _baseline(rows: Sequence[Contender], name: str | None) -> Contender:
 
 def _replays(space: Workspace, queries: Sequence[Query], rows: Sequence[Contender]) -> dict[str, Replay]:
     """Record once a group of systems that retrieve alike, then replay each configuration."""
-    groups: dict[tuple[object, ...], list[Contender]] = {}
+    groups: dict[str, list[Contender]] = {}
     for row in rows:
         groups.setdefault(recording_key(find_system(row.config.name)), []).append(row)
     replays = {}

@@ -71,7 +71,7 @@ def usable(space: Workspace, row: Contender) -> tuple[Contender, list[str]]:
     """
     asked = needed([row.config])
     missing = sorted(set(asked) - set(space.usable(asked)))
-    left = row.config.effective.without(missing)
+    left = row.config.without(missing)
     lack = f"{', '.join(missing)}, which {space.dataset.name} cannot give (embedder: {space.model or 'none'})"
     if left is None:
         raise ConfigError(f"{row.label} needs {lack}; leave it out, or use another embedder")

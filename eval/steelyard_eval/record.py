@@ -43,9 +43,9 @@ LARGEST = 1e100
 Arrays = dict[str, NDArray[Any]]
 
 
-def recording_key(system: System) -> tuple[object, ...]:
+def recording_key(system: System) -> str:
     """Systems with equal keys retrieve in the same way and can share a recording."""
-    return (system.index, system.match, system.recipe, tuple(sorted(system.filters.items())))
+    return canonical({**system.retrieval(), "recipe": system.recipe, "filters": dict(system.filters)})
 
 
 def record(workspace: Workspace, queries: Sequence[Query], configs: Iterable[SearchConfig]) -> SignalTable:
@@ -87,7 +87,7 @@ def needed(configs: Iterable[SearchConfig]) -> list[str]:
     """
     names: set[str] = set()
     for config in configs:
-        names |= config.effective.signals() & FETCHED
+        names |= (config.effective.signals() & FETCHED) | config.needs
         if _ranks_candidates(config.effective):
             names |= FINDERS & config.retrievers.keys()
     return sorted(names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from steelyard.entry import Hit
 from steelyard.text import visible
 
 
@@ -65,15 +66,14 @@ def tests(record: Mapping[str, Any]) -> str:
     return table(rows, columns) if rows else ""
 
 
-def hits(found: Iterable[Mapping[str, Any]]) -> str:
+def hits(found: Iterable[Hit]) -> str:
     """Search results, one block each."""
     blocks = []
-    for rank, hit in enumerate(found, 1):
-        score = "     -" if hit.get("score") is None else f"{hit['score']:.4f}"
-        text = hit.get("what") or hit.get("text") or ""
-        blocks.append(f"{rank:>3}  {score}  {visible(hit['id'])}  {visible(hit.get('title', ''))}")
-        if text:
-            blocks.append(f"             {visible(str(text))[:100]}")
+    for hit in found:
+        score = "     -" if hit.score is None else f"{hit.score:.4f}"
+        blocks.append(f"{hit.rank:>3}  {score}  {visible(hit.entry.id)}  {visible(hit.entry.title)}")
+        if hit.entry.text:
+            blocks.append(f"             {visible(hit.entry.text)[:100]}")
     return "\n".join(blocks) or "nothing found"
 
 

@@ -6,22 +6,23 @@ import dataclasses
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from steelyard.config import SearchConfig
 from steelyard.embed import BATCH, Embedder, embed_missing, space_of, texts_of
 from steelyard.embedders import KINDS, CachedEmbedder, open_embedder
 from steelyard.embedders.kinds import remembered, restore
-from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError, EmbedderError, nearest, shown
 from steelyard.fields import LIST_FIELDS, NUMBER_FIELDS
 from steelyard.filters import RANGES, SUPERSEDED, Filters
 from steelyard.lsa import MODEL, LsaEmbedder
 from steelyard.search import Searcher
 from steelyard.stores.base import Space
+from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
 from steelyard.text import content
@@ -179,16 +180,55 @@ def _embed(vault: Vault, embedder: Embedder) -> int:
 
 
 @contextmanager
-def open_searcher(path: str, system: str, weights: str | None, limit: int | None) -> Iterator[Searcher]:
-    """A searcher over a vault file; a weights file beats the system's own configuration."""
-    with Vault(path) as vault, vault.snapshot():
-        embedder = vault_embedder(vault)
-        if weights is None:
+def open_searcher(
+    paths: Sequence[str],
+    system: str,
+    weights: str | None,
+    limit: int | None,
+    priorities: Sequence[str] = (),
+) -> Iterator[Searcher]:
+    """A searcher over a vault file, or over several as tiers; a weights file beats the system's own configuration.
+
+    Queries are embedded by the first vault's embedder: tiers that hold no vectors of it are found by keywords.
+    """
+    config = None if weights is None else SearchConfig.load(weights)
+    names = dict(_tier(path) for path in paths)
+    if len(names) < len(paths):
+        raise ConfigError(f"two of {', '.join(map(shown, paths))} are the same tier; name one as TIER=FILE")
+    numbers = _priorities(priorities, names)
+    with ExitStack() as stack:
+        vaults = {name: stack.enter_context(Vault(path)) for name, path in names.items()}
+        for vault in vaults.values():
+            stack.enter_context(vault.snapshot())
+        embedder = vault_embedder(next(iter(vaults.values())))
+        if config is None:
             config = find_system(system).config(limit, embedder.model if embedder else "")
-        else:
-            config = SearchConfig.load(weights)
-            config = config if limit is None else config.with_limit(limit)
-        yield Searcher(vault, config, embedder)
+        elif limit is not None:
+            config = config.with_limit(limit)
+        tiers = [Tier(name, vault, numbers.get(name)) for name, vault in vaults.items()]
+        alone = len(tiers) == 1
+        store = tiers[0].store if alone else Federation(tiers, find_system(config.name).federation)
+        yield Searcher(store, config, embedder)
+
+
+def _tier(text: str) -> tuple[str, str]:
+    """Tier and path of a vault as it is named on the command line."""
+    name, equals, path = text.partition("=")
+    return (name, path) if equals and not Path(text).exists() else (Path(text).stem, text)
+
+
+def _priorities(texts: Sequence[str], tiers: Collection[str]) -> dict[str, float]:
+    """``tier=number`` options; ConfigError for a tier that is not searched or a value that is no number."""
+    found = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        if name not in tiers:
+            raise ConfigError(f"priority {shown(text)} names no tier that is searched{nearest(name, tiers)}")
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise ConfigError(f"priority {shown(text)} is not TIER=NUMBER; write it as team=0.6") from None
+    return found
 
 
 _OPERATOR = re.compile(r"!=|>=|<=|=|>|<")
@@ -236,10 +276,4 @@ def read_entries(path: str, ids: Sequence[str]) -> list[dict[str, Any]]:
                 f"no entry {shown(id_)}" + (nearest(id_, known) if len(known) < 1000 else "") for id_ in missing
             ]
             raise DataError(f"{path}: " + "; ".join(problems))
-        return [_plain(entry) for entry in found]
-
-
-def _plain(entry: Entry) -> dict[str, Any]:
-    """An entry without its empty fields."""
-    record = dataclasses.asdict(entry)
-    return {name: value for name, value in record.items() if value not in ("", None, (), {}, [])}
+        return [entry.to_json() for entry in found]

@@ -304,7 +304,7 @@ def vault(data: bytes) -> str:
 
 def _search_file(path: str) -> str:
     for system in ("echovault", "plain", "bm25"):
-        with vaults.open_searcher(path, system, None, None) as searcher:
+        with vaults.open_searcher([path], system, None, None) as searcher:
             _search(searcher, Query("rotate token", filters=Filters.of({"project": "p"})))
             _search(searcher, Query("rotate token"))
             searcher.context("token")

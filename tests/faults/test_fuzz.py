@@ -321,7 +321,7 @@ class TestFound:
             vault._db.execute(sql)
         with (
             pytest.raises(VaultError, match=message),
-            vaults.open_searcher(str(path), "fts", None, None) as searcher,
+            vaults.open_searcher([str(path)], "fts", None, None) as searcher,
         ):
             searcher.search("token")
 

@@ -90,6 +90,6 @@ def test_every_stage_that_cannot_be_read_is_named():
         parse_stages(["cutt(3)", "cut(10)", "cut((", "cut(0)"])
 
     message = str(raised.value)
-    assert "unknown finish stage 'cutt(3)'; did you mean 'cut'?" in message
-    assert "finish stage: expression 'cut((': expected a name at position 4" in message
-    assert "finish stage 'cut(0)' needs one whole number" in message
+    assert "finish stage 'cutt(3)': unknown stage 'cutt'; did you mean 'cut'?" in message
+    assert "finish stage 'cut((': expression 'cut((': expected a name at position 4" in message
+    assert "finish stage 'cut(0)': it needs one whole number" in message

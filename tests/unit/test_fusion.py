@@ -46,7 +46,7 @@ def scored(table, strategy, q=0):
 def prior(name, entry, query=None, **options):
     """The value of a derived signal for one pair."""
     table = tabled({"fts": {entry.id: 1.0}}, entries=[entry], queries=[query or Query("t", id="q")])
-    return PRIORS[name].compute(table, **options).values[0]
+    return PRIORS[name](table, options).values[0]
 
 
 class TestRrf:

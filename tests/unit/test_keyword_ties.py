@@ -5,7 +5,8 @@ import pytest
 from steelyard.entry import Entry
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.stores.base import KeywordIndex
-from steelyard.stores.sqlite import TIES, Vault
+from steelyard.stores.keywords import TIES
+from steelyard.stores.sqlite import Vault
 
 INDEX = KeywordIndex("content", ("title", "text"))
 

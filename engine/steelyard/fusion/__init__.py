@@ -11,7 +11,7 @@ from steelyard.fusion.layered import Layered
 from steelyard.fusion.parse import parse_strategy
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.rrf import Bonus, Rrf
-from steelyard.fusion.signal import Signal
+from steelyard.fusion.signal import Signal, leaves
 from steelyard.fusion.tiered import Tiered
 from steelyard.fusion.weighted_sum import WeightedSum
 from steelyard.table import Floats, SignalTable
@@ -31,6 +31,7 @@ __all__ = [
     "WeightedSum",
     "compile_plan",
     "fuse",
+    "leaves",
     "parse_strategy",
 ]
 

@@ -24,7 +24,7 @@ from steelyard.fusion.rrf import Bonus, Rrf
 from steelyard.fusion.signal import Signal
 from steelyard.fusion.tiered import Tiered
 from steelyard.fusion.weighted_sum import WeightedSum
-from steelyard.signals import PRIORS
+from steelyard.signals import PRIORS, Prior
 from steelyard.table import FETCHED
 
 BONUSES = ("times", "once", "each")
@@ -107,6 +107,22 @@ class _Options:
             self.problems.append(f"{self.call.name}: unknown option {name!r}{hint}")
 
 
+def _prior_options(prior: Prior, options: _Options) -> list[tuple[str, Duration | str]]:
+    """Spans are always written out; a word only where it is not the default."""
+    values: list[tuple[str, Duration | str]] = []
+    for name, default in prior.spans.items():
+        value = options.take(name)
+        if value is not None and (not isinstance(value, Duration) or value.amount <= 0):
+            options.bad(name, value, "must be a positive span of time such as 365d or 69h")
+            value = None
+        values.append((name, value if isinstance(value, Duration) else default))
+    for name, valid in prior.words.items():
+        if (word := options.word(name, valid[0], valid)) != valid[0]:
+            values.append((name, word))
+    options.finish((*prior.spans, *prior.words))
+    return values
+
+
 class _Builder:
     """Builds strategies and collects problems; a faulty part becomes the signal fts and goes on."""
 
@@ -140,15 +156,10 @@ class _Builder:
             return Signal("fts")
         if call.items:
             self.problems.append(f"signal {call.name!r} takes no signals in brackets; remove them")
-        defaults = PRIORS[call.name].defaults if call.name in PRIORS else {}
-        values: list[tuple[str, Duration | float]] = []
-        for name, default in defaults.items():
-            value = options.take(name)
-            if value is not None and (not isinstance(value, Duration) or value.amount <= 0):
-                options.bad(name, value, "must be a positive span of time such as 365d or 69h")
-                value = None
-            values.append((name, value if isinstance(value, Duration) else default))
-        options.finish(tuple(defaults))
+        if call.name not in PRIORS:
+            options.finish(())
+            return Signal(call.name)
+        values = _prior_options(PRIORS[call.name], options)
         return Signal(call.name, tuple(values))
 
     def _terms(self, call: Call, default: float | None) -> tuple[Term, ...]:

@@ -20,7 +20,7 @@ class Signal(Expr):
     """A signal by name, with the options of its prior (``recency(half_life=365d)``)."""
 
     name: str
-    options: tuple[tuple[str, Duration | float], ...] = ()
+    options: tuple[tuple[str, Duration | str], ...] = ()
 
     def children(self) -> tuple[Expr, ...]:
         """A leaf has none."""
@@ -54,7 +54,7 @@ class Signal(Expr):
                 raise ConfigError(
                     f"this table carries no facts, and {self} is computed from them; search again with it"
                 )
-            derived = PRIORS[self.name].compute(table, **dict(self.options))
+            derived = PRIORS[self.name](table, dict(self.options))
             values, formula, inputs = derived.values, derived.formula, derived.inputs
         rows = self.members(table, within)
         column = Column(str(self), values, formula, inputs)
@@ -64,3 +64,9 @@ class Signal(Expr):
         if not self.options:
             return self.name
         return f"{self.name}({', '.join(f'{name}={value}' for name, value in self.options)})"
+
+
+def leaves(expr: Expr) -> list[Signal]:
+    """The signals of a strategy, in the order they are written, each once."""
+    found = [expr] if isinstance(expr, Signal) else [leaf for child in expr.children() for leaf in leaves(child)]
+    return list(dict.fromkeys(found))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from steelyard.entry import Entry, Query
 from steelyard.retrievers.scope import ScopeCache
-from steelyard.stores.base import Found, Store
+from steelyard.stores.base import Found, Readable
 from steelyard.table import Floats
 from steelyard.text import clean_query, content, terms
 
@@ -65,7 +65,9 @@ def _impacts(counts: dict[int, int], norm: Floats, size: int, k1: float) -> tupl
 class Bm25Retriever:
     """BM25 over the words of an entry's content; one index a scope, built on first use."""
 
-    def __init__(self, store: Store, k1: float = K1, b: float = B, text: Callable[[Entry], str] = content) -> None:
+    def __init__(
+        self, store: Readable, k1: float = K1, b: float = B, text: Callable[[Entry], str] = content
+    ) -> None:
         self._index = ScopeCache(
             store,
             lambda filters: Bm25Index.of(((e.id, terms(text(e))) for e in store.entries(filters)), k1, b),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from steelyard.entry import Query
-from steelyard.stores.base import Found, KeywordIndex, Store
+from steelyard.stores.base import Found, KeywordIndex, Readable
 from steelyard.text import MatchBuilder, clean_query
 
 
@@ -17,7 +17,7 @@ class FtsRetriever:
     FTS5 counts its statistics over the whole vault, whatever the scope.
     """
 
-    store: Store
+    store: Readable
     index: KeywordIndex
     match: MatchBuilder
     weights: Sequence[float]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from steelyard.filters import Filters
-from steelyard.stores.base import Store
+from steelyard.stores.base import Readable
 
 T = TypeVar("T")
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 class ScopeCache(Generic[T]):
     """Remembers ``build(filters)`` for every scope; forgets all when the store's revision changes."""
 
-    def __init__(self, store: Store, build: Callable[[Filters], T]) -> None:
+    def __init__(self, store: Readable, build: Callable[[Filters], T]) -> None:
         self._store = store
         self._build = build
         self._kept: dict[Filters, T] = {}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from steelyard.entry import Entry, Query
-from steelyard.filters import EVERYTHING
+from steelyard.filters import Filters
 from steelyard.retrievers.scope import ScopeCache
-from steelyard.stores.base import Store
+from steelyard.stores.base import Readable
 from steelyard.table import Floats
 from steelyard.text import clean_query, content, terms
 
@@ -20,39 +20,58 @@ Sparse = tuple[dict[str, float], float]
 """Weights by word, and their Euclidean length."""
 
 
+@dataclass(frozen=True)
+class Words:
+    """Which text of an entry is read, and how it becomes words; queries become words in the same way."""
+
+    text: Callable[[Entry], str] = content
+    split: Callable[[str], list[str]] = terms
+
+    def of(self, entry: Entry) -> list[str]:
+        """The words of an entry."""
+        return self.split(self.text(entry))
+
+
 class TfidfScorer:
     """Cosine of ``tf / length * idf`` vectors with ``idf = ln((N + 1) / (df + 1)) + 1``, in 0..1.
 
-    The vocabulary is that of the whole store; query words outside it weigh nothing. 0 when either
-    side has no known word. Source: Soleri's document.
+    The vocabulary is that of the entries in the `corpus` of a query; words outside it weigh nothing. 0
+    when either side has no known word. Source: Soleri's document.
     """
 
-    def __init__(self, store: Store, text: Callable[[Entry], str] = content) -> None:
-        self._vocabulary = ScopeCache(
-            store, lambda filters: Vocabulary.of({e.id: terms(text(e)) for e in store.entries(filters)})
-        )
+    def __init__(self, store: Readable, words: Words, corpus: Callable[[Query], Filters]) -> None:
+        self._store = store
+        self._words = words
+        self._corpus = corpus
+        self._vocabulary = ScopeCache(store, lambda filters: Vocabulary.of(map(words.of, store.entries(filters))))
 
     def score(self, query: Query, ids: Sequence[str]) -> Floats:
         """See Scorer.score."""
-        vocabulary = self._vocabulary(EVERYTHING)
-        asked = vocabulary.weigh(terms(clean_query(query.text)))
-        return np.array([_cosine(asked, vocabulary.vectors[id_]) for id_ in ids], dtype=np.float64)
+        vocabulary = self._vocabulary(self._corpus(query))
+        unknown = [id_ for id_ in ids if id_ not in vocabulary.vectors]
+        for entry in self._store.get(unknown):
+            vocabulary.vectors[entry.id] = vocabulary.weigh(self._words.of(entry))
+        asked = vocabulary.weigh(self._words.split(clean_query(query.text)))
+        nothing: Sparse = ({}, 0.0)
+        return np.array([_cosine(asked, vocabulary.vectors.get(id_, nothing)) for id_ in ids], dtype=np.float64)
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """IDF of every word of a corpus, and the vectors of its entries."""
+    """IDF of every word of a corpus, and the vectors of those entries that were scored so far."""
 
     idf: dict[str, float]
     vectors: dict[str, Sparse] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, words: Mapping[str, list[str]]) -> Vocabulary:
-        """From the words of every entry, by id."""
-        df = Counter(word for found in words.values() for word in set(found))
-        made = cls({word: math.log((len(words) + 1) / (count + 1)) + 1 for word, count in df.items()})
-        made.vectors.update((id_, made.weigh(found)) for id_, found in words.items())
-        return made
+    def of(cls, entries: Iterable[list[str]]) -> Vocabulary:
+        """From the words of every entry."""
+        df: Counter[str] = Counter()
+        size = 0
+        for words in entries:
+            df.update(set(words))
+            size += 1
+        return cls({word: math.log((size + 1) / (count + 1)) + 1 for word, count in df.items()})
 
     def weigh(self, words: list[str]) -> Sparse:
         """TF-IDF weights of the words that the vocabulary knows."""

@@ -11,7 +11,7 @@ from steelyard.embed import Vectors
 from steelyard.entry import Query
 from steelyard.errors import DimensionMismatchError
 from steelyard.retrievers.scope import ScopeCache
-from steelyard.stores.base import Found, Space, Store
+from steelyard.stores.base import Found, Readable, Space
 from steelyard.table import Floats
 
 QueryVector = Callable[[str], Vectors]
@@ -22,7 +22,7 @@ QueryVector = Callable[[str], Vectors]
 class VectorRetriever:
     """Nearest neighbours by cosine similarity, in -1..1; the scope acts before or after the cut."""
 
-    store: Store
+    store: Readable
     space: Space
     embed: QueryVector
     filter_first: bool = True
@@ -40,7 +40,7 @@ class VectorRetriever:
 class CosineScorer:
     """Cosine similarity of the query with each candidate, in -1..1; 0 for an entry without a vector."""
 
-    store: Store
+    store: Readable
     space: Space
     embed: QueryVector
 
@@ -58,7 +58,7 @@ class CosineScorer:
 class LayerRetriever:
     """The cosine of one layer for every entry in scope that has it; vectors are kept in memory."""
 
-    def __init__(self, store: Store, space: Space, embed: QueryVector) -> None:
+    def __init__(self, store: Readable, space: Space, embed: QueryVector) -> None:
         self._embed = embed
         self._scope = ScopeCache(store, lambda filters: store.vectors(space, filters))
 

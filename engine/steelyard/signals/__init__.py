@@ -5,28 +5,34 @@ To add one: write ``name(table, **options) -> Derived`` in a file of its own and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from steelyard.expression import Duration
 from steelyard.signals.derived import Derived
 from steelyard.signals.domain import domain
 from steelyard.signals.importance import importance
-from steelyard.signals.recency import recency
+from steelyard.signals.recency import SINCE, recency
 from steelyard.signals.severity import severity
 from steelyard.signals.tags import tags
+from steelyard.table import SignalTable
 
 
 @dataclass(frozen=True)
 class Prior:
-    """A derived signal and its options with their defaults."""
+    """A derived signal; its spans of time with their defaults; its words, the first of them the default."""
 
     compute: Callable[..., Derived]
-    defaults: dict[str, Duration | float] = field(default_factory=dict)
+    spans: dict[str, Duration] = field(default_factory=dict)
+    words: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __call__(self, table: SignalTable, options: Mapping[str, Duration | str]) -> Derived:
+        """The signal under these options and the defaults of the others."""
+        return self.compute(table, **{**self.spans, **{name: v[0] for name, v in self.words.items()}, **options})
 
 
 PRIORS: dict[str, Prior] = {
-    "recency": Prior(recency, {"half_life": Duration(365, "d")}),
+    "recency": Prior(recency, {"half_life": Duration(365, "d")}, {"since": SINCE}),
     "severity": Prior(severity),
     "importance": Prior(importance),
     "tags": Prior(tags),

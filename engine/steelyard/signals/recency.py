@@ -1,4 +1,4 @@
-"""Exponential decay with age (Soleri, MoltNet)."""
+"""Decay with age (Soleri, MoltNet), and over the end of a validity window (Soleri)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,49 @@ import numpy as np
 
 from steelyard.expression import Duration
 from steelyard.signals.derived import Derived
-from steelyard.table import SignalTable
+from steelyard.table import Floats, SignalTable
+
+ZONE = 0.25
+"""The last part of a validity window, in which an entry fades."""
+SINCE = ("update", "access", "never")
+"""What age runs from: the last update, the last access, or nothing, when a system reads no dates."""
 
 
-def recency(table: SignalTable, half_life: Duration) -> Derived:
+def recency(table: SignalTable, half_life: Duration, since: str) -> Derived:
     """``exp(-ln 2 * age / half_life)`` with the age at the query's clock, in (0, 1].
 
-    Age runs from the last update, else from creation. An entry without a date, or dated after the
-    clock, counts as new: 1.0. Source: Soleri's document, temporal decay without a window.
+    Age runs from the last update or access, else from creation. An entry without a date, or dated after
+    the clock, counts as new: 1.0. Sources: Soleri's document, temporal decay; MoltNet's 0.99^hours since
+    the last access is a half-life of 68.97 hours.
+
+    Counted since the update, an entry with a `valid_until` does not age but fades: 1.0 while more than a
+    quarter of its window remains, then linear down to 0 at the end (Soleri's document). The window opens
+    at `valid_from`, else with creation; a window that never was open counts as full.
     """
     numbers = table.about.numbers
-    born = np.where(np.isnan(numbers["updated_at"]), numbers["created_at"], numbers["updated_at"])
-    age = table.asked.numbers["clock"][table.query] - born[table.entry]
+    clock = table.asked.numbers["clock"][table.query]
+    last = {"update": numbers["updated_at"], "access": numbers["last_accessed_at"]}.get(since)
+    created = np.full(len(table.entries), np.nan) if last is None else numbers["created_at"]
+    born = created if last is None else np.where(np.isnan(last), created, last)
+    age = clock - born[table.entry]
     age = np.where(np.isnan(age) | (age < 0), 0.0, age)
     values = np.exp(-np.log(2.0) * age / half_life.seconds)
-    return Derived(values, f"exp(-ln 2 * age in days / half-life {half_life})", {"age in days": age / 86_400})
+    formula = f"exp(-ln 2 * age in days / half-life {half_life})"
+    inputs = {"age in days": age / 86_400}
+    if since != "access" and not np.isnan(numbers["valid_until"]).all():
+        left = _window(table, clock, created)
+        values = np.where(np.isnan(left), values, np.clip(left / ZONE, 0.0, 1.0))
+        formula += f"; with a validity window, min(1, part of it left / {ZONE})"
+        inputs["part of the window left"] = left
+    return Derived(values, formula, inputs)
+
+
+def _window(table: SignalTable, clock: Floats, created: Floats) -> Floats:
+    """float64[N]: which part of its validity window is left to an entry, NaN where it has no end."""
+    numbers = table.about.numbers
+    opened = np.where(np.isnan(numbers["valid_from"]), created, numbers["valid_from"])[table.entry]
+    opened = np.where(np.isnan(opened), clock, opened)
+    closes = numbers["valid_until"][table.entry]
+    width = closes - opened
+    left = np.where(width > 0, (closes - clock) / np.where(width > 0, width, 1.0), 1.0)
+    return np.where(np.isnan(closes), np.nan, np.where(closes <= clock, 0.0, left))

@@ -43,20 +43,8 @@ class Found:
     position: int
 
 
-class Store(Protocol):
-    """Entries, keyword indexes and vector spaces behind one interface."""
-
-    def transaction(self) -> AbstractContextManager[None]:
-        """All that is written inside is kept or none of it, and nobody else writes meanwhile.
-
-        One inside another is part of the outer one.
-        """
-
-    def upsert(self, entries: Iterable[Entry]) -> int:
-        """Insert or replace entries by id in one transaction; returns how many changed.
-
-        A changed entry loses its vectors, because they stood for its old text.
-        """
+class Readable(Protocol):
+    """What a search reads: entries, keyword indexes and vector spaces behind one interface."""
 
     def get(self, ids: Sequence[str], fields: Sequence[str] = ...) -> list[Entry]:
         """The entries of these ids, in this order; unknown ids are left out.
@@ -76,29 +64,16 @@ class Store(Protocol):
     def revision(self) -> int:
         """A number that changes with every change of the entries or of their vectors."""
 
-    def ensure_index(self, index: KeywordIndex) -> None:
-        """Create the index if it is absent; VaultError when it stands there with other settings."""
-
     def keyword(
         self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int
     ) -> list[Found]:
-        """The best `depth` matches in scope by BM25 with a weight a field; the scope is applied first."""
+        """The best `depth` matches in scope by BM25 with a weight a field; the scope is applied first.
+
+        Makes the index if it is absent. An expression that cannot be read finds nothing.
+        """
 
     def spaces(self) -> list[tuple[Space, int]]:
         """The vector spaces there are, with their dimensions."""
-
-    def missing(self, space: Space) -> list[str]:
-        """Ids of entries without a vector in this space, ascending."""
-
-    def put_vectors(self, space: Space, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
-        """Store float32[len(ids), dim] in one transaction; the first vectors fix the dimension.
-
-        Raises DimensionMismatchError when the space holds another dimension, VaultError for a vector
-        that is all zeros or not finite.
-        """
-
-    def drop_space(self, space: Space) -> None:
-        """Forget all vectors of a space, and its dimension."""
 
     def nearest(
         self, space: Space, vector: NDArray[np.float32], filters: Filters, depth: int, filter_first: bool
@@ -114,3 +89,35 @@ class Store(Protocol):
 
     def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """The vectors of these entries; entries without one are left out."""
+
+
+class Store(Readable, Protocol):
+    """What can also be written."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All that is written inside is kept or none of it, and nobody else writes meanwhile.
+
+        One inside another is part of the outer one.
+        """
+
+    def upsert(self, entries: Iterable[Entry]) -> int:
+        """Insert or replace entries by id in one transaction; returns how many changed.
+
+        A changed entry loses its vectors, because they stood for its old text.
+        """
+
+    def ensure_index(self, index: KeywordIndex) -> None:
+        """Create the index if it is absent; VaultError when it stands there with other settings."""
+
+    def missing(self, space: Space) -> list[str]:
+        """Ids of entries without a vector in this space, ascending."""
+
+    def put_vectors(self, space: Space, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
+        """Store float32[len(ids), dim] in one transaction; the first vectors fix the dimension.
+
+        Raises DimensionMismatchError when the space holds another dimension, VaultError for a vector
+        that is all zeros or not finite.
+        """
+
+    def drop_space(self, space: Space) -> None:
+        """Forget all vectors of a space, and its dimension."""

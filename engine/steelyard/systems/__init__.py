@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from steelyard.errors import ConfigError, nearest, shown
-from steelyard.systems import baselines, echovault
+from steelyard.systems import baselines, echovault, soleri
 from steelyard.systems.base import System
 
 SYSTEMS: dict[str, System] = {
     f"{system.name}:{system.profile}": system
-    for system in (baselines.FTS, baselines.BM25, baselines.VECTOR, baselines.PLAIN, echovault.DOCUMENTED)
+    for system in (
+        baselines.FTS,
+        baselines.BM25,
+        baselines.VECTOR,
+        baselines.PLAIN,
+        echovault.DOCUMENTED,
+        soleri.DOCUMENTED,
+        soleri.SHIPPED,
+    )
 }
 
 __all__ = ["SYSTEMS", "System", "find_system", "find_systems"]

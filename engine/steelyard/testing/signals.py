@@ -24,9 +24,9 @@ class SignalContract:
 
     bounds: tuple[float, float] = (0.0, 1.0)
 
-    def compute(self, signal: str, table: SignalTable, **options: Duration | float) -> Derived:
+    def compute(self, signal: str, table: SignalTable, **options: Duration | str) -> Derived:
         """The signal under its defaults and the given options."""
-        return PRIORS[signal].compute(table, **(PRIORS[signal].defaults | options))
+        return PRIORS[signal](table, options)
 
     def test_every_row_has_a_finite_value_within_bounds(self, signal: str) -> None:
         """Values are float64[N] without NaN."""

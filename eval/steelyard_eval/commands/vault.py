@@ -16,6 +16,9 @@ from steelyard_eval.commands.options import (
     weights_option,
 )
 
+MODES = "Whole entries with the system's own fields, or a first look (then: steelyard get)."
+PRIORITIES = "Weight of a tier; the system's own by default (Soleri: agent 1, project 0.8, team 0.6, else 0.5)."
+
 
 @click.command()
 @click.argument("dataset", type=click.Path())
@@ -44,35 +47,43 @@ def reindex(vault: str, embedder: str | None, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("vault", type=click.Path())
+@click.argument("vaults", metavar="VAULT...", nargs=-1, required=True, type=click.Path())
 @click.argument("query")
 @system_option
 @weights_option
 @limit_option
 @filter_option
+@click.option("--mode", default="full", show_default=True, type=click.Choice(["scan", "full"]), help=MODES)
+@click.option("--priority", "priorities", multiple=True, metavar="TIER=NUMBER", help=PRIORITIES)
 @click.option("--semantic", default="always", show_default=True, type=click.Choice(["always", "auto", "never"]))
 @click.option("--explain", is_flag=True, help="Show how each score came about.")
 @json_option
 def search(
-    vault: str,
+    vaults: tuple[str, ...],
     query: str,
     system: str,
     weights: str | None,
     limit: int | None,
     filters: tuple[str, ...],
+    mode: str,
+    priorities: tuple[str, ...],
     semantic: str,
     explain: bool,
     as_json: bool,
 ) -> None:
-    """Search a vault."""
+    """Search a vault, or several as tiers of one memory.
+
+    A tier is named by its file, agent.db is the tier agent, or written TIER=FILE.
+    """
     from steelyard.entry import Query
     from steelyard_eval.show import hits
     from steelyard_eval.vaults import open_searcher, parse_filters
 
-    with open_searcher(vault, system, weights, limit) as searcher:
+    with open_searcher(vaults, system, weights, limit, priorities) as searcher:
         result = searcher.search(Query(query, filters=parse_filters(filters)), semantic=semantic)
-        shown = [searcher.system.present(hit) for hit in result.hits]
-        trees = [result.explain(hit.entry.id) for hit in result.hits] if explain else []
+        present = searcher.system.scan if mode == "scan" else searcher.system.present
+        shown = [present(hit) for hit in result.hits]
+        trees = [result.explain(hit) for hit in result.hits] if explain else []
         if not result.degraded and semantic == "always" and result.strategy != searcher.config.effective:
             click.echo("note: the vault has no vectors of the configured model; keywords answered alone", err=True)
         document = {
@@ -82,10 +93,10 @@ def search(
             "degraded": result.degraded,
             "hits": shown,
         }
-    text = hits(shown)
+    text = hits(result.hits)
     if explain:
         document["explanations"] = [tree.to_json() for tree in trees]
-        text += "".join(f"\n\n{hit['id']}\n{tree}" for hit, tree in zip(shown, trees, strict=True))
+        text += "".join(f"\n\n{hit.entry.id}\n{tree}" for hit, tree in zip(result.hits, trees, strict=True))
     put(document, as_json, text)
 
 
@@ -125,10 +136,10 @@ def context(
     from steelyard_eval.show import hits
     from steelyard_eval.vaults import open_searcher, parse_filters
 
-    with open_searcher(vault, system, None, limit) as searcher:
+    with open_searcher([vault], system, None, limit) as searcher:
         found, total = searcher.context(query, parse_filters(filters), semantic=semantic, topup_recent=topup)
         shown = [searcher.system.present(hit) for hit in found]
-    put({"total": total, "entries": shown}, as_json, f"{hits(shown)}\n{len(shown)} of {total} entries")
+    put({"total": total, "entries": shown}, as_json, f"{hits(found)}\n{len(shown)} of {total} entries")
 
 
 COMMANDS = (index, reindex, search, get, context)

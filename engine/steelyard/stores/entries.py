@@ -1,0 +1,57 @@
+"""The entries of a vault."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+
+from steelyard.entry import Entry
+from steelyard.filters import EVERYTHING, Filters
+from steelyard.stores.damage import damaged
+from steelyard.stores.file import VaultFile
+from steelyard.stores.schema import COLUMNS, SELECT, UPSERT, from_row, select, to_row, where
+
+
+class EntryTable(VaultFile):
+    """See `steelyard.stores.base.Store`."""
+
+    def upsert(self, entries: Iterable[Entry]) -> int:
+        """See Store.upsert."""
+        changed = 0
+        with self.transaction():
+            tables = [table for table, _, _ in self._spaces()]
+            for entry in entries:
+                for (rowid,) in self._db.execute(UPSERT, to_row(entry)).fetchall():
+                    changed += 1
+                    for table in tables:
+                        self._db.execute(f"DELETE FROM {table} WHERE rowid = ?", (rowid,))
+            if changed:
+                self._revise()
+        return changed
+
+    def get(self, ids: Sequence[str], fields: Sequence[str] = COLUMNS) -> list[Entry]:
+        """See Store.get."""
+        names = list(dict.fromkeys(("id", *fields)))
+        sql = f"{select(names)} JOIN json_each(?) j ON j.value = e.id ORDER BY j.key"
+        try:
+            wanted = json.dumps(list(ids))
+        except TypeError as error:  # an id that came from a damaged file
+            raise damaged(self.path, error) from None
+        return [from_row(names, row) for row in self._db.execute(sql, (wanted,))]
+
+    def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
+        """See Store.entries."""
+        condition, values = where(filters)
+        for row in self._db.execute(f"{SELECT} WHERE {condition} ORDER BY e.id", values):
+            yield from_row(COLUMNS, row)
+
+    def recent(self, filters: Filters, limit: int) -> list[Entry]:
+        """See Store.recent."""
+        condition, values = where(filters)
+        sql = f"{SELECT} WHERE {condition} ORDER BY e.created_at DESC NULLS LAST, e.id LIMIT ?"
+        return [from_row(COLUMNS, row) for row in self._db.execute(sql, (*values, limit))]
+
+    def count(self, filters: Filters = EVERYTHING) -> int:
+        """See Store.count."""
+        condition, values = where(filters)
+        return int(self._one(f"SELECT count(*) FROM entries e WHERE {condition}", values))
