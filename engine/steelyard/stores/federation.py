@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, shown
 from steelyard.filters import EVERYTHING, Filters
-from steelyard.stores.base import Found, KeywordIndex, Readable, Space
+from steelyard.stores.base import COSINE, Found, KeywordIndex, Readable, Space
 from steelyard.stores.schema import COLUMNS
 
 MARK = "\x1f"
@@ -145,13 +145,20 @@ class Federation:
         )
 
     def nearest(
-        self, space: Space, vector: NDArray[np.float32], filters: Filters, depth: int, filter_first: bool
+        self,
+        space: Space,
+        vector: NDArray[np.float32],
+        filters: Filters,
+        depth: int,
+        filter_first: bool,
+        metric: str = COSINE,
     ) -> list[Found]:
         """See Readable.nearest: similarities as they are, whatever the tier."""
         searched = self.tiers[:1] if self.rule.first_vectors else self.tiers
 
         def search(tier: Tier) -> list[Found]:
-            return tier.store.nearest(space, vector, filters, depth, filter_first) if tier in searched else []
+            near = tier.store.nearest
+            return near(space, vector, filters, depth, filter_first, metric) if tier in searched else []
 
         return self._merged(depth, search, dict.fromkeys(self.weights, 1.0))
 

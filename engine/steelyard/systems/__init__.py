@@ -14,6 +14,7 @@ SYSTEMS: dict[str, System] = {
         baselines.VECTOR,
         baselines.PLAIN,
         echovault.DOCUMENTED,
+        echovault.SHIPPED,
         soleri.DOCUMENTED,
         soleri.SHIPPED,
     )
