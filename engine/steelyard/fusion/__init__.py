@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from steelyard.fusion.base import Expr, Term
 from steelyard.fusion.by_intent import ByIntent
 from steelyard.fusion.layered import Layered
@@ -35,7 +33,6 @@ __all__ = [
     "fuse",
     "leaves",
     "parse_strategy",
-    "with_weights",
 ]
 
 
@@ -48,11 +45,6 @@ def compile_plan(table: SignalTable, strategy: Expr) -> Plan:
         if queries.any():
             table.column(name)
     return strategy.compile(table, strategy.everywhere(table))
-
-
-def with_weights(table: SignalTable, strategy: Expr, weights: Iterable[float]) -> Expr:
-    """The strategy under other weights, one a column of the branches of its plan over this table, in order."""
-    return strategy.with_weights(table, strategy.everywhere(table), iter(weights))
 
 
 def fuse(table: SignalTable, strategy: Expr) -> Floats:

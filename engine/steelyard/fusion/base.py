@@ -7,7 +7,7 @@ expression of scorers and priors alone ranks every candidate of the table.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,10 +33,6 @@ class Expr(ABC):
     @abstractmethod
     def without(self, missing: Collection[str]) -> Expr | None:
         """The strategy that is left when these signals cannot be had; None when nothing is."""
-
-    @abstractmethod
-    def with_weights(self, table: SignalTable, within: Bools, weights: Iterator[float]) -> Expr:
-        """The same strategy under other weights, taken in the order of the columns of `compile`."""
 
     def signals(self) -> frozenset[str]:
         """Names of all signals mentioned."""
@@ -102,11 +98,6 @@ def terms_without(terms: tuple[Term, ...], missing: Collection[str]) -> tuple[Te
     pairs = ((term.weight, term.expr.without(missing)) for term in terms)
     left = tuple(Term(weight, expr) for weight, expr in pairs if expr is not None)
     return left if _find(left) or not _find(terms) else ()
-
-
-def reweighted(terms: tuple[Term, ...], weights: Iterator[float]) -> tuple[Term, ...]:
-    """The same parts under the next weights."""
-    return tuple(Term(next(weights), term.expr) for term in terms)
 
 
 def _find(terms: tuple[Term, ...]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,14 +48,6 @@ class ByIntent(Expr):
             if rows.any():
                 found |= expr.members(table, rows)
         return found
-
-    def with_weights(self, table: SignalTable, within: Bools, weights: Iterator[float]) -> Expr:
-        """The weights of the strategies that rank any row."""
-        found = []
-        for queries, expr in self._routes(table):
-            rows = within & expr.everywhere(table) & queries[table.query]
-            found.append(expr.with_weights(table, rows, weights) if rows.any() else expr)
-        return ByIntent(found[0], tuple((intent, e) for (intent, _), e in zip(self.cases, found[1:], strict=True)))
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         """The branches of every strategy, each restricted to its own queries."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 
 from steelyard.expression import number_text
-from steelyard.fusion.base import Expr, Term, nested, reweighted, terms_without
+from steelyard.fusion.base import Expr, Term, nested, terms_without
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.table import Bools, SignalTable, count_rows
 
@@ -55,12 +55,6 @@ class Layered(Expr):
         alone = present & ~passed[table.query] & within
         fallback = Branch(alone, (_filled(last, present),), (1.0,), "last layer alone")
         return Plan(len(table), (layers, fallback))
-
-    def with_weights(self, table: SignalTable, within: Bools, weights: Iterator[float]) -> Expr:
-        """A weight a layer; the last layer alone has none."""
-        terms = reweighted(self.terms, weights)
-        next(weights)
-        return Layered(terms, self.threshold, self.relax)
 
     def _gate(self, table: SignalTable, first: Column, present: Bools) -> tuple[Bools, Bools]:
         """bool[N] rows that pass their query's threshold, and bool[Q] queries where any does."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 
 from steelyard.expression import number_text
-from steelyard.fusion.base import Expr, Term, nested, reweighted, terms_without
+from steelyard.fusion.base import Expr, Term, nested, terms_without
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.table import Bools, Floats, SignalTable, ranks
 
@@ -63,12 +63,6 @@ class Rrf(Expr):
         why = f"reciprocal rank fusion, k = {number_text(self.k)}"
         branch = Branch(rows, tuple(columns), tuple(weights), why, factor, f"bonus {self.bonus}")
         return Plan(len(table), (branch,))
-
-    def with_weights(self, table: SignalTable, within: Bools, weights: Iterator[float]) -> Expr:
-        """A weight a list, and the amount of a bonus that is added."""
-        terms = reweighted(self.terms, weights)
-        added = self.bonus is not None and self.bonus.kind != "times"
-        return Rrf(terms, self.k, Bonus(self.bonus.kind, next(weights)) if self.bonus and added else self.bonus)
 
     def _reciprocal(self, table: SignalTable, column: Column, present: Bools) -> Column:
         place = ranks(table, column.values, present)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,11 +59,6 @@ class Signal(Expr):
         rows = self.members(table, within)
         column = Column(str(self), values, formula, inputs)
         return Plan(len(table), (Branch(rows, (column,), (1.0,), str(self)),))
-
-    def with_weights(self, table: SignalTable, within: Bools, weights: Iterator[float]) -> Expr:
-        """The signal itself: the weight of a single column changes no ranking."""
-        next(weights)
-        return self
 
     def __str__(self) -> str:
         if not self.options:

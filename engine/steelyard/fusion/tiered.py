@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from steelyard.fusion.base import Expr, Needs, join_needs
@@ -53,12 +53,6 @@ class Tiered(Expr):
             if rows.any():
                 branches += expr.compile(table, rows).branches
         return Plan(len(table), branches)
-
-    def with_weights(self, table: SignalTable, within: Bools, weights: Iterator[float]) -> Expr:
-        """The weights of the tiers that rank any row."""
-        tiers = zip((self.first, self.then), self._tiers(table, within), strict=True)
-        first, then = (t.with_weights(table, rows, weights) if rows.any() else t for t, rows in tiers)
-        return Tiered(first, then, self.min_results)
 
     def _tiers(self, table: SignalTable, within: Bools) -> tuple[Bools, Bools]:
         """The rows the first tier ranks for the queries it answers, and those the second may rank."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from steelyard.fusion.base import Expr, Term, nested, reweighted, terms_without
+from steelyard.fusion.base import Expr, Term, nested, terms_without
 from steelyard.fusion.normalize import NORMALIZERS
 from steelyard.fusion.plan import Branch, Plan
 from steelyard.table import Bools, SignalTable
@@ -36,10 +36,6 @@ class WeightedSum(Expr):
             columns.append(NORMALIZERS[self.normalize](table, column, present))
         weights = tuple(term.weight for term in self.terms)
         return Plan(len(table), (Branch(rows, tuple(columns), weights, "weighted sum"),))
-
-    def with_weights(self, table: SignalTable, within: Bools, weights: Iterator[float]) -> Expr:
-        """A weight a term."""
-        return WeightedSum(reweighted(self.terms, weights), self.normalize)
 
     def __str__(self) -> str:
         parts = [str(term) for term in self.terms]

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from steelyard.finish import order
-from steelyard.fusion import Plan, compile_plan, fuse, parse_strategy, with_weights
+from steelyard.fusion import Plan, compile_plan, fuse, parse_strategy
 from steelyard.table import FETCHED, RETRIEVERS, SignalTable
 from steelyard.testing.tables import random_table, renamed, same_bits, select_queries, select_rows
 
@@ -94,19 +94,6 @@ class FusionContract:
 
             assert same_bits(scores[found], fuse(select_rows(masked, found), read))
             assert np.isnan(scores[~found]).all()
-
-    def test_other_weights_are_taken_in_the_order_of_the_columns(self, strategy: str) -> None:
-        """Its own weights give it back; others are those of its plan."""
-        read = parse_strategy(strategy)
-        for table in _tables():
-            own = [weight for branch in compile_plan(table, read).branches for weight in branch.weights]
-            assert with_weights(table, read, own) == read
-
-            plan = compile_plan(table, with_weights(table, read, [weight / 2 + 0.25 for weight in own]))
-            single = [len(branch.weights) == 1 for branch in plan.branches for _ in branch.weights]
-            found = [weight for branch in plan.branches for weight in branch.weights]
-            moved = [w for w, o, alone in zip(found, own, single, strict=True) if not alone and w != o / 2 + 0.25]
-            assert not moved
 
     def test_what_is_not_needed_is_not_read(self, strategy: str) -> None:
         """A query keeps its scores without the signals that `needs` says it can do without."""
