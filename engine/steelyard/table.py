@@ -199,6 +199,32 @@ class SignalTable:
             columns[name] = np.where(self.positions[name] <= depth, columns[name], np.nan)
         return replace(self, columns=columns)
 
+    def slice(self, begin: int, end: int) -> SignalTable:
+        """The table of the queries begin..end-1: views of this one's rows, so that a mapped file is not read.
+
+        Facts of entries are shared as they are.
+        """
+        first, last = int(self.offsets[begin]), int(self.offsets[end])
+        return replace(
+            self,
+            queries=self.queries[begin:end],
+            offsets=self.offsets[begin : end + 1] - first,
+            entry=self.entry[first:last],
+            columns={name: values[first:last] for name, values in self.columns.items()},
+            positions={name: values[first:last] for name, values in self.positions.items()},
+            asked=_facts_of(self.asked, begin, end),
+        )
+
+
+def _facts_of(facts: Facts, begin: int, end: int) -> Facts:
+    """The facts of the positions begin..end-1, as views."""
+    ends = facts.tags.offsets[begin : end + 1]
+    return Facts(
+        {name: values[begin:end] for name, values in facts.numbers.items()},
+        {name: Labels(own.codes[begin:end], own.words) for name, own in facts.labels.items()},
+        TagSets(ends - ends[0], facts.tags.codes[ends[0] : ends[-1]]),
+    )
+
 
 def starts(offsets: NDArray[np.int64], sorted_query: Ints) -> NDArray[np.int64]:
     """For rows sorted by query, the index at which each row's query begins; int64[len(sorted_query)]."""

@@ -6,8 +6,8 @@ equal scores the smaller row index comes first. Columns keep float64; the kernel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,12 @@ from steelyard.errors import ConfigError, DataError, shown
 from steelyard.finish import Cut, Stage
 from steelyard.fusion import Branch, Expr, Plan, compile_plan
 from steelyard.table import Floats, SignalTable
+from steelyard_eval.kernel.weights import weights_of, with_weights
 from steelyard_eval.metrics import Judgments
 
 Indices = NDArray[np.int64]
+MARK = 2.0
+"""Plans are compiled with weights 2, 3, 4 ..., which tell the columns of a strategy apart; 1 is a bare column."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,9 @@ class Form:
         Of the Q queries; they know the ideals, and what is relevant but was not returned.
     limit : int or None
         Where the finished list is cut: ranks beyond it earn nothing.
+    slot : int64[S]
+        The place of each column's weight in `weights_of` the strategy, -1 for the weight 1 of a bare column,
+        which no search moves. Empty for a form made of a plan alone.
     """
 
     offsets: Indices
@@ -56,6 +62,7 @@ class Form:
     grade: Floats
     judgments: Judgments
     limit: int | None = None
+    slot: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @classmethod
     def of(cls, table: SignalTable, config: SearchConfig, strategy: Expr, judgments: Judgments) -> Form:
@@ -64,10 +71,8 @@ class Form:
         Raises DataError when a query has no judgments, ConfigError when the table lacks a signal or depth, or
         when the configuration finishes with more than cuts.
         """
-        refuse_unjudged(table.queries, judgments)
-        limit = last_place(config.finish)
-        masked = table.at_depth(config.depths)
-        return cls.of_plan(masked, compile_plan(masked, strategy), judgments, limit)
+        (form,) = forms(table, config, [strategy], judgments)
+        return form
 
     @classmethod
     def of_plan(cls, table: SignalTable, plan: Plan, judgments: Judgments, limit: int | None = None) -> Form:
@@ -109,12 +114,37 @@ class Form:
         """float64[Q]: the DCG of the best possible list cut at `cutoff`; 0 where nothing is relevant."""
         return self.judgments.ideal_at(cutoff)
 
+    def spread(self, weights: Floats) -> Floats:
+        """float64[W, S]: the weights of the columns for weights float64[W, K] of the whole strategy.
+
+        A tier that answers none of the queries has no columns here, and a bare column keeps its 1.
+        """
+        return np.column_stack([np.ones(len(weights)), weights])[:, self.slot + 1]
+
     def scores(self, weights: Floats) -> Floats:
         """float64[N]: the scores under weights float64[S], added in the order of the columns."""
         total = np.zeros(len(self))
         for weight, column in zip(weights, self.columns, strict=True):
             total = total + weight * column
         return total
+
+
+def forms(
+    table: SignalTable, config: SearchConfig, strategies: Iterable[Expr], judgments: Judgments
+) -> Iterator[Form]:
+    """The forms of strategies that differ in more than weights (k, normalisation, half-life ...), one by one.
+
+    They share the masked table, and what it keeps. See `Form.of` for the errors.
+    """
+    refuse_unjudged(table.queries, judgments)
+    limit = last_place(config.finish)
+    masked = table.at_depth(config.depths)
+    for strategy in strategies:
+        own = np.array(weights_of(strategy), dtype=np.float64)
+        numbered = compile_plan(masked, with_weights(strategy, np.arange(len(own)) + MARK))
+        form = Form.of_plan(masked, numbered, judgments, limit)
+        form = replace(form, slot=np.where(form.weights == 1.0, -1, form.weights - MARK).astype(np.int64))
+        yield replace(form, weights=form.spread(own[None, :])[0])
 
 
 def refuse_unjudged(queries: Sequence[str], judgments: Judgments) -> None:
