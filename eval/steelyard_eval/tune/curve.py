@@ -62,7 +62,7 @@ class Curve:
         Each with the middle as its t, except where a change lies there: then the middle of its widest interval.
         """
         lows, highs, values = self._pieces()
-        good = values >= self.best - max(slack, SAME)
+        good = values >= self.best - slack - SAME
         begins = np.flatnonzero(good & ~np.concatenate(([False], good[:-1])))
         ends = np.flatnonzero(good & ~np.concatenate((good[1:], [False]))) + 1
         return [self._plateau(lows[a:b], highs[a:b], values[a:b]) for a, b in zip(begins, ends, strict=True)]
