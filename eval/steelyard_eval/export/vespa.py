@@ -113,7 +113,9 @@ def _name(signal: Signal) -> str:
 
 def _seconds(signal: Signal) -> str:
     half_life = dict(signal.options)["half_life"]
-    return number_text(half_life.seconds if isinstance(half_life, Duration) else half_life)
+    if not isinstance(half_life, Duration):
+        raise Lost(f"half_life {half_life} is no span of time")
+    return number_text(half_life.seconds)
 
 
 def _inputs(lists: list[str]) -> list[str]:

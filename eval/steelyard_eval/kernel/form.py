@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError, DataError, shown
-from steelyard.finish import Cut, Stage
-from steelyard.fusion import Branch, Expr, Plan, compile_plan
+from steelyard.finish import Cut, Drop, Merge, Stage
+from steelyard.fusion import Branch, Column, Expr, Plan, compile_plan
 from steelyard.table import Floats, SignalTable
 from steelyard_eval.kernel.weights import weights_of, with_weights
 from steelyard_eval.metrics import Judgments
@@ -137,12 +137,12 @@ def forms(
     They share the masked table, and what it keeps. See `Form.of` for the errors.
     """
     refuse_unjudged(table.queries, judgments)
-    limit = last_place(config.finish)
     masked = table.at_depth(config.depths)
     for strategy in strategies:
         own = np.array(weights_of(strategy), dtype=np.float64)
         numbered = compile_plan(masked, with_weights(strategy, np.arange(len(own)) + MARK))
-        form = Form.of_plan(masked, numbered, judgments, limit)
+        plan, limit = finished(masked, numbered, config.finish)
+        form = Form.of_plan(masked, plan, judgments, limit)
         form = replace(form, slot=np.where(form.weights == 1.0, -1, form.weights - MARK).astype(np.int64))
         yield replace(form, weights=form.spread(own[None, :])[0])
 
@@ -157,14 +157,27 @@ def refuse_unjudged(queries: Sequence[str], judgments: Judgments) -> None:
         )
 
 
-def last_place(stages: Sequence[Stage]) -> int | None:
-    """The last place that is shown after these stages, None when all are; ConfigError for more than cuts."""
-    limits = []
+def finished(table: SignalTable, plan: Plan, stages: Sequence[Stage]) -> tuple[Plan, int | None]:
+    """The plan of what is left when the list is finished, and the last place shown (None when all are).
+
+    What is dropped has no row, what is merged at a fixed score has a branch of one column. Rows kept beyond a
+    cut by its guard earn nothing here: no metric looks further than the cut.
+    """
+    limit = None
     for stage in stages:
-        if not isinstance(stage, Cut):
-            raise ConfigError(f"finish stage {shown(str(stage))} is no cut; weights are searched under cuts only")
-        limits.append(stage.limit)
-    return min(limits, default=None)
+        if isinstance(stage, Cut):
+            limit = stage.limit if limit is None else min(limit, stage.limit)
+        elif isinstance(stage, Drop):
+            kept = table.column(stage.signal) != 0
+            plan = Plan(plan.size, tuple(replace(branch, rows=branch.rows & kept) for branch in plan.branches))
+        elif isinstance(stage, Merge):
+            rows = ~np.isnan(table.column(stage.retriever)) & ~_ranked(plan)
+            column = Column(str(stage), np.full(plan.size, stage.score), "fixed")
+            added = Branch(rows, (column,), (1.0,), str(stage))
+            plan = Plan(plan.size, (*plan.branches, added) if rows.any() else plan.branches)
+        else:
+            raise ConfigError(f"weights cannot be searched under the finish stage {shown(str(stage))}")
+    return plan, limit
 
 
 def _ranked(plan: Plan) -> NDArray[np.bool_]:
