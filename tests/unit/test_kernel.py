@@ -142,7 +142,7 @@ def test_a_form_keeps_the_first_of_several_cuts_and_refuses_other_stages():
 
     assert cut.limit == 3
     assert Form.of(table, replace(config, finish=()), config.strategy, judgments).limit is None
-    with pytest.raises(ConfigError, match="is no cut"):
+    with pytest.raises(ConfigError, match="cannot be searched under the finish stage"):
         Form.of(table, replace(config, finish=(lambda table, ranking: ranking,)), config.strategy, judgments)
 
 

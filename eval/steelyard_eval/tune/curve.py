@@ -61,16 +61,25 @@ class Curve:
 
         Each with the middle as its t, except where a change lies there: then the middle of its widest interval.
         """
-        lows, highs, values = self._pieces()
-        good = values >= self.best - slack - SAME
-        begins = np.flatnonzero(good & ~np.concatenate(([False], good[:-1])))
-        ends = np.flatnonzero(good & ~np.concatenate((good[1:], [False]))) + 1
-        return [self._plateau(lows[a:b], highs[a:b], values[a:b]) for a, b in zip(begins, ends, strict=True)]
+        _, _, values = self._pieces()
+        return self._runs(values >= self.best - max(slack, SAME))
+
+    def around(self, t: float, value: float) -> Plateau:
+        """The maximal run of pieces of one value that holds a t or lies nearest to it; t alone without any."""
+        _, _, values = self._pieces()
+        runs = self._runs(np.abs(values - value) <= SAME)
+        return min(runs, key=lambda p: (p.distance(t), p.low - p.high), default=Plateau(t, t, t, value))
 
     def choose(self, near: float | None = None, slack: float = 0.0) -> Plateau:
         """The plateau nearest to a t, of equally near ones the widest, of equally wide ones the first."""
         found = self.plateaus(slack)
         return min(found, key=lambda p: (0.0 if near is None else p.distance(near), p.low - p.high))
+
+    def _runs(self, good: Bools) -> list[Plateau]:
+        lows, highs, values = self._pieces()
+        begins = np.flatnonzero(good & ~np.concatenate(([False], good[:-1])))
+        ends = np.flatnonzero(good & ~np.concatenate((good[1:], [False]))) + 1
+        return [self._plateau(lows[a:b], highs[a:b], values[a:b]) for a, b in zip(begins, ends, strict=True)]
 
     def _pieces(self) -> tuple[Floats, Floats, Floats]:
         """Lows, highs and values of what counts: the low end point, the wide intervals, the high end point."""

@@ -55,8 +55,14 @@ _KINDS = {
 
 
 def compiled(function: Function) -> Function:
-    """Compile a function of arrays and numbers; without fast-math, so that the bits are numpy's."""
-    return cast(Function, njit(nogil=True, error_model="numpy")(function))
+    """Compile a function of arrays and numbers; without fast-math, so that the bits are numpy's.
+
+    The machine code is kept in the package's or the user's cache folder, where there is one to write to.
+    """
+    try:
+        return cast(Function, njit(nogil=True, error_model="numpy", cache=True)(function))
+    except RuntimeError:  # no such folder
+        return cast(Function, njit(nogil=True, error_model="numpy")(function))
 
 
 @dataclass(frozen=True)
