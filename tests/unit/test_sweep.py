@@ -10,9 +10,10 @@ from steelyard.errors import ConfigError
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.datasets import load
-from steelyard_eval.kernel import Form
+from steelyard_eval.kernel import Form, with_weights
 from steelyard_eval.metrics import Judgments
 from steelyard_eval.record import record
+from steelyard_eval.replay import replay
 from steelyard_eval.tune.curve import NARROWEST, Curve
 from steelyard_eval.tune.objective import Objective
 from steelyard_eval.tune.sweep import segment, sweep
@@ -246,7 +247,8 @@ def test_on_real_recordings_no_grid_beats_the_sweep_of_any_pair_of_signals(name,
             left_out += never_below(objective, curve, grids)
             compared += sum(grids)
             for at, middle in wide_intervals(curve)[:: max(1, len(curve.values) // 20)]:
-                expected = directly(form, metric, weights(middle)).mean()
+                tuned = config.with_strategy(with_weights(config.strategy, weights(middle)))
+                expected = replay(table, tuned).metrics(judgments, [measure(metric)])[measure(metric)].mean()
                 assert curve.values[at] == pytest.approx(expected, abs=1e-12)
 
     assert left_out < compared / 1000  # RRF crosses at round weights, such as 1/2

@@ -83,7 +83,8 @@ def optimise(
             point, bound = _improve(objective, point, own, seed, restarts, nodes)
     if len(branches) != 1:
         bound = _ceiling(objective, point.weights, branches)
-    proven = len(branches) <= 1 and bound <= point.value + SAME and objective.kind != PRECISION
+    searched = not branches or (len(branches) == 1 and len(branches[0]) <= 3)
+    proven = searched and bound <= point.value + SAME and objective.kind != PRECISION
     if branches:
         point, along = settle_in(objective, point, branches[0])
         plateau = (along.low, along.high)
