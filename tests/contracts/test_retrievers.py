@@ -133,7 +133,9 @@ def tiers():
     vaults = {name: Vault(":memory:") for name in ("agent", "project", "team")}
     for at, vault in enumerate(vaults.values()):
         own = [e for i, e in enumerate(sample_entries()) if i % 3 == at]
-        copies = [replace(e, text="auth token", project="p1") for i, e in enumerate(sample_entries()) if i % 3 < at]
+        copies = [
+            replace(e, text="auth token", project="p1") for i, e in enumerate(sample_entries()) if i % 3 < at
+        ]
         vault.upsert([*own, *copies])
         vault.put_vectors(
             SPACE,

@@ -180,9 +180,10 @@ def test_a_tier_may_give_no_more_than_so_many_matches():
     tiers = [tier("agent", *herons(4), *FILLER), tier("team", *herons(4, 4), *FILLER)]
 
     for depth in (3, 9):
-        assert sorted(copies(keyword(Federation(tiers, rule), depth=depth))) == [
-            *(("h0", "agent"), ("h1", "agent"), ("h4", "team"), ("h5", "team"))
-        ][: 3 if depth == 3 else 4]
+        assert (
+            sorted(copies(keyword(Federation(tiers, rule), depth=depth)))
+            == [*(("h0", "agent"), ("h1", "agent"), ("h4", "team"), ("h5", "team"))][: 3 if depth == 3 else 4]
+        )
 
 
 def test_only_the_first_tiers_vectors_may_be_searched():
