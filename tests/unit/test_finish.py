@@ -104,10 +104,11 @@ def test_merging_after_a_cut_is_cut_again():
 
 
 def test_dropping_leaves_out_rows_of_value_0_and_does_not_fill_up():
-    table = listed({"fts": {"a": 3.0, "b": 2.0, "c": 1.0}}, lexical={"a": 0.0, "b": 0.1, "c": -0.0})
+    signal = {"a": 0.0, "b": 0.1, "c": -0.0, "d": -0.1}
+    table = listed({"fts": {"a": 3.0, "b": 2.0, "c": 1.0, "d": 0.5}}, lexical=signal)
     ranking = finish(table, table.column("fts"), parse_stages(["cut(2)", "drop(lexical)"]))
     assert lists(table, ranking) == [[("b", 2.0)]]
-    assert lists(table, finish(table, table.column("fts"), [Drop("lexical")])) == [[("b", 2.0)]]
+    assert lists(table, finish(table, table.column("fts"), [Drop("lexical")])) == [[("b", 2.0), ("d", 0.5)]]
 
 
 # The guard of small lists

@@ -74,7 +74,7 @@ class Federation:
     """See Readable: what the tiers hold, read-only, an id at most once."""
 
     def __init__(self, tiers: Sequence[Tier], rule: FederationRule | None = None) -> None:
-        """Raises ConfigError for no tier, a name that is empty or used twice, or a priority that is not positive."""
+        """Raises ConfigError for no tier, a name empty or used twice, or a priority that is not positive."""
         self.rule = rule or FederationRule()
         names = [tier.name for tier in tiers]
         problems = [
