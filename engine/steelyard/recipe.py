@@ -1,7 +1,8 @@
 """The text an entry is embedded by, written as a template such as ``{title} said: {text}``.
 
 Templates come with data sets, so they are parsed and never handed to `str.format`: a template may
-name fields and nothing else, no attributes, indexes, conversions or format specifications.
+name fields and nothing else, no attributes, indexes, conversions or format specifications. A line
+of fields that are all empty is left out.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from steelyard.fields import TEXT_FIELDS
 
 TEMPLATE_FIELDS = TEXT_FIELDS | {"tags"}
 """Fields a template may name."""
+Pieces = tuple[tuple[str, str], ...]
+"""Of one line: literal text, and the field that follows it or the empty string."""
 
 
 def template_fields(template: str) -> tuple[str, ...]:
@@ -28,18 +31,27 @@ def template_fields(template: str) -> tuple[str, ...]:
     Traceback (most recent call last):
     steelyard.errors.ConfigError: unknown template field 'titel'; did you mean 'title'?
     """
-    return tuple(dict.fromkeys(name for _, name in _parse(template) if name))
+    return tuple(dict.fromkeys(name for line in _parse(template) for _, name in line if name))
 
 
 def render(template: str, entry: Entry) -> str:
     """Fill the template from the entry; absent fields are empty, tags are joined by blanks.
 
-    Raises ConfigError as `template_fields` does. Doubled braces stand for themselves.
+    A line that names fields, all of them empty, is left out. Raises ConfigError as `template_fields`
+    does. Doubled braces stand for themselves.
 
     >>> render("{title} said: {text} {{{tags}}}", Entry("1", title="Ann", text="Hi", tags=("a", "b")))
     'Ann said: Hi {a b}'
     """
-    return "".join(literal + (_value(entry, name) if name else "") for literal, name in _parse(template))
+    return "\n".join(line for pieces in _parse(template) if (line := _line(pieces, entry)) is not None)
+
+
+def _line(pieces: Pieces, entry: Entry) -> str | None:
+    """One line of the text; None when it names fields and the entry has none of them."""
+    values = [_value(entry, name) if name else "" for _, name in pieces]
+    if not any(values) and any(name for _, name in pieces):
+        return None
+    return "".join(literal + value for (literal, _), value in zip(pieces, values, strict=True))
 
 
 def _value(entry: Entry, name: str) -> str:
@@ -47,8 +59,8 @@ def _value(entry: Entry, name: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _parse(template: str) -> tuple[tuple[str, str], ...]:
-    """Pieces (literal text, field that follows it or the empty string)."""
+def _parse(template: str) -> tuple[Pieces, ...]:
+    """The pieces of each line."""
     try:
         pieces = list(string.Formatter().parse(template))
     except ValueError as error:
@@ -56,7 +68,14 @@ def _parse(template: str) -> tuple[tuple[str, str], ...]:
     problems = [p for _, name, spec, conversion in pieces for p in _problems(name, spec, conversion)]
     if problems:
         raise ConfigError("; ".join(problems))
-    return tuple((literal, name or "") for literal, name, _, _ in pieces)
+    lines: list[list[tuple[str, str]]] = [[]]
+    for literal, name, _, _ in pieces:
+        *whole, last = literal.split("\n")
+        for text in whole:
+            lines[-1].append((text, ""))
+            lines.append([])
+        lines[-1].append((last, name or ""))
+    return tuple(map(tuple, lines))
 
 
 def _problems(name: str | None, spec: str | None, conversion: str | None) -> list[str]:

@@ -180,14 +180,16 @@ class Searcher:
         topup = self.system.topup_recent if topup_recent is None else topup_recent
         limit = self.config.limit
         hits: list[Hit] = []
+        asked = self._timed(Query(text, filters=filters))
+        scope = self._sources.scope(asked)
         if not is_blank(text):
-            hits = list(self.search(Query(text, filters=filters), semantic=semantic or self.system.semantic).hits)
+            hits = list(self.search(asked, semantic=semantic or self.system.semantic).hits)
         if topup or is_blank(text):
             seen = {hit.entry.id for hit in hits}
-            newest = map(plain, self.store.recent(filters & self.system.corpus, limit))
+            newest = map(plain, self.store.recent(scope, limit))
             fresh = [entry for entry in newest if entry.id not in seen]
             hits += [Hit(rank, None, entry) for rank, entry in enumerate(fresh, len(hits) + 1)]
-        return hits[:limit], self.store.count(filters & self.system.corpus)
+        return hits[:limit], self.store.count(scope)
 
     # Recording
 
@@ -291,14 +293,18 @@ class Searcher:
 
 
 def _signals(table: SignalTable, strategy: Expr, ranking: Ranking) -> list[dict[str, float]]:
-    """What the strategy read of each ranked row, by the name of the signal; 0 where it was not returned."""
+    """What the strategy read of each ranked row, by the name of the signal; 0 where it was not returned.
+
+    Nothing of a row that it does not rank, which a finish stage added.
+    """
     everywhere = np.ones(len(table), dtype=bool)
+    ranked = strategy.members(table, strategy.everywhere(table))[ranking.row]
     read = {}
     for leaf in leaves(strategy):
         if leaf.name in PRIORS or leaf.name in table.columns:
             values = leaf.compile(table, everywhere).branches[0].columns[0].values[ranking.row]
             read[leaf.name] = np.nan_to_num(values)
-    return [{name: float(values[at]) for name, values in read.items()} for at in range(len(ranking.row))]
+    return [{n: float(values[at]) for n, values in read.items()} if own else {} for at, own in enumerate(ranked)]
 
 
 def same_copies(found: list[Found], lists: Lists) -> list[Found]:

@@ -37,6 +37,7 @@ class Sources:
         self._retrievers: dict[str, Retriever] = {}
         self._scorers: dict[str, Scorer] = {}
         self._holds = ScopeCache(store, store.count)
+        self._covers = ScopeCache(store, store.covers)
 
     def retrieve(self, name: str, query: Query, depth: int | None) -> list[Found]:
         """What one retriever returns for a query, which carries its clock."""
@@ -54,20 +55,25 @@ class Sources:
 
     def _scope(self, name: str, query: Query) -> Filters:
         """Which entries a retriever may return: the system's corpus, what the query asks, what is valid."""
-        inside = MEMORIES if name in ASIDE else self._corpus()
         if self.settings(name).filters == "none":
-            return inside
-        return inside & query.filters & (self._valid(query) if self.system.valid_only else EVERYTHING)
+            return MEMORIES if name in ASIDE else self._corpus()
+        return MEMORIES & self._asked(query) if name in ASIDE else self.scope(query)
+
+    def scope(self, query: Query) -> Filters:
+        """The entries of the system's corpus that may answer a query, which carries its clock."""
+        return self._corpus() & self._asked(query)
+
+    def _asked(self, query: Query) -> Filters:
+        return query.filters & (self._valid(query) if self.system.valid_only else EVERYTHING)
 
     def _corpus(self) -> Filters:
         """The system's corpus; everything where that is the same, because a scope takes time."""
         corpus = self.system.corpus
-        return corpus if corpus and self._holds(corpus) < self._holds(EVERYTHING) else EVERYTHING
+        return EVERYTHING if self._covers(corpus) else corpus
 
     def _valid(self, query: Query) -> Filters:
         """What is valid at the query's clock; everything where no entry has a window."""
-        windows = self._holds(EVERYTHING) - self._holds(UNLIMITED)
-        return valid_at(query.asked_at or 0.0) if windows else EVERYTHING
+        return EVERYTHING if self._covers(UNLIMITED) else valid_at(query.asked_at or 0.0)
 
     def settings(self, name: str) -> RetrieverConfig:
         """The configuration of a retriever; ConfigError when the system has none of this name."""

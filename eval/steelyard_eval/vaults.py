@@ -195,7 +195,8 @@ def open_searcher(
     names = dict(_tier(path) for path in paths)
     if len(names) < len(paths):
         raise ConfigError(f"two of {', '.join(map(shown, paths))} are the same tier; name one as TIER=FILE")
-    numbers = _priorities(priorities, names)
+    rule = find_system(config.name if config else system).federation
+    numbers = _priorities(priorities, {*names, *rule.priorities})
     with ExitStack() as stack:
         vaults = {name: stack.enter_context(Vault(path)) for name, path in names.items()}
         for vault in vaults.values():
@@ -206,9 +207,8 @@ def open_searcher(
         elif limit is not None:
             config = config.with_limit(limit)
         tiers = [Tier(name, vault, numbers.get(name)) for name, vault in vaults.items()]
-        alone = len(tiers) == 1
-        store = tiers[0].store if alone else Federation(tiers, find_system(config.name).federation)
-        yield Searcher(store, config, embedder)
+        federation = Federation(tiers, rule)
+        yield Searcher(federation if len(tiers) > 1 else tiers[0].store, config, embedder)
 
 
 def _tier(text: str) -> tuple[str, str]:
@@ -218,12 +218,12 @@ def _tier(text: str) -> tuple[str, str]:
 
 
 def _priorities(texts: Sequence[str], tiers: Collection[str]) -> dict[str, float]:
-    """``tier=number`` options; ConfigError for a tier that is not searched or a value that is no number."""
+    """``tier=number`` options; ConfigError for a tier that there is none of or a value that is no number."""
     found = {}
     for text in texts:
         name, _, value = text.partition("=")
         if name not in tiers:
-            raise ConfigError(f"priority {shown(text)} names no tier that is searched{nearest(name, tiers)}")
+            raise ConfigError(f"priority {shown(text)} names no tier{nearest(name, tiers)}")
         try:
             found[name] = float(value)
         except ValueError:

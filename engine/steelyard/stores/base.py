@@ -61,6 +61,9 @@ class Readable(Protocol):
     def count(self, filters: Filters = EVERYTHING) -> int:
         """How many entries are in scope."""
 
+    def covers(self, filters: Filters) -> bool:
+        """Whether everything is in scope: every copy, where there are several of one entry."""
+
     def revision(self) -> int:
         """A number that changes with every change of the entries or of their vectors."""
 

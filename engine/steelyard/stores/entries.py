@@ -55,3 +55,8 @@ class EntryTable(VaultFile):
         """See Store.count."""
         condition, values = where(filters)
         return int(self._one(f"SELECT count(*) FROM entries e WHERE {condition}", values))
+
+    def covers(self, filters: Filters) -> bool:
+        """See Store.covers."""
+        condition, values = where(filters)
+        return not self._one(f"SELECT EXISTS (SELECT 1 FROM entries e WHERE ({condition}) IS NOT TRUE)", values)
