@@ -92,7 +92,8 @@ class Searcher:
     """Searches one store under one configuration.
 
     Without an embedder, or when the store holds no vectors of its model, the strategy falls back to
-    what keywords can answer. `clock` gives the time (seconds UTC) of queries that carry none.
+    what keywords can answer. `clock` gives the time (seconds UTC) of queries that carry none. `visible` is
+    what the caller may see: no query, filter or strategy reaches beyond it.
     `degraded` counts the searches in which the embedder failed; the first one is logged as a warning.
     """
 
@@ -103,11 +104,12 @@ class Searcher:
         embedder: Embedder | None = None,
         *,
         clock: Callable[[], float] = time.time,
+        visible: Filters = EVERYTHING,
     ) -> None:
         self.store = store
         self.config = config
         self.system = find_system(config.name)
-        self._sources = Sources(store, self.system, config, embedder)
+        self._sources = Sources(store, self.system, config, embedder, visible)
         self._clock = clock
         self.degraded = 0
 
@@ -179,15 +181,16 @@ class Searcher:
         """
         topup = self.system.topup_recent if topup_recent is None else topup_recent
         limit = self.config.limit
+        inside = filters & self.system.corpus & self._sources.visible
         hits: list[Hit] = []
         if not is_blank(text):
             hits = list(self.search(Query(text, filters=filters), semantic=semantic or self.system.semantic).hits)
         if topup or is_blank(text):
             seen = {hit.entry.id for hit in hits}
-            newest = map(plain, self.store.recent(filters & self.system.corpus, limit))
+            newest = map(plain, self.store.recent(inside, limit))
             fresh = [entry for entry in newest if entry.id not in seen]
             hits += [Hit(rank, None, entry) for rank, entry in enumerate(fresh, len(hits) + 1)]
-        return hits[:limit], self.store.count(filters & self.system.corpus)
+        return hits[:limit], self.store.count(inside)
 
     # Recording
 

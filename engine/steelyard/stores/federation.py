@@ -115,6 +115,11 @@ class Federation:
             if not filters or self._stands(at, [entry.id]):
                 yield _copy(entry, self.tiers[at].name)
 
+    def within(self, ids: Sequence[str], filters: Filters) -> set[str]:
+        """See Readable.within."""
+        own = _by_tier(ids).items()
+        return {copy_key(id_, name) for name, part in own for id_ in self._by_name[name].within(part, filters)}
+
     def recent(self, filters: Filters, limit: int) -> list[Entry]:
         """See Readable.recent."""
         found = []
@@ -123,7 +128,7 @@ class Federation:
             kept = self._stands(at, [entry.id for entry in newest])
             found += [_copy(entry, tier.name) for entry in newest if entry.id in kept]
         dated = sorted(found, key=lambda e: (e.created_at is None, -(e.created_at or 0.0), e.id))
-        return dated[:limit]
+        return dated[: limit if limit >= 0 else None]
 
     def count(self, filters: Filters = EVERYTHING) -> int:
         """See Readable.count: copies of one entry count once."""
@@ -203,7 +208,7 @@ class Federation:
         """Those of the entries of one tier that no tier before it holds; all, where the best copy stands."""
         left = set(ids)
         for tier in [] if self.rule.best_copy else self.tiers[:at]:
-            left -= {entry.id for entry in tier.store.get(sorted(left), ())}
+            left -= tier.store.within(sorted(left), EVERYTHING)
         return left
 
 
