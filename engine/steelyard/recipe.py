@@ -2,7 +2,7 @@
 
 Templates come with data sets, so they are parsed and never handed to `str.format`: a template may
 name fields and nothing else, no attributes, indexes, conversions or format specifications. A line
-of fields that are all empty is left out.
+of fields that are all empty is left out, and one that names ``{tag}`` is repeated for every tag.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from steelyard.entry import Entry
 from steelyard.errors import ConfigError, nearest, shown
 from steelyard.fields import TEXT_FIELDS
 
-TEMPLATE_FIELDS = TEXT_FIELDS | {"tags"}
+TEMPLATE_FIELDS = TEXT_FIELDS | {"tags", "tag"}
 """Fields a template may name."""
 Pieces = tuple[tuple[str, str], ...]
 """Of one line: literal text, and the field that follows it or the empty string."""
@@ -35,26 +35,35 @@ def template_fields(template: str) -> tuple[str, ...]:
 
 
 def render(template: str, entry: Entry) -> str:
-    """Fill the template from the entry; absent fields are empty, tags are joined by blanks.
+    r"""Fill the template from the entry; absent fields are empty, tags are joined by blanks.
 
     A line that names fields, all of them empty, is left out. Raises ConfigError as `template_fields`
     does. Doubled braces stand for themselves.
 
     >>> render("{title} said: {text} {{{tags}}}", Entry("1", title="Ann", text="Hi", tags=("a", "b")))
     'Ann said: Hi {a b}'
+    >>> render("{title}\ntag:{tag}", Entry("1", title="Ann", tags=("a", "b")))
+    'Ann\ntag:a\ntag:b'
     """
-    return "\n".join(line for pieces in _parse(template) if (line := _line(pieces, entry)) is not None)
+    return "\n".join(line for pieces in _parse(template) for line in _lines(pieces, entry))
 
 
-def _line(pieces: Pieces, entry: Entry) -> str | None:
-    """One line of the text; None when it names fields and the entry has none of them."""
-    values = [_value(entry, name) if name else "" for _, name in pieces]
-    if not any(values) and any(name for _, name in pieces):
-        return None
-    return "".join(literal + value for (literal, _), value in zip(pieces, values, strict=True))
+def _lines(pieces: Pieces, entry: Entry) -> list[str]:
+    """The text of one line of the template: none when it names fields and the entry has none of them."""
+    names = {name for _, name in pieces if name}
+    every = [_line(pieces, entry, tag) for tag in (entry.tags if "tag" in names else ("",))]
+    return [line for line, given in every if given or not names]
 
 
-def _value(entry: Entry, name: str) -> str:
+def _line(pieces: Pieces, entry: Entry, tag: str) -> tuple[str, bool]:
+    """The line, and whether any of its fields is given."""
+    values = [_value(entry, name, tag) if name else "" for _, name in pieces]
+    return "".join(literal + value for (literal, _), value in zip(pieces, values, strict=True)), any(values)
+
+
+def _value(entry: Entry, name: str, tag: str) -> str:
+    if name == "tag":
+        return tag
     return " ".join(entry.tags) if name == "tags" else str(getattr(entry, name))
 
 

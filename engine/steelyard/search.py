@@ -92,7 +92,8 @@ class Searcher:
     """Searches one store under one configuration.
 
     Without an embedder, or when the store holds no vectors of its model, the strategy falls back to
-    what keywords can answer. `clock` gives the time (seconds UTC) of queries that carry none.
+    what keywords can answer. `clock` gives the time (seconds UTC) of queries that carry none. `visible` is
+    what the caller may see: no query, filter or strategy reaches beyond it.
     `degraded` counts the searches in which the embedder failed; the first one is logged as a warning.
     """
 
@@ -103,11 +104,12 @@ class Searcher:
         embedder: Embedder | None = None,
         *,
         clock: Callable[[], float] = time.time,
+        visible: Filters = EVERYTHING,
     ) -> None:
         self.store = store
         self.config = config
         self.system = find_system(config.name)
-        self._sources = Sources(store, self.system, config, embedder)
+        self._sources = Sources(store, self.system, config, embedder, visible)
         self._clock = clock
         self.degraded = 0
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from steelyard.entry import Hit
+from steelyard.entry import Entry, Hit
+from steelyard.fields import format_time
 from steelyard.text import visible
 
 
@@ -64,6 +65,12 @@ def tests(record: Mapping[str, Any]) -> str:
         "queries_needed": "queries needed",
     }
     return table(rows, columns) if rows else ""
+
+
+def listing(entries: Iterable[Entry]) -> str:
+    """Entries, a line each: day, type, id, title."""
+    rows = [{"day": format_time(e.created_at)[:10], "type": e.type, "id": e.id, "title": e.title} for e in entries]
+    return table(rows, {"day": "created", "type": "type", "id": "id", "title": "title"})
 
 
 def hits(found: Iterable[Hit]) -> str:

@@ -45,6 +45,12 @@ class EntryTable(VaultFile):
         for row in self._db.execute(f"{SELECT} WHERE {condition} ORDER BY e.id", values):
             yield from_row(COLUMNS, row)
 
+    def within(self, ids: Sequence[str], filters: Filters) -> set[str]:
+        """See Readable.within."""
+        condition, values = where(filters)
+        sql = f"SELECT e.id FROM json_each(?) j JOIN entries e ON e.id = j.value WHERE {condition}"
+        return {id_ for (id_,) in self._db.execute(sql, (json.dumps(list(ids)), *values))}
+
     def recent(self, filters: Filters, limit: int) -> list[Entry]:
         """See Store.recent."""
         condition, values = where(filters)

@@ -120,6 +120,11 @@ class Federation:
             if not filters or self._stands(at, [entry.id]):
                 yield _copy(entry, self.tiers[at].name)
 
+    def within(self, ids: Sequence[str], filters: Filters) -> set[str]:
+        """See Readable.within."""
+        own = _by_tier(ids).items()
+        return {copy_key(id_, name) for name, part in own for id_ in self._by_name[name].within(part, filters)}
+
     def recent(self, filters: Filters, limit: int) -> list[Entry]:
         """See Readable.recent."""
         found: dict[str, Entry] = {}
@@ -127,7 +132,7 @@ class Federation:
             for entry in self._standing(at, limit, partial(tier.store.recent, filters)):
                 found.setdefault(entry.id, _copy(entry, tier.name))
         dated = sorted(found.values(), key=lambda e: (e.created_at is None, -(e.created_at or 0.0), e.id))
-        return dated[:limit]
+        return dated[: limit if limit >= 0 else None]
 
     def count(self, filters: Filters = EVERYTHING) -> int:
         """See Readable.count: copies of one entry count once."""
@@ -210,7 +215,7 @@ class Federation:
         keys = {id_: id_ for id_ in ids if id_.partition(MARK)[2] in self._by_name}
         left = {id_ for id_ in ids if MARK not in id_}
         for tier in self.tiers if left else []:
-            held = {entry.id for entry in tier.store.get(sorted(left), ())}
+            held = tier.store.within(sorted(left), EVERYTHING)
             keys |= {id_: copy_key(id_, tier.name) for id_ in held}
             left -= held
         return keys
@@ -242,7 +247,7 @@ class Federation:
         """Those of the entries of one tier that no tier before it holds; all, where the best copy stands."""
         left = set(ids)
         for tier in [] if self.rule.best_copy else self.tiers[:at]:
-            left -= {entry.id for entry in tier.store.get(sorted(left), ())}
+            left -= tier.store.within(sorted(left), EVERYTHING)
         return left
 
 

@@ -15,10 +15,17 @@ from steelyard.filters import EVERYTHING, Filters
 from steelyard.finish import Stage
 from steelyard.fusion import Expr
 from steelyard.retrievers.tfidf import Words
-from steelyard.stores.base import KeywordIndex
+from steelyard.stores.base import KeywordIndex, TextSearch
 from steelyard.stores.federation import FederationRule
 from steelyard.table import ASIDE, EMBEDDING, KEYWORD, LAYERS
 from steelyard.text import MatchBuilder, words_or
+
+
+def _index(index: KeywordIndex | TextSearch) -> dict[str, Any]:
+    if isinstance(index, TextSearch):
+        return {"text": index.text.__module__, "tokenizer": "tsearch english"}
+    return {"fields": list(index.fields), "tokenizer": index.tokenizer}
+
 
 SNIPPET = 120
 """Characters of a text that a scan shows."""
@@ -78,14 +85,14 @@ class System:
 
     name: str
     profile: str
-    index: KeywordIndex
-    match: MatchBuilder
+    index: KeywordIndex | TextSearch
     recipe: str
     strategy: Expr
     retrievers: tuple[str, ...]
     depth: Callable[[int], int]
     present: Present
     scan: Present = scan_result
+    match: MatchBuilder = words_or
     limit: int = 10
     finish: Callable[[int], tuple[Stage, ...]] = default_finish
     keywords_only: Expr | None = None
@@ -130,7 +137,7 @@ class System:
     def retrieval(self) -> dict[str, Any]:
         """How it reads entries and queries, as JSON values; systems that differ in it share no recording."""
         return {
-            "index": {"fields": list(self.index.fields), "tokenizer": self.index.tokenizer},
+            "index": _index(self.index),
             "match": self.match.__name__,
             "match_memory": self.match_memory.__name__,
             "words": [self.words.text.__name__, self.words.split.__name__, self.valid_words],

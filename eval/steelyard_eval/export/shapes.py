@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from steelyard.config import SearchConfig
 from steelyard.expression import number_text
 from steelyard.fusion import ByIntent, Expr, Layered, Rrf, Signal, Term, Tiered, WeightedSum
+from steelyard.stores.base import KeywordIndex
 from steelyard.systems import find_system
 from steelyard.table import LAYERS, RETRIEVERS, SCORERS
 from steelyard_eval.export.base import Lost
@@ -171,7 +172,10 @@ def whole(value: float, what: str, low: int, high: int) -> int:
 def fields(config: SearchConfig, name: str) -> dict[str, float]:
     """The weight of every keyword field; 1 each where the configuration says nothing."""
     weights = config.retrievers[name].field_weights if name in config.retrievers else {}
-    return dict(weights) or dict.fromkeys(find_system(config.name).index.fields, 1.0)
+    index = find_system(config.name).index
+    return dict(weights) or dict.fromkeys(
+        index.fields if isinstance(index, KeywordIndex) else ("title", "text"), 1.0
+    )
 
 
 def boosted(config: SearchConfig, name: str) -> list[str]:
