@@ -47,8 +47,9 @@ class FederationRule:
     `priorities` are the tiers' weights by name, `dynamic` that of any other vault. Of an entry that
     several tiers hold, the copy of the highest priority stands, whatever was found of it; with
     `best_copy` it is the copy that was found with the highest weighted score. `per_tier` is how many
-    matches each tier gives to keyword search (None: as many as are asked for). With `first_vectors`
-    only the first tier's vectors are searched.
+    matches each tier gives to keyword search (None: as many as are asked for). Filters on the fields of
+    `after_merge` act on the merged list of that search, after its cut, so that it may be short; all others
+    act in every tier. With `first_vectors` only the first tier's vectors are searched.
     """
 
     priorities: Mapping[str, float] = field(default_factory=lambda: {"agent": 1.0, "project": 0.8, "team": 0.6})
@@ -56,6 +57,7 @@ class FederationRule:
     best_copy: bool = False
     per_tier: int | None = None
     first_vectors: bool = False
+    after_merge: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -140,9 +142,11 @@ class Federation:
     ) -> list[Found]:
         """See Readable.keyword: each tier's best matches, their scores times the tier's priority."""
         each = depth if self.rule.per_tier is None else self.rule.per_tier
-        return self._merged(
-            depth, lambda tier: tier.store.keyword(index, match, weights, filters, each), self.weights
+        early, late = filters.split(self.rule.after_merge)
+        found = self._merged(
+            depth, lambda tier: tier.store.keyword(index, match, weights, early, each), self.weights
         )
+        return self._admitted(found, late) if late else found
 
     def nearest(
         self, space: Space, vector: NDArray[np.float32], filters: Filters, depth: int, filter_first: bool
@@ -198,6 +202,12 @@ class Federation:
                     best[hit.id] = (score, copy_key(hit.id, tier.name))
         ordered = sorted(best.values(), key=lambda pair: (-pair[0], pair[1]))[: depth if depth >= 0 else None]
         return [Found(key, score, place) for place, (score, key) in enumerate(ordered, 1)]
+
+    def _admitted(self, found: list[Found], filters: Filters) -> list[Found]:
+        """Those in scope, in their old places."""
+        copies = self.get([hit.id for hit in found], self.rule.after_merge)
+        inside = {entry.id for entry in copies if not filters.failed(entry)}
+        return [hit for hit in found if hit.id in inside]
 
     def _stands(self, at: int, ids: Sequence[str]) -> set[str]:
         """Those of the entries of one tier that no tier before it holds; all, where the best copy stands."""
