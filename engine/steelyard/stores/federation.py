@@ -50,8 +50,9 @@ class FederationRule:
     `priorities` are the tiers' weights by name, `dynamic` that of any other vault. Of an entry that
     several tiers hold, the copy of the highest priority stands, whatever was found of it; with
     `best_copy` it is the copy that was found with the highest weighted score. `per_tier` is how many
-    matches each tier gives to keyword search (None: as many as are asked for). With `first_vectors`
-    only the first tier's vectors are searched.
+    matches each tier gives to keyword search (None: as many as are asked for). Filters on the fields of
+    `after_merge` act on the merged list of that search, after its cut, so that it may be short; all others
+    act in every tier. With `first_vectors` only the first tier's vectors are searched.
     """
 
     priorities: Mapping[str, float] = field(default_factory=lambda: {"agent": 1.0, "project": 0.8, "team": 0.6})
@@ -59,6 +60,7 @@ class FederationRule:
     best_copy: bool = False
     per_tier: int | None = None
     first_vectors: bool = False
+    after_merge: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -153,11 +155,14 @@ class Federation:
     ) -> list[Found]:
         """See Readable.keyword: each tier's best matches, their scores times the tier's priority."""
         each = self.rule.per_tier
+        early, late = filters.split(self.rule.after_merge)
 
         def search(tier: Tier, count: int) -> list[Found]:
-            return tier.store.keyword(index, match, weights, filters, count if each is None else each)
+            return tier.store.keyword(index, match, weights, early, count if each is None else each)
 
-        return self._merged(depth, search, self.weights)
+        found = self._merged(depth, search, self.weights)
+        inside = self.within([hit.id for hit in found], late) if late else set()
+        return [hit for hit in found if hit.id in inside] if late else found
 
     def nearest(
         self, space: Space, vector: NDArray[np.float32], filters: Filters, depth: int, filter_first: bool

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from steelyard.adaptive import AdaptiveRule
 from steelyard.config import RetrieverConfig, SearchConfig, default_finish
 from steelyard.entry import Hit
 from steelyard.errors import ConfigError
@@ -81,6 +82,8 @@ class System:
     `corpus` are the entries that are searched, `valid_only` leaves out those whose validity window does
     not hold the query's clock. Entries of kind memory are searched aside, with `match_memory`. `words`
     are what TF-IDF reads, of all of the corpus or, with `valid_words`, of what is valid.
+
+    `adaptive` is the rule by which its weights follow feedback, where it documents one.
     """
 
     name: str
@@ -104,6 +107,7 @@ class System:
     words: Words = field(default_factory=Words)
     valid_words: bool = False
     federation: FederationRule = field(default_factory=FederationRule)
+    adaptive: AdaptiveRule | None = None
     semantic: str = "always"
     topup_recent: bool = False
 
