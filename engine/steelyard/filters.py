@@ -13,7 +13,7 @@ stands with what is asked of it::
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +95,11 @@ class Filters:
 
     def __bool__(self) -> bool:
         return bool(self.clauses)
+
+    def split(self, fields: Collection[str]) -> tuple[Filters, Filters]:
+        """The clauses about other fields, and those about none but these; both together are this scope."""
+        own = tuple(clause for clause in self.clauses if all(rule.field in fields for rule in clause))
+        return Filters(tuple(clause for clause in self.clauses if clause not in own)), Filters(own)
 
     def failed(self, entry: Entry) -> list[str]:
         """What the entry is, and what was asked, for every clause it does not pass; see `Rule.admits`."""

@@ -1,7 +1,8 @@
 """The text an entry is embedded by, written as a template such as ``{title} said: {text}``.
 
 Templates come with data sets, so they are parsed and never handed to `str.format`: a template may
-name fields and nothing else, no attributes, indexes, conversions or format specifications.
+name fields and nothing else, no attributes, indexes, conversions or format specifications. A line
+of fields that are all empty is left out, and one that names ``{tag}`` is repeated for every tag.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from steelyard.entry import Entry
 from steelyard.errors import ConfigError, nearest, shown
 from steelyard.fields import TEXT_FIELDS
 
-TEMPLATE_FIELDS = TEXT_FIELDS | {"tags"}
+TEMPLATE_FIELDS = TEXT_FIELDS | {"tags", "tag"}
 """Fields a template may name."""
+Pieces = tuple[tuple[str, str], ...]
+"""Of one line: literal text, and the field that follows it or the empty string."""
 
 
 def template_fields(template: str) -> tuple[str, ...]:
@@ -28,27 +31,45 @@ def template_fields(template: str) -> tuple[str, ...]:
     Traceback (most recent call last):
     steelyard.errors.ConfigError: unknown template field 'titel'; did you mean 'title'?
     """
-    return tuple(dict.fromkeys(name for _, name in _parse(template) if name))
+    return tuple(dict.fromkeys(name for line in _parse(template) for _, name in line if name))
 
 
 def render(template: str, entry: Entry) -> str:
-    """Fill the template from the entry; absent fields are empty, tags are joined by blanks.
+    r"""Fill the template from the entry; absent fields are empty, tags are joined by blanks.
 
-    Raises ConfigError as `template_fields` does. Doubled braces stand for themselves.
+    A line that names fields, all of them empty, is left out. Raises ConfigError as `template_fields`
+    does. Doubled braces stand for themselves.
 
     >>> render("{title} said: {text} {{{tags}}}", Entry("1", title="Ann", text="Hi", tags=("a", "b")))
     'Ann said: Hi {a b}'
+    >>> render("{title}\ntag:{tag}", Entry("1", title="Ann", tags=("a", "b")))
+    'Ann\ntag:a\ntag:b'
     """
-    return "".join(literal + (_value(entry, name) if name else "") for literal, name in _parse(template))
+    return "\n".join(line for pieces in _parse(template) for line in _lines(pieces, entry))
 
 
-def _value(entry: Entry, name: str) -> str:
+def _lines(pieces: Pieces, entry: Entry) -> list[str]:
+    """The text of one line of the template: none when it names fields and the entry has none of them."""
+    names = {name for _, name in pieces if name}
+    every = [_line(pieces, entry, tag) for tag in (entry.tags if "tag" in names else ("",))]
+    return [line for line, given in every if given or not names]
+
+
+def _line(pieces: Pieces, entry: Entry, tag: str) -> tuple[str, bool]:
+    """The line, and whether any of its fields is given."""
+    values = [_value(entry, name, tag) if name else "" for _, name in pieces]
+    return "".join(literal + value for (literal, _), value in zip(pieces, values, strict=True)), any(values)
+
+
+def _value(entry: Entry, name: str, tag: str) -> str:
+    if name == "tag":
+        return tag
     return " ".join(entry.tags) if name == "tags" else str(getattr(entry, name))
 
 
 @lru_cache(maxsize=64)
-def _parse(template: str) -> tuple[tuple[str, str], ...]:
-    """Pieces (literal text, field that follows it or the empty string)."""
+def _parse(template: str) -> tuple[Pieces, ...]:
+    """The pieces of each line."""
     try:
         pieces = list(string.Formatter().parse(template))
     except ValueError as error:
@@ -56,7 +77,14 @@ def _parse(template: str) -> tuple[tuple[str, str], ...]:
     problems = [p for _, name, spec, conversion in pieces for p in _problems(name, spec, conversion)]
     if problems:
         raise ConfigError("; ".join(problems))
-    return tuple((literal, name or "") for literal, name, _, _ in pieces)
+    lines: list[list[tuple[str, str]]] = [[]]
+    for literal, name, _, _ in pieces:
+        *whole, last = literal.split("\n")
+        for text in whole:
+            lines[-1].append((text, ""))
+            lines.append([])
+        lines[-1].append((last, name or ""))
+    return tuple(map(tuple, lines))
 
 
 def _problems(name: str | None, spec: str | None, conversion: str | None) -> list[str]:

@@ -92,7 +92,8 @@ class Searcher:
     """Searches one store under one configuration.
 
     Without an embedder, or when the store holds no vectors of its model, the strategy falls back to
-    what keywords can answer. `clock` gives the time (seconds UTC) of queries that carry none.
+    what keywords can answer. `clock` gives the time (seconds UTC) of queries that carry none. `visible` is
+    what the caller may see: no query, filter or strategy reaches beyond it.
     `degraded` counts the searches in which the embedder failed; the first one is logged as a warning.
     """
 
@@ -103,11 +104,12 @@ class Searcher:
         embedder: Embedder | None = None,
         *,
         clock: Callable[[], float] = time.time,
+        visible: Filters = EVERYTHING,
     ) -> None:
         self.store = store
         self.config = config
         self.system = find_system(config.name)
-        self._sources = Sources(store, self.system, config, embedder)
+        self._sources = Sources(store, self.system, config, embedder, visible)
         self._clock = clock
         self.degraded = 0
 
@@ -181,15 +183,17 @@ class Searcher:
         mode = self.system.semantic if semantic is None else semantic
         limit = self.config.limit
         hits: list[Hit] = []
-        asked = not self.system.no_query(text)
-        if asked:
-            hits = list(self.search(Query(text, filters=filters), semantic=mode).hits)
-        if topup or not asked:
+        asked = self._timed(Query(text, filters=filters))
+        scope = self._sources.scope(asked)
+        nothing = self.system.no_query(text)
+        if not nothing:
+            hits = list(self.search(asked, semantic=mode).hits)
+        if topup or nothing:
             seen = {hit.entry.id for hit in hits}
-            newest = map(plain, self.store.recent(filters & self.system.corpus, limit))
+            newest = map(plain, self.store.recent(scope, limit))
             fresh = [entry for entry in newest if entry.id not in seen]
             hits += [Hit(rank, None, entry) for rank, entry in enumerate(fresh, len(hits) + 1)]
-        return hits[:limit], self.store.count(filters & self.system.corpus)
+        return hits[:limit], self.store.count(scope)
 
     # Recording
 
@@ -292,14 +296,18 @@ class Searcher:
 
 
 def _signals(table: SignalTable, strategy: Expr, ranking: Ranking) -> list[dict[str, float]]:
-    """What the strategy read of each ranked row, by the name of the signal; 0 where it was not returned."""
+    """What the strategy read of each ranked row, by the name of the signal; 0 where it was not returned.
+
+    Nothing of a row that it does not rank, which a finish stage added.
+    """
     everywhere = np.ones(len(table), dtype=bool)
+    ranked = strategy.members(table, strategy.everywhere(table))[ranking.row]
     read = {}
     for leaf in leaves(strategy):
         if leaf.name in PRIORS or leaf.name in table.columns:
             values = leaf.compile(table, everywhere).branches[0].columns[0].values[ranking.row]
             read[leaf.name] = np.nan_to_num(values)
-    return [{name: float(values[at]) for name, values in read.items()} for at in range(len(ranking.row))]
+    return [{n: float(values[at]) for n, values in read.items()} if own else {} for at, own in enumerate(ranked)]
 
 
 def same_copies(found: list[Found], lists: Lists) -> list[Found]:

@@ -15,8 +15,9 @@ from steelyard.retrievers.bm25 import Bm25Retriever
 from steelyard.retrievers.fts import FtsRetriever
 from steelyard.retrievers.scope import ScopeCache
 from steelyard.retrievers.tfidf import TfidfScorer
+from steelyard.retrievers.tsquery import LexicalScorer, TsRetriever
 from steelyard.retrievers.vector import CosineScorer, LayerRetriever, VectorRetriever
-from steelyard.stores.base import Found, Readable, Space
+from steelyard.stores.base import Found, Readable, Space, TextSearch
 from steelyard.systems.base import System
 from steelyard.table import ASIDE, KEYWORD, Floats
 
@@ -27,16 +28,25 @@ UNLIMITED = Filters.all_of((Rule("valid_from", "absent"),), (Rule("valid_until",
 class Sources:
     """Builds each retriever and scorer once, and embeds each query once, whoever asks."""
 
-    def __init__(self, store: Readable, system: System, config: SearchConfig, embedder: Embedder | None) -> None:
+    def __init__(
+        self,
+        store: Readable,
+        system: System,
+        config: SearchConfig,
+        embedder: Embedder | None,
+        visible: Filters = EVERYTHING,
+    ) -> None:
         self.store = store
         self.system = system
         self.config = config
         self.embedder = embedder
+        self.visible = visible
         self.embedding_calls = 0
         self._last: tuple[str, Vectors] | None = None
         self._retrievers: dict[str, Retriever] = {}
         self._scorers: dict[str, Scorer] = {}
         self._holds = ScopeCache(store, store.count)
+        self._covers = ScopeCache(store, store.covers)
 
     def retrieve(self, name: str, query: Query, depth: int | None) -> list[Found]:
         """What one retriever returns for a query, which carries its clock."""
@@ -53,21 +63,27 @@ class Sources:
         return self._scorers[name].score(query, ids)
 
     def _scope(self, name: str, query: Query) -> Filters:
-        """Which entries a retriever may return: the system's corpus, what the query asks, what is valid."""
-        inside = MEMORIES if name in ASIDE else self._corpus()
-        if self.settings(name).filters == "none":
-            return inside
-        return inside & query.filters & (self._valid(query) if self.system.valid_only else EVERYTHING)
+        """Which entries a retriever may return: of the system's corpus, or of the memories, what the caller may
+        see, what the query asks, what is valid.
+        """
+        inside = self.visible & (MEMORIES if name in ASIDE else self._corpus())
+        return inside if self.settings(name).filters == "none" else inside & self._asked(query)
+
+    def scope(self, query: Query) -> Filters:
+        """The entries that may answer a query, which carries its clock."""
+        return self.visible & self._corpus() & self._asked(query)
+
+    def _asked(self, query: Query) -> Filters:
+        return query.filters & (self._valid(query) if self.system.valid_only else EVERYTHING)
 
     def _corpus(self) -> Filters:
         """The system's corpus; everything where that is the same, because a scope takes time."""
         corpus = self.system.corpus
-        return corpus if corpus and self._holds(corpus) < self._holds(EVERYTHING) else EVERYTHING
+        return EVERYTHING if self._covers(corpus) else corpus
 
     def _valid(self, query: Query) -> Filters:
         """What is valid at the query's clock; everything where no entry has a window."""
-        windows = self._holds(EVERYTHING) - self._holds(UNLIMITED)
-        return valid_at(query.asked_at or 0.0) if windows else EVERYTHING
+        return EVERYTHING if self._covers(UNLIMITED) else valid_at(query.asked_at or 0.0)
 
     def settings(self, name: str) -> RetrieverConfig:
         """The configuration of a retriever; ConfigError when the system has none of this name."""
@@ -107,10 +123,7 @@ class Sources:
 
     def _retriever(self, name: str, settings: RetrieverConfig) -> Retriever:
         if name in KEYWORD:
-            self._check_fields(settings)
-            weights = [settings.field_weights.get(field, 1.0) for field in self.system.index.fields]
-            match = self.system.match if name == "fts" else self.system.match_memory
-            return FtsRetriever(self.store, self.system.index, match, weights)
+            return self._keywords(name, settings)
         if name == "bm25":
             return Bm25Retriever(self.store)
         if name == "vector":
@@ -118,8 +131,17 @@ class Sources:
             return VectorRetriever(self.store, self.space("text"), self.embed, not late, settings.similarity)
         return LayerRetriever(self.store, self.space("text" if name == "l2" else name), self.embed)
 
-    def _check_fields(self, settings: RetrieverConfig) -> None:
-        fields = self.system.index.fields
+    def _keywords(self, name: str, settings: RetrieverConfig) -> Retriever:
+        index = self.system.index
+        if isinstance(index, TextSearch):
+            self._check_fields(settings, ())
+            return TsRetriever(self.store, index.text)
+        self._check_fields(settings, index.fields)
+        weights = [settings.field_weights.get(field, 1.0) for field in index.fields]
+        match = self.system.match if name == "fts" else self.system.match_memory
+        return FtsRetriever(self.store, index, match, weights)
+
+    def _check_fields(self, settings: RetrieverConfig, fields: Sequence[str]) -> None:
         unknown = [name for name in settings.field_weights if name not in fields]
         if unknown:
             named = ", ".join(f"{shown(name)}{nearest(name, fields)}" for name in unknown)
@@ -128,6 +150,12 @@ class Sources:
     def _scorer(self, name: str) -> Scorer:
         if name == "cosine":
             return CosineScorer(self.store, self.space("text"), self.embed)
+        if name == "lexical":
+            if not isinstance(self.system.index, TextSearch):
+                raise ConfigError(
+                    f"{self.config.name} knows no exclusions, so it has no signal lexical; drop the stage"
+                )
+            return LexicalScorer(self.store, self.system.index.text)
         return TfidfScorer(self.store, self.system.words, self._words_of)
 
     def _words_of(self, query: Query) -> Filters:

@@ -19,7 +19,7 @@ import click
 from steelyard import __version__
 from steelyard.errors import MachineError, SteelyardError
 from steelyard_eval.__main__ import INTERRUPTED
-from steelyard_eval.commands import vault, workbench
+from steelyard_eval.commands import export, vault, workbench
 
 
 class _Warnings(logging.Handler):
@@ -100,5 +100,5 @@ def main() -> None:
     """Find which hybrid-search strategy and which weights are right for a memory, and prove it."""
 
 
-for command in (*workbench.COMMANDS, *vault.COMMANDS):
+for command in (*workbench.COMMANDS, *export.COMMANDS, *vault.COMMANDS):
     main.add_command(command)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -96,6 +96,21 @@ class Judgments:
             relevant=relevant,
             start=np.cumsum(relevant) - relevant,
             ideal=np.concatenate([*ideals, np.zeros(0)]),
+        )
+
+    def slice(self, begin: int, end: int) -> Judgments:
+        """Return the judgments of the queries begin..end-1."""
+        first, last = np.searchsorted(self.key, [begin * self.width, end * self.width])
+        low = int(self.start[begin]) if begin < end else 0
+        relevant = self.relevant[begin:end]
+        return replace(
+            self,
+            key=self.key[first:last] - begin * self.width,
+            grade=self.grade[first:last],
+            judged=self.judged[begin:end],
+            relevant=relevant,
+            start=self.start[begin:end] - low,
+            ideal=self.ideal[low : low + int(relevant.sum())],
         )
 
     def ideal_at(self, cutoff: int | None) -> Floats:

@@ -190,7 +190,7 @@ def _check(manifest: Mapping[str, Any], arrays: Arrays) -> None:
         kind = name.partition(".")[0]
         if kind == "column":
             _expect(values.dtype == np.float64 and values.shape == (rows,), name, "must be one float64 a row")
-            _expect(not (np.abs(values) > LARGEST).any(), name, "holds a number too large for a score")
+            _expect(_within(values), name, "holds a number too large for a score")
         elif kind == "position":
             _expect(values.dtype.kind == "i" and values.shape == (rows,), name, "must be one integer a row")
     for side, size, numbers, labels in (
@@ -200,7 +200,7 @@ def _check(manifest: Mapping[str, Any], arrays: Arrays) -> None:
         for fact in numbers:
             values, name = arrays[f"{side}.{fact}"], f"{side}.{fact}"
             _expect(values.dtype == np.float64 and values.shape == (size,), name, f"must be {size} float64")
-            _expect(not (np.abs(values) > LARGEST).any(), name, "holds a number too large for a fact")
+            _expect(_within(values), name, "holds a number too large for a fact")
         for label in labels:
             words = manifest["vocabularies"][f"{side}.{label}"]
             _expect(_is_words(words), f"{side}.{label}", "must be a list of words")
@@ -227,6 +227,11 @@ def _check_codes(arrays: Arrays, name: str, count: int, limit: int) -> None:
     codes = arrays[name]
     _expect(codes.dtype.kind == "i" and codes.shape == (count,), name, f"must be {count} integers")
     _expect(not count or bool(codes.min() >= 0 and codes.max() < limit), name, f"must lie in 0..{limit - 1}")
+
+
+def _within(values: NDArray[Any]) -> bool:
+    """Whether no number lies beyond LARGEST, without a copy of what may be larger than memory."""
+    return bool(np.fmax.reduce(values, initial=0.0) <= LARGEST and np.fmin.reduce(values, initial=0.0) >= -LARGEST)
 
 
 def _is_words(value: object) -> bool:

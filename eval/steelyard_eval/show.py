@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from steelyard.entry import Hit
+from steelyard.entry import Entry, Hit
+from steelyard.fields import format_time
 from steelyard.text import visible
 
 
@@ -66,6 +67,12 @@ def tests(record: Mapping[str, Any]) -> str:
     return table(rows, columns) if rows else ""
 
 
+def listing(entries: Iterable[Entry]) -> str:
+    """Entries, a line each: day, type, id, title."""
+    rows = [{"day": format_time(e.created_at)[:10], "type": e.type, "id": e.id, "title": e.title} for e in entries]
+    return table(rows, {"day": "created", "type": "type", "id": "id", "title": "title"})
+
+
 def hits(found: Iterable[Hit]) -> str:
     """Search results, one block each."""
     blocks = []
@@ -81,13 +88,21 @@ def tuning(record: Mapping[str, Any]) -> str:
     """The verdict of a tuning and the numbers behind it."""
     names = {"in_sample": "tuned, in sample", "out_of_fold": "tuned, out of fold", "holdout": "tuned, held out"}
     names |= {"baseline": "current, held out", "gain": "gain, held out"}
-    rows = [{"estimate": text, **record[name], "value": _triple(record[name])} for name, text in names.items()]
+    rows = [
+        {"estimate": text, **record[name], "value": _triple(record[name])}
+        for name, text in names.items()
+        if record[name]
+    ]
     ship = record["verdict"] == "ship"
     proof = f"p {record['gain']['p']:.4f}"
     reason = f"the held-out gain lies above 0, {proof}" if ship else f"no proven held-out gain, {proof}"
+    reason += "" if record["whole"] else "; broken off"
+    best = record["optimum"]
+    optimum = f"{best['value']:.4f}, {record['certificate']}, no setting exceeds {best['bound']:.4f}"
     return (
         f"verdict: {record['verdict']} ({reason})\n"
-        f"current: {record['current']}\ntuned:   {record['tuned']}  ({record['settings']} settings tried)\n\n"
+        f"current: {record['current']}\ntuned:   {record['tuned']}\n"
+        f"optimum: {record['optimum']['strategy']}  ({optimum})\n\n"
         + table(rows, {"estimate": record["objective"], "value": "value [95%]", "queries": "queries"})
         + "\n\nembedded: {current} of {queries} queries now, {tuned} when tuned".format(
             **record["embedding_calls"]

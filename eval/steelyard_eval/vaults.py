@@ -5,26 +5,18 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import re
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
-from pathlib import Path
-from typing import Any
 
-from steelyard.config import SearchConfig
 from steelyard.embed import BATCH, Embedder, embed_missing, space_of, texts_of
 from steelyard.embedders import KINDS, CachedEmbedder, open_embedder
 from steelyard.embedders.kinds import remembered, restore
-from steelyard.errors import ConfigError, DataError, EmbedderError, nearest, shown
-from steelyard.fields import LIST_FIELDS, NUMBER_FIELDS
-from steelyard.filters import RANGES, SUPERSEDED, Filters
+from steelyard.errors import ConfigError, EmbedderError, shown
 from steelyard.lsa import MODEL, LsaEmbedder
-from steelyard.search import Searcher
 from steelyard.stores.base import Space
-from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
-from steelyard.systems import SYSTEMS, find_system
+from steelyard.systems import SYSTEMS, keyword_indexes
 from steelyard.text import content
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.progress import bar
@@ -44,8 +36,8 @@ def index_dataset(dataset: Dataset, path: str, embedder: str | None = None) -> d
         outside = asked or (open_embedder(embedder, os.environ) if embedder in KINDS else None)
         _refuse_another(vault, outside.model if outside else embedder)
         changed = vault.upsert(dataset.entries)
-        for system in SYSTEMS.values():
-            vault.ensure_index(system.index)
+        for index in keyword_indexes(SYSTEMS.values()):
+            vault.ensure_index(index)
         embedded = _renew(vault, _stored(vault)) if embedder == "lsa" else 0
         if outside is not None:
             vault.save_model(outside.model, *remembered(outside), {})
@@ -67,7 +59,7 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, int]:
             with _resumable():
                 _ask_ahead(vault, outside)
         with vault.transaction():
-            vault.rebuild_indexes({system.index.name: system.index for system in SYSTEMS.values()}.values())
+            vault.rebuild_indexes(keyword_indexes(SYSTEMS.values()))
             for space, _ in vault.spaces():
                 vault.drop_space(space)
             vault.drop_models()
@@ -177,103 +169,3 @@ def _embed(vault: Vault, embedder: Embedder) -> int:
     return sum(
         embed_missing(vault, embedder, space, bar(f"embedding {space.layer}")) for space in _spaces(embedder)
     )
-
-
-@contextmanager
-def open_searcher(
-    paths: Sequence[str],
-    system: str,
-    weights: str | None,
-    limit: int | None,
-    priorities: Sequence[str] = (),
-) -> Iterator[Searcher]:
-    """A searcher over a vault file, or over several as tiers; a weights file beats the system's own configuration.
-
-    Queries are embedded by the first vault's embedder: tiers that hold no vectors of it are found by keywords.
-    """
-    config = None if weights is None else SearchConfig.load(weights)
-    names = dict(_tier(path) for path in paths)
-    if len(names) < len(paths):
-        raise ConfigError(f"two of {', '.join(map(shown, paths))} are the same tier; name one as TIER=FILE")
-    numbers = _priorities(priorities, names)
-    with ExitStack() as stack:
-        vaults = {name: stack.enter_context(Vault(path)) for name, path in names.items()}
-        for vault in vaults.values():
-            stack.enter_context(vault.snapshot())
-        embedder = vault_embedder(next(iter(vaults.values())))
-        if config is None:
-            config = find_system(system).config(limit, embedder.model if embedder else "")
-        elif limit is not None:
-            config = config.with_limit(limit)
-        tiers = [Tier(name, vault, numbers.get(name)) for name, vault in vaults.items()]
-        alone = len(tiers) == 1
-        store = tiers[0].store if alone else Federation(tiers, find_system(config.name).federation)
-        yield Searcher(store, config, embedder)
-
-
-def _tier(text: str) -> tuple[str, str]:
-    """Tier and path of a vault as it is named on the command line."""
-    name, equals, path = text.partition("=")
-    return (name, path) if equals and not Path(text).exists() else (Path(text).stem, text)
-
-
-def _priorities(texts: Sequence[str], tiers: Collection[str]) -> dict[str, float]:
-    """``tier=number`` options; ConfigError for a tier that is not searched or a value that is no number."""
-    found = {}
-    for text in texts:
-        name, _, value = text.partition("=")
-        if name not in tiers:
-            raise ConfigError(f"priority {shown(text)} names no tier that is searched{nearest(name, tiers)}")
-        try:
-            found[name] = float(value)
-        except ValueError:
-            raise ConfigError(f"priority {shown(text)} is not TIER=NUMBER; write it as team=0.6") from None
-    return found
-
-
-_OPERATOR = re.compile(r"!=|>=|<=|=|>|<")
-_TESTS = {"!=": "none", ">=": "from", ">": "after", "<": "before", "<=": "until"}
-
-
-def parse_filters(texts: Sequence[str]) -> Filters:
-    """Options such as ``project=api``, ``tags!=draft`` and ``created_at>=2026-01-01`` as filters.
-
-    A field that is given several times is any of the values; tags hold all of them.
-    """
-    asked: dict[str, dict[str, Any]] = {}
-    for text in texts:
-        operator = _OPERATOR.search(text)
-        if operator is None:
-            raise ConfigError(f"filter {shown(text)} is not FIELD=VALUE; write it as project=my-app")
-        name, value = text[: operator.start()], text[operator.end() :]
-        test = _TESTS.get(operator[0], "all" if name in LIST_FIELDS else "any")
-        tests = asked.setdefault(name, {})
-        if test in tests and test in RANGES:
-            raise ConfigError(f"filter {shown(name)} has two bounds of one kind; write one {operator[0]}")
-        tests.setdefault(test, []).append(_typed(name, value))
-    bounds = {name: {t: v[0] if t in RANGES else v for t, v in tests.items()} for name, tests in asked.items()}
-    return Filters.of(bounds)
-
-
-def _typed(name: str, value: str) -> str | float | bool:
-    """What a value on the command line stands for: a number or truth value where the field holds one."""
-    if name == SUPERSEDED and value in ("true", "false"):
-        return value == "true"
-    try:
-        return float(value) if name in NUMBER_FIELDS else value
-    except ValueError:
-        return value  # a date, or what Filters will refuse
-
-
-def read_entries(path: str, ids: Sequence[str]) -> list[dict[str, Any]]:
-    """Whole entries by id, as JSON values; DataError names every id the vault does not hold."""
-    with Vault(path) as vault:
-        found = vault.get(ids)
-        missing = sorted(set(ids) - {entry.id for entry in found})
-        if missing:
-            known = [entry.id for entry in vault.entries()]
-            problems = [
-                f"no entry {shown(id_)}" + (nearest(id_, known) if len(known) < 1000 else "") for id_ in missing
-            ]
-            raise DataError(f"{path}: " + "; ".join(problems))
-        return [entry.to_json() for entry in found]

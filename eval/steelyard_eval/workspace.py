@@ -19,7 +19,7 @@ from steelyard.lsa import LsaEmbedder
 from steelyard.recipe import render
 from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
-from steelyard.systems import System
+from steelyard.systems import System, keyword_indexes
 from steelyard.table import EMBEDDING
 from steelyard.text import content
 from steelyard_eval.datasets import Dataset
@@ -58,8 +58,10 @@ class Workspace:
         """Build the keyword indexes of the systems and the vectors that the signals need."""
         wanted = set(signals)
         layers = {"text" if name in ("vector", "cosine", "l2") else name for name in wanted & EMBEDDING}
+        systems = list(systems)
+        for index in keyword_indexes(systems):
+            self.store.ensure_index(index)
         for system in systems:
-            self.store.ensure_index(system.index)
             if self.embedder is not None:
                 for layer in sorted(layers):
                     space = space_of(self.embedder, layer, system.recipe)

@@ -1,5 +1,7 @@
 """The retrievers that ship keep the promises of a retriever."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,11 @@ from steelyard.entry import Query
 from steelyard.retrievers.bm25 import Bm25Retriever
 from steelyard.retrievers.fts import FtsRetriever
 from steelyard.retrievers.vector import CosineScorer, LayerRetriever, VectorRetriever, cosine
+from steelyard.sources import Sources
 from steelyard.stores.base import KeywordIndex, Space
+from steelyard.stores.federation import Federation, Tier, plain_id
 from steelyard.stores.sqlite import Vault
+from steelyard.systems import find_system
 from steelyard.testing import RetrieverContract, same_bits
 from steelyard.testing.retrievers import sample_entries
 from steelyard.text import prefix_or, words_or
@@ -95,6 +100,93 @@ class TestLayer(RetrieverContract):
 
             vault.put_vectors(SPACE, ["b"], embed("node")[None])
             assert [f.id for f in retriever.retrieve(Query("node"), None)] == ["a", "b"]
+
+
+class TestMemories(RetrieverContract):
+    """Ordinary entries that say the same are never found among them."""
+
+    @pytest.fixture(params=["soleri", "soleri:shipped"])
+    def retriever(self, request):
+        system = find_system(request.param)
+        with Vault(":memory:") as vault:
+            vault.upsert(replace(entry, kind="memory") for entry in sample_entries())
+            vault.upsert(replace(entry, id=f"entry-{entry.id}") for entry in sample_entries())
+            yield Memories(Sources(vault, system, system.config(), None))
+
+    def test_something_is_found(self, request, retriever):
+        """As the real program takes a query, a blank means AND."""
+        shipped = "shipped" in request.node.name
+        assert len(retriever.retrieve(Query("auth token"), None)) > (2 if shipped else 5)
+
+
+class Memories:
+    def __init__(self, sources):
+        self.sources = sources
+
+    def retrieve(self, query, depth):
+        return self.sources.retrieve("memory", replace(query, asked_at=0.0), depth)
+
+
+@pytest.fixture(scope="module")
+def tiers():
+    """The entries in three tiers by turns; the lower ones also hold copies of what stands above them."""
+    vaults = {name: Vault(":memory:") for name in ("agent", "project", "team")}
+    for at, vault in enumerate(vaults.values()):
+        own = [e for i, e in enumerate(sample_entries()) if i % 3 == at]
+        copies = [
+            replace(e, text="auth token", project="p1") for i, e in enumerate(sample_entries()) if i % 3 < at
+        ]
+        vault.upsert([*own, *copies])
+        vault.put_vectors(
+            SPACE,
+            [e.id for e in (*own, *copies)],
+            np.array([embed(f"{e.title} {e.text}") for e in (*own, *copies)]),
+        )
+    yield Federation([Tier(name, vault) for name, vault in vaults.items()])
+    for vault in vaults.values():
+        vault.close()
+
+
+class Plain:
+    """A retriever over a federation whose entries bear their own ids."""
+
+    def __init__(self, retriever):
+        self.retriever = retriever
+
+    def retrieve(self, query, depth):
+        return [replace(found, id=plain_id(found.id)) for found in self.retriever.retrieve(query, depth)]
+
+
+class TestFtsOfAFederation(RetrieverContract):
+    @pytest.fixture
+    def retriever(self, tiers):
+        return Plain(FtsRetriever(tiers, INDEX, words_or, [1.0, 1.0]))
+
+
+class TestVectorOfAFederation(RetrieverContract):
+    @pytest.fixture
+    def retriever(self, tiers):
+        return Plain(VectorRetriever(tiers, SPACE, embed, filter_first=True))
+
+
+class TestVectorOfAFederationFilteredAfterTheCut(RetrieverContract):
+    late = True
+
+    @pytest.fixture
+    def retriever(self, tiers):
+        return Plain(VectorRetriever(tiers, SPACE, embed, filter_first=False))
+
+
+class TestBm25OfAFederation(RetrieverContract):
+    @pytest.fixture
+    def retriever(self, tiers):
+        return Plain(Bm25Retriever(tiers))
+
+
+class TestLayerOfAFederation(RetrieverContract):
+    @pytest.fixture
+    def retriever(self, tiers):
+        return Plain(LayerRetriever(tiers, SPACE, embed))
 
 
 class TestCosineScorer:

@@ -52,7 +52,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
 from steelyard.table import EMBEDDING, FETCHED, LAYERS
 from steelyard.text import content
-from steelyard_eval import record, vaults
+from steelyard_eval import arguments, reading, record, vaults
 from steelyard_eval.datasets import check as check_folder
 from steelyard_eval.datasets import load as load_folder
 from steelyard_eval.metrics import Judgments, parse_measures
@@ -198,10 +198,10 @@ def filters(data: bytes) -> str:
         scope = json.loads(text)
     except (ValueError, RecursionError):
         scope = None
-    found = Filters.of(scope) if isinstance(scope, dict) else vaults.parse_filters(text.split("\n"))
+    found = Filters.of(scope) if isinstance(scope, dict) else arguments.parse_filters(text.split("\n"))
     vault = world().vault
     inside = {entry.id for entry in vault.entries(found)}
-    alike = {e.id for e in world().entries if all(getattr(e, name) == value for name, value in found.equals)}
+    alike = {e.id for e in world().entries if not found.failed(e)}
     if inside != alike or vault.count(found) != len(inside):
         raise Fault(f"{found} admits {inside} in SQL and {alike} in Python")
     for searcher in world().searchers:
@@ -304,7 +304,7 @@ def vault(data: bytes) -> str:
 
 def _search_file(path: str) -> str:
     for system in ("echovault", "plain", "bm25"):
-        with vaults.open_searcher([path], system, None, None) as searcher:
+        with reading.open_searcher([path], system, None, None) as searcher:
             _search(searcher, Query("rotate token", filters=Filters.of({"project": "p"})))
             _search(searcher, Query("rotate token"))
             searcher.context("token")
@@ -312,7 +312,7 @@ def _search_file(path: str) -> str:
 
 
 def _read_file(path: str) -> str:
-    json.dumps(vaults.read_entries(path, ["e1", "e2"]))
+    json.dumps(reading.read_entries(path, ["e1", "e2"]))
     return "read"
 
 

@@ -30,7 +30,7 @@ from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.text import MAX_WORDS, clean_query, prefix_or, words_or
-from steelyard_eval import record, vaults
+from steelyard_eval import reading, record
 from steelyard_eval.datasets import check
 from steelyard_eval.replay import replay
 
@@ -321,7 +321,7 @@ class TestFound:
             vault._db.execute(sql)
         with (
             pytest.raises(VaultError, match=message),
-            vaults.open_searcher([str(path)], "fts", None, None) as searcher,
+            reading.open_searcher([str(path)], "fts", None, None) as searcher,
         ):
             searcher.search("token")
 

@@ -1,14 +1,18 @@
-"""An embedding endpoint on the loopback address that misbehaves as told."""
+"""An embedding endpoint on the loopback address that misbehaves as told; modules that tests share, by name."""
 
 import json
 import struct
+import sys
 import threading
 import time
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+sys.path.append(str(Path(__file__).parent))  # for search_forms
 
 PROVIDER_VARIABLES = [
     *(f"{provider}_{what}" for provider in ("VOYAGE", "OPENAI", "COHERE") for what in ("API_KEY", "BASE_URL")),

@@ -568,6 +568,21 @@ class TestRecipe:
     def test_absent_fields_are_empty_and_doubled_braces_stay(self):
         assert render("{{{l0}}}|{id}", self.entry) == "{}|e1"
 
+    @pytest.mark.parametrize(
+        ("template", "text"),
+        [
+            ("{why}\n{text}\n{context}", "Hi"),
+            ("{text}\n{why}\n{tags}", "Hi\na b"),
+            ("{why}: {context}\n{text}", "Hi"),
+            ("{why}: {text}\n{text}", ": Hi\nHi"),
+            ("head\n\n{why}\n{text}\n", "head\n\nHi\n"),
+            ("{why}\n{context}", ""),
+            ("{why}", ""),
+        ],
+    )
+    def test_a_line_of_empty_fields_is_left_out_and_lines_without_fields_stay(self, template, text):
+        assert render(template, self.entry) == text
+
     def test_fields_are_named_once_in_order(self):
         assert template_fields("{text} {title} {text}") == ("text", "title")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -24,6 +24,13 @@ class KeywordIndex:
     name: str
     fields: tuple[str, ...]
     tokenizer: str = "porter unicode61"
+
+
+@dataclass(frozen=True)
+class TextSearch:
+    """Full text searched as PostgreSQL does, in memory: what is read of an entry, in English."""
+
+    text: Callable[[Entry], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +65,17 @@ class Readable(Protocol):
     def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
         """All entries in scope, by ascending id."""
 
+    def within(self, ids: Sequence[str], filters: Filters) -> set[str]:
+        """Those of the ids that are in scope."""
+
     def recent(self, filters: Filters, limit: int) -> list[Entry]:
-        """The newest entries in scope by creation date, ties and undated ones by ascending id."""
+        """The newest entries in scope by creation date, ties and undated ones by ascending id; all below 0."""
 
     def count(self, filters: Filters = EVERYTHING) -> int:
         """How many entries are in scope."""
+
+    def covers(self, filters: Filters) -> bool:
+        """Whether everything is in scope: every copy, where there are several of one entry."""
 
     def revision(self) -> int:
         """A number that changes with every change of the entries or of their vectors."""

@@ -55,6 +55,12 @@ class EntryTable(VaultFile):
         for row in self._db.execute(f"{SELECT} WHERE {condition} ORDER BY e.id", values):
             yield from_row(COLUMNS, row)
 
+    def within(self, ids: Sequence[str], filters: Filters) -> set[str]:
+        """See Readable.within."""
+        condition, values = where(filters)
+        sql = f"SELECT e.id FROM json_each(?) j JOIN entries e ON e.id = j.value WHERE {condition}"
+        return {id_ for (id_,) in self._db.execute(sql, (json.dumps(list(ids)), *values))}
+
     def recent(self, filters: Filters, limit: int) -> list[Entry]:
         """See Store.recent."""
         condition, values = where(filters)
@@ -65,3 +71,8 @@ class EntryTable(VaultFile):
         """See Store.count."""
         condition, values = where(filters)
         return int(self._one(f"SELECT count(*) FROM entries e WHERE {condition}", values))
+
+    def covers(self, filters: Filters) -> bool:
+        """See Store.covers."""
+        condition, values = where(filters)
+        return not self._one(f"SELECT EXISTS (SELECT 1 FROM entries e WHERE ({condition}) IS NOT TRUE)", values)

@@ -9,7 +9,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ from steelyard.filters import EVERYTHING, Filters
 from steelyard.stores.base import COSINE, Found, KeywordIndex, Readable, Space
 from steelyard.stores.schema import COLUMNS
 
+Item = TypeVar("Item", Entry, Found)
 MARK = "\x1f"
 """Between id and tier; a white-space character, so no id of a data set holds it."""
 
@@ -47,8 +50,9 @@ class FederationRule:
     `priorities` are the tiers' weights by name, `dynamic` that of any other vault. Of an entry that
     several tiers hold, the copy of the highest priority stands, whatever was found of it; with
     `best_copy` it is the copy that was found with the highest weighted score. `per_tier` is how many
-    matches each tier gives to keyword search (None: as many as are asked for). With `first_vectors`
-    only the first tier's vectors are searched.
+    matches each tier gives to keyword search (None: as many as are asked for). Filters on the fields of
+    `after_merge` act on the merged list of that search, after its cut, so that it may be short; all others
+    act in every tier. With `first_vectors` only the first tier's vectors are searched.
     """
 
     priorities: Mapping[str, float] = field(default_factory=lambda: {"agent": 1.0, "project": 0.8, "team": 0.6})
@@ -56,6 +60,7 @@ class FederationRule:
     best_copy: bool = False
     per_tier: int | None = None
     first_vectors: bool = False
+    after_merge: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,12 +76,13 @@ class Federation:
     """See Readable: what the tiers hold, read-only, an id at most once."""
 
     def __init__(self, tiers: Sequence[Tier], rule: FederationRule | None = None) -> None:
-        """Raises ConfigError for no tier, a name used twice, or a priority that is not positive."""
+        """Raises ConfigError for no tier, a name empty or used twice, or a priority that is not positive."""
         self.rule = rule or FederationRule()
         names = [tier.name for tier in tiers]
         problems = [
             f"tier {shown(name)} is named twice" for name in sorted({n for n in names if names.count(n) > 1})
         ]
+        problems += [] if all(names) else ["a tier has no name; write it as TIER=FILE"]
         problems += [
             f"priority {tier.priority} of {shown(tier.name)} must be above 0 and finite"
             for tier in tiers
@@ -99,12 +105,13 @@ class Federation:
     # Entries
 
     def get(self, ids: Sequence[str], fields: Sequence[str] = COLUMNS) -> list[Entry]:
-        """See Readable.get; ids are copy keys, and so are those of the entries."""
+        """See Readable.get; entries are named by copy keys, an id without a tier means the first copy."""
+        keys = self._keys(ids)
         found: dict[str, Entry] = {}
-        for name, own in _by_tier(ids).items():
+        for name, own in _by_tier(keys.values()).items():
             for entry in self._by_name[name].get(own, fields):
                 found[copy_key(entry.id, name)] = _copy(entry, name)
-        return [found[key] for key in ids if key in found]
+        return [found[keys[id_]] for id_ in ids if keys.get(id_) in found]
 
     def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
         """See Readable.entries: each entry once, the copy of the first tier that holds it."""
@@ -115,19 +122,27 @@ class Federation:
             if not filters or self._stands(at, [entry.id]):
                 yield _copy(entry, self.tiers[at].name)
 
+    def within(self, ids: Sequence[str], filters: Filters) -> set[str]:
+        """See Readable.within."""
+        own = _by_tier(ids).items()
+        return {copy_key(id_, name) for name, part in own for id_ in self._by_name[name].within(part, filters)}
+
     def recent(self, filters: Filters, limit: int) -> list[Entry]:
         """See Readable.recent."""
-        found = []
+        found: dict[str, Entry] = {}
         for at, tier in enumerate(self.tiers):
-            newest = tier.store.recent(filters, limit)
-            kept = self._stands(at, [entry.id for entry in newest])
-            found += [_copy(entry, tier.name) for entry in newest if entry.id in kept]
-        dated = sorted(found, key=lambda e: (e.created_at is None, -(e.created_at or 0.0), e.id))
-        return dated[:limit]
+            for entry in self._standing(at, limit, partial(tier.store.recent, filters)):
+                found.setdefault(entry.id, _copy(entry, tier.name))
+        dated = sorted(found.values(), key=lambda e: (e.created_at is None, -(e.created_at or 0.0), e.id))
+        return dated[: limit if limit >= 0 else None]
 
     def count(self, filters: Filters = EVERYTHING) -> int:
         """See Readable.count: copies of one entry count once."""
         return sum(1 for _ in self.entries(filters))
+
+    def covers(self, filters: Filters) -> bool:
+        """See Readable.covers."""
+        return all(tier.store.covers(filters) for tier in self.tiers)
 
     def revision(self) -> int:
         """See Readable.revision."""
@@ -139,10 +154,15 @@ class Federation:
         self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int
     ) -> list[Found]:
         """See Readable.keyword: each tier's best matches, their scores times the tier's priority."""
-        each = depth if self.rule.per_tier is None else self.rule.per_tier
-        return self._merged(
-            depth, lambda tier: tier.store.keyword(index, match, weights, filters, each), self.weights
-        )
+        each = self.rule.per_tier
+        early, late = filters.split(self.rule.after_merge)
+
+        def search(tier: Tier, count: int) -> list[Found]:
+            return tier.store.keyword(index, match, weights, early, count if each is None else each)
+
+        found = self._merged(depth, search, self.weights)
+        inside = self.within([hit.id for hit in found], late) if late else set()
+        return [hit for hit in found if hit.id in inside] if late else found
 
     def nearest(
         self,
@@ -154,13 +174,20 @@ class Federation:
         metric: str = COSINE,
     ) -> list[Found]:
         """See Readable.nearest: similarities as they are, whatever the tier."""
-        searched = self.tiers[:1] if self.rule.first_vectors else self.tiers
+        late = bool(filters) and not filter_first
+        inside: set[str] = set()
 
-        def search(tier: Tier) -> list[Found]:
-            near = tier.store.nearest
-            return near(space, vector, filters, depth, filter_first, metric) if tier in searched else []
+        def search(tier: Tier, count: int) -> list[Found]:
+            if tier not in self._with_vectors:
+                return []
+            near = partial(tier.store.nearest, space, vector, metric=metric)
+            if late:  # what stands outside keeps its place, so all is merged and cut before it goes
+                admitted = near(filters, count, False)
+                inside.update(copy_key(hit.id, tier.name) for hit in admitted)
+            return near(EVERYTHING if late else filters, count, True)
 
-        return self._merged(depth, search, dict.fromkeys(self.weights, 1.0))
+        found = self._merged(depth, search, dict.fromkeys(self.weights, 1.0))
+        return [hit for hit in found if hit.id in inside] if late else found
 
     def spaces(self) -> list[tuple[Space, int]]:
         """See Readable.spaces."""
@@ -168,49 +195,71 @@ class Federation:
 
     def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
         """See Readable.vectors."""
-        rows: list[tuple[str, NDArray[np.float32]]] = []
-        for at, tier in enumerate(self.tiers):
+        rows: dict[str, tuple[str, NDArray[np.float32]]] = {}
+        for at, tier in enumerate(self._with_vectors):
             ids, matrix = tier.store.vectors(space, filters)
             kept = self._stands(at, ids)
-            rows += [(copy_key(id_, tier.name), row) for id_, row in zip(ids, matrix, strict=True) if id_ in kept]
-        rows.sort(key=lambda pair: pair[0])
-        matrix = np.array([row for _, row in rows], dtype=np.float32) if rows else np.zeros((0, 0), np.float32)
-        return [key for key, _ in rows], matrix
+            for id_, row in zip(ids, matrix, strict=True):
+                if id_ in kept:
+                    rows.setdefault(id_, (copy_key(id_, tier.name), row))
+        ordered = [rows[id_] for id_ in sorted(rows)]
+        matrix = np.array([row for _, row in ordered], dtype=np.float32) if rows else np.zeros((0, 0), np.float32)
+        return [key for key, _ in ordered], matrix
 
     def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """See Readable.vectors_of."""
-        if self.rule.first_vectors:
-            keys = {key.partition(MARK)[0]: key for key in ids}
-            found = self.tiers[0].store.vectors_of(space, list(keys))
-            return {keys[id_]: vector for id_, vector in found.items()}
-        vectors = {}
-        for name, own in _by_tier(ids).items():
+        first = self.tiers[0].name
+        keys = {i: copy_key(plain_id(i), first) for i in ids} if self.rule.first_vectors else self._keys(ids)
+        found = {}
+        for name, own in _by_tier(keys.values()).items():
             for id_, vector in self._by_name[name].vectors_of(space, own).items():
-                vectors[copy_key(id_, name)] = vector
-        return vectors
+                found[copy_key(id_, name)] = vector
+        return {id_: found[key] for id_, key in keys.items() if key in found}
 
     # Inside
 
+    @property
+    def _with_vectors(self) -> list[Tier]:
+        return self.tiers[:1] if self.rule.first_vectors else self.tiers
+
+    def _keys(self, ids: Iterable[str]) -> dict[str, str]:
+        """The copy keys of ids that name a tier of ours, or of which some tier holds a copy: the first one's."""
+        keys = {id_: id_ for id_ in ids if id_.partition(MARK)[2] in self._by_name}
+        left = {id_ for id_ in ids if MARK not in id_}
+        for tier in self.tiers if left else []:
+            held = tier.store.within(sorted(left), EVERYTHING)
+            keys |= {id_: copy_key(id_, tier.name) for id_ in held}
+            left -= held
+        return keys
+
     def _merged(
-        self, depth: int, search: Callable[[Tier], list[Found]], weights: Mapping[str, float]
+        self, depth: int, search: Callable[[Tier, int], list[Found]], weights: Mapping[str, float]
     ) -> list[Found]:
         """What the tiers found, weighted, one copy of each entry, best first, cut to `depth` (below 0: all)."""
         best: dict[str, tuple[float, str]] = {}
         for at, tier in enumerate(self.tiers):
-            found = search(tier)
-            kept = self._stands(at, [hit.id for hit in found])
-            for hit in found:
+            for hit in self._standing(at, depth, partial(search, tier)):
                 score = hit.score * weights[tier.name]
-                if hit.id in kept and (hit.id not in best or score > best[hit.id][0]):
+                if hit.id not in best or score > best[hit.id][0]:
                     best[hit.id] = (score, copy_key(hit.id, tier.name))
         ordered = sorted(best.values(), key=lambda pair: (-pair[0], pair[1]))[: depth if depth >= 0 else None]
         return [Found(key, score, place) for place, (score, key) in enumerate(ordered, 1)]
+
+    def _standing(self, at: int, count: int, read: Callable[[int], list[Item]]) -> list[Item]:
+        """What stands of a tier's first items: `count`, if it has so many, because other copies take no place."""
+        asked = count
+        while True:
+            given = read(asked)
+            kept = self._stands(at, [item.id for item in given])
+            if asked < 0 or len(kept) >= count or len(given) < asked:
+                return [item for item in given if item.id in kept]
+            asked *= 2
 
     def _stands(self, at: int, ids: Sequence[str]) -> set[str]:
         """Those of the entries of one tier that no tier before it holds; all, where the best copy stands."""
         left = set(ids)
         for tier in [] if self.rule.best_copy else self.tiers[:at]:
-            left -= {entry.id for entry in tier.store.get(sorted(left), ())}
+            left -= tier.store.within(sorted(left), EVERYTHING)
         return left
 
 

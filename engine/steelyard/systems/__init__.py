@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from steelyard.errors import ConfigError, nearest, shown
-from steelyard.systems import baselines, echovault, soleri
+from steelyard.stores.base import KeywordIndex
+from steelyard.systems import baselines, echovault, moltnet, soleri
 from steelyard.systems.base import System
 
 SYSTEMS: dict[str, System] = {
@@ -15,12 +18,19 @@ SYSTEMS: dict[str, System] = {
         baselines.PLAIN,
         echovault.DOCUMENTED,
         echovault.SHIPPED,
+        moltnet.DOCUMENTED,
+        moltnet.SHIPPED,
         soleri.DOCUMENTED,
         soleri.SHIPPED,
     )
 }
 
-__all__ = ["SYSTEMS", "System", "find_system", "find_systems"]
+__all__ = ["SYSTEMS", "System", "find_system", "find_systems", "keyword_indexes"]
+
+
+def keyword_indexes(systems: Iterable[System]) -> list[KeywordIndex]:
+    """The indexes that a store keeps for these systems, each once."""
+    return list(dict.fromkeys(s.index for s in systems if isinstance(s.index, KeywordIndex)))
 
 
 def find_systems(names: list[str]) -> list[System]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from steelyard.adaptive import AdaptiveRule
 from steelyard.config import RetrieverConfig, SearchConfig, default_finish
 from steelyard.entry import Hit
 from steelyard.errors import ConfigError, EmbedderError, SteelyardError, shown
@@ -15,10 +16,17 @@ from steelyard.filters import EVERYTHING, Filters
 from steelyard.finish import Stage
 from steelyard.fusion import Expr
 from steelyard.retrievers.tfidf import Words
-from steelyard.stores.base import COSINE, KeywordIndex
+from steelyard.stores.base import COSINE, KeywordIndex, TextSearch
 from steelyard.stores.federation import FederationRule
 from steelyard.table import ASIDE, EMBEDDING, KEYWORD, LAYERS
 from steelyard.text import MatchBuilder, is_blank, words_or
+
+
+def _index(index: KeywordIndex | TextSearch) -> dict[str, Any]:
+    if isinstance(index, TextSearch):
+        return {"text": index.text.__module__, "tokenizer": "tsearch english"}
+    return {"fields": list(index.fields), "tokenizer": index.tokenizer}
+
 
 SNIPPET = 120
 """Characters of a text that a scan shows."""
@@ -87,18 +95,20 @@ class System:
     `corpus` are the entries that are searched, `valid_only` leaves out those whose validity window does
     not hold the query's clock. Entries of kind memory are searched aside, with `match_memory`. `words`
     are what TF-IDF reads, of all of the corpus or, with `valid_words`, of what is valid.
+
+    `adaptive` is the rule by which its weights follow feedback, where it documents one.
     """
 
     name: str
     profile: str
-    index: KeywordIndex
-    match: MatchBuilder
+    index: KeywordIndex | TextSearch
     recipe: str
     strategy: Expr
     retrievers: tuple[str, ...]
     depth: Callable[[int], int]
     present: Present
     scan: Present = scan_result
+    match: MatchBuilder = words_or
     limit: int = 10
     finish: Callable[[int], tuple[Stage, ...]] = default_finish
     keywords_only: Expr | None = None
@@ -112,6 +122,7 @@ class System:
     words: Words = field(default_factory=Words)
     valid_words: bool = False
     federation: FederationRule = field(default_factory=FederationRule)
+    adaptive: AdaptiveRule | None = None
     semantic: str = "always"
     topup_recent: bool = False
     mode: Callable[[str | bool], str] = known_mode
@@ -148,7 +159,7 @@ class System:
     def retrieval(self) -> dict[str, Any]:
         """How it reads entries and queries, as JSON values; systems that differ in it share no recording."""
         return {
-            "index": {"fields": list(self.index.fields), "tokenizer": self.index.tokenizer},
+            "index": _index(self.index),
             "match": self.match.__name__,
             "match_memory": self.match_memory.__name__,
             "words": [self.words.text.__name__, self.words.split.__name__, self.valid_words],

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from dataclasses import replace
 from typing import Any
 
+from steelyard.adaptive import AdaptiveRule
 from steelyard.entry import Entry, Hit
 from steelyard.filters import Filters
 from steelyard.finish import Cut, Merge, Stage
@@ -55,12 +58,35 @@ def result(hit: Hit) -> dict[str, Any]:
     return {"entry": hit.entry.to_json(), "score": hit.score, "breakdown": breakdown}
 
 
+def examples(entry: Entry) -> tuple[str, str]:
+    """An example and a counter-example, fields of Soleri's own."""
+    return str(entry.extra.get("example") or ""), str(entry.extra.get("counter_example") or "")
+
+
+def content_hash(entry: Entry) -> str:
+    """40 hexadecimal digits of SHA-256, equal for entries that say the same, whatever their ids.
+
+    Soleri's check for duplicates, of its code: compact JSON of the trimmed content, tags in order.
+    """
+    example, counter_example = examples(entry)
+    content = {
+        "counterExample": counter_example.strip(),
+        "description": entry.text.strip(),
+        "domain": entry.domain.strip().lower(),
+        "example": example.strip(),
+        "tags": sorted(entry.tags),
+        "title": entry.title.strip(),
+        "type": entry.type.strip(),
+    }
+    written = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(written.encode()).hexdigest()[:40]
+
+
 def scan_shipped(hit: Hit) -> dict[str, Any]:
     """The scan of the real program: with severity, an ellipsis, and characters as JavaScript counts them."""
     entry = hit.entry
     more = "..." if utf16_length(entry.text) > SNIPPET else ""
-    extra = [str(entry.extra.get(name, "")) for name in ("example", "counter_example")]
-    size = sum(map(utf16_length, (entry.title, entry.text, entry.context, entry.why, *extra)))
+    size = sum(map(utf16_length, (entry.title, entry.text, entry.context, entry.why, *examples(entry))))
     shown = scan_result(hit)
     return shown | {
         "severity": entry.severity,
@@ -86,6 +112,7 @@ DOCUMENTED = System(
     corpus=Filters.of({"kind": {"none": ["memory"]}}),
     valid_only=True,
     words=Words(text, soleri_tokens),
+    adaptive=AdaptiveRule(),
 )
 
 SHIPPED = replace(
@@ -99,5 +126,8 @@ SHIPPED = replace(
     scan=scan_shipped,
     filters={"vector": "none"},
     valid_words=True,
-    federation=FederationRule(best_copy=True, per_tier=10, first_vectors=True),
+    federation=FederationRule(
+        best_copy=True, per_tier=10, first_vectors=True, after_merge=("domain", "type", "severity")
+    ),
+    adaptive=AdaptiveRule(least=0.25, held=("cosine",)),
 )

@@ -11,6 +11,7 @@ A bug that a contract misses is a bug of the contract.
 """
 
 from steelyard.testing.fusions import FusionContract
+from steelyard.testing.readable import ReadableContract
 from steelyard.testing.retrievers import RetrieverContract
 from steelyard.testing.signals import SignalContract
 from steelyard.testing.stores import StoreContract
@@ -18,6 +19,7 @@ from steelyard.testing.tables import random_table, renamed, same_bits, select_qu
 
 __all__ = [
     "FusionContract",
+    "ReadableContract",
     "RetrieverContract",
     "SignalContract",
     "StoreContract",

@@ -1,87 +1,21 @@
-"""What every store promises; the sentences are those of `steelyard.stores.base.Store`."""
+"""What every store promises beyond reading; the sentences are those of `steelyard.stores.base.Store`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
-from steelyard.entry import Entry, Relation
-from steelyard.errors import DimensionMismatchError, SteelyardError, VaultError
-from steelyard.filters import EVERYTHING, Filters
-from steelyard.stores.base import KeywordIndex, Space, Store
-
-INDEX = KeywordIndex("sample", ("title", "text"))
-SPACE = Space("model", "text", "{text}")
-P1 = Filters.of({"project": "p1"})
-FULL = Entry(
-    id="full",
-    title="Quotes \" and ' and \U0001f600",
-    text="line\nbreak\0nul",
-    tags=("b", "a", "é"),
-    participants=("Ann",),
-    relations=(Relation("next", "other", 0.5, "proposed"), Relation("old", "gone")),
-    importance=7.25,
-    created_at=-1.5,
-    extra={"turn": 4, "deep": {"list": [1, None, "ü"]}},
-)
-HOSTILE_IDS = [
-    'a"b',
-    "a'b",
-    "x;DROP TABLE entries",
-    "a\0b",
-    "\U0001f600",
-    "é",
-    "Z",
-    "NEAR",
-    "%",
-    "a_b",
-    "-1",
-    "\\",
-]
+from steelyard.entry import Entry
+from steelyard.errors import DimensionMismatchError, VaultError
+from steelyard.filters import EVERYTHING
+from steelyard.stores.base import KeywordIndex, Store
+from steelyard.testing.readable import INDEX, SPACE, ReadableContract, raised, rows
 
 
-def raised(error: type[SteelyardError], call: Callable[[], object]) -> str:
-    """The message of the error that the call must raise."""
-    try:
-        call()
-    except error as caught:
-        return str(caught)
-    raise AssertionError(f"{error.__name__} was not raised")
-
-
-def rows(*vectors: Sequence[float]) -> NDArray[np.float32]:
-    """Vectors as a store takes them."""
-    return np.array(vectors, dtype=np.float32)
-
-
-class StoreContract:
+class StoreContract(ReadableContract):
     """Inherit, and give a fixture `store`: a store without entries."""
 
     # Entries
-
-    def test_an_entry_comes_back_field_by_field(self, store: Store) -> None:
-        """Nothing is lost, reordered or rounded."""
-        store.upsert([FULL])
-
-        assert store.get(["full"]) == [FULL]
-        assert list(store.entries()) == [FULL]
-
-    def test_entries_come_in_the_order_asked_without_unknown_ones(self, store: Store) -> None:
-        """`get` keeps the order of the ids."""
-        store.upsert(Entry(id_) for id_ in "abc")
-
-        assert [e.id for e in store.get(["c", "none", "a"])] == ["c", "a"]
-        assert store.get([]) == []
-
-    def test_only_the_fields_asked_for_are_read(self, store: Store) -> None:
-        """The others are empty, the id never is."""
-        store.upsert([FULL])
-
-        assert store.get(["full"], ("tags", "created_at")) == [Entry("full", tags=FULL.tags, created_at=-1.5)]
-        assert store.get(["full"], ()) == [Entry("full")]
 
     def test_only_changes_are_counted(self, store: Store) -> None:
         """Writing the same again changes nothing, the revision included."""
@@ -110,33 +44,6 @@ class StoreContract:
         assert self._keyword(store, '"new"') == []
         assert self._keyword(store, '"old"') == ["a"]
 
-    def test_entries_ascend_by_the_bytes_of_their_ids(self, store: Store) -> None:
-        """Upper case before lower, letters with accents after those without."""
-        store.upsert(Entry(id_) for id_ in HOSTILE_IDS)
-
-        assert [e.id for e in store.entries()] == sorted(HOSTILE_IDS, key=str.encode)
-        assert [e.id for e in store.get(HOSTILE_IDS)] == HOSTILE_IDS
-
-    def test_a_scope_holds_what_equals_every_value(self, store: Store) -> None:
-        """Case-sensitive; texts and numbers."""
-        store.upsert(
-            [Entry("a", project="p1", importance=3.0), Entry("b", project="P1"), Entry("c", project="p1")]
-        )
-
-        assert [e.id for e in store.entries(P1)] == ["a", "c"]
-        assert store.count(P1) == 2
-        assert store.count() == 3
-        assert [e.id for e in store.entries(Filters.of({"project": "p1", "importance": 3}))] == ["a"]
-        assert store.count(Filters.of({"project": "p1' OR 1=1 --"})) == 0
-
-    def test_recent_entries_are_newest_first_then_by_id(self, store: Store) -> None:
-        """Undated entries come last."""
-        dates = {"a": None, "b": 1.0, "c": 2.0, "d": 2.0, "e": None}
-        store.upsert(Entry(id_, created_at=date, project="p1") for id_, date in dates.items())
-
-        assert [e.id for e in store.recent(EVERYTHING, 4)] == ["c", "d", "b", "a"]
-        assert [e.id for e in store.recent(P1, 9)] == ["c", "d", "b", "a", "e"]
-
     # Keyword indexes
 
     def test_an_index_covers_entries_from_before_and_after_it(self, store: Store) -> None:
@@ -158,54 +65,7 @@ class StoreContract:
         message = raised(VaultError, lambda: store.ensure_index(other))
         assert "'porter unicode61'" in message and "'unicode61'" in message and "steelyard reindex" in message
 
-    def test_the_scope_acts_before_the_keyword_cut(self, store: Store) -> None:
-        """A cut of two finds two in scope, although better ones stand outside; ties are by id."""
-        store.upsert([Entry(f"x{i}", text="apple", project="p0") for i in range(5)])
-        store.upsert([Entry(id_, text="apple and much more beside it", project="p1") for id_ in "cab"])
-        found = store.keyword(INDEX, '"apple"', [1.0, 1.0], P1, 2)
-
-        assert [(f.id, f.position) for f in found] == [("a", 1), ("b", 2)]
-
-    def test_a_field_counts_by_its_weight(self, store: Store) -> None:
-        """Larger is better, and a field of weight 0 still finds."""
-        store.upsert([Entry("a", title="apple", text="pear"), Entry("b", title="pear", text="apple")])
-        store.upsert([Entry(f"other{i}", title="plum", text="plum") for i in range(5)])
-
-        assert [f.id for f in store.keyword(INDEX, '"apple"', [1.0, 5.0], EVERYTHING, 9)] == ["b", "a"]
-        assert [f.id for f in store.keyword(INDEX, '"apple"', [5.0, 1.0], EVERYTHING, 9)] == ["a", "b"]
-        assert len(store.keyword(INDEX, '"apple"', [0.0, 1.0], EVERYTHING, 9)) == 2
-
     # Vectors
-
-    def test_nearest_entries_by_cosine(self, store: Store) -> None:
-        """cos((1,0), (1,0)) = 1, cos((1,0), (3,4)) = 3/5, cos((1,0), (-1,0)) = -1."""
-        store.upsert(Entry(id_) for id_ in "abc")
-        store.put_vectors(SPACE, ["c", "b", "a"], rows((2, 0), (3, 4), (-1, 0)))
-        found = store.nearest(SPACE, rows((1, 0))[0], EVERYTHING, 9, True)
-
-        assert [(f.id, f.position) for f in found] == [("c", 1), ("b", 2), ("a", 3)]
-        assert np.allclose([f.score for f in found], [1.0, 0.6, -1.0], atol=1e-6)
-        assert store.nearest(SPACE, rows((0, 0))[0], EVERYTHING, 9, True) == []
-
-    def test_equal_neighbours_are_cut_by_id(self, store: Store) -> None:
-        """Also where the cut falls between them."""
-        ids = [f"e{i:02}" for i in range(20)]
-        store.upsert(Entry(id_) for id_ in reversed(ids))
-        store.put_vectors(SPACE, ids[::-1], rows(*[(1, 1)] * 20))
-
-        for depth in (1, 7, 20):
-            found = store.nearest(SPACE, rows((1, 0))[0], EVERYTHING, depth, True)
-            assert [f.id for f in found] == ids[:depth]
-
-    def test_a_scope_acts_before_or_after_the_cut(self, store: Store) -> None:
-        """Before: the list is full. After: it is short and keeps the positions it had."""
-        store.upsert(Entry(id_, project=f"p{i % 2}") for i, id_ in enumerate("abcd"))
-        store.put_vectors(SPACE, list("abcd"), rows((4, 0), (4, 1), (4, 2), (4, 3)))
-        first = store.nearest(SPACE, rows((1, 0))[0], P1, 2, True)
-        after = store.nearest(SPACE, rows((1, 0))[0], P1, 2, False)
-
-        assert [(f.id, f.position) for f in first] == [("b", 1), ("d", 2)]
-        assert [(f.id, f.position) for f in after] == [("b", 2)]
 
     def test_a_changed_entry_loses_its_vectors(self, store: Store) -> None:
         """An unchanged one keeps them."""
@@ -217,18 +77,6 @@ class StoreContract:
         store.upsert([Entry("a"), Entry("b", title="new")])
         assert store.missing(SPACE) == ["b"]
         assert list(store.vectors_of(SPACE, ["a", "b"])) == ["a"]
-
-    def test_vectors_come_back_as_they_were_given(self, store: Store) -> None:
-        """By ascending id and by scope; the last one written counts."""
-        store.upsert([Entry("a", project="p1"), Entry("b")])
-        store.put_vectors(SPACE, ["b", "a"], rows((9, 9), (0.25, 3)))
-        store.put_vectors(SPACE, ["b"], rows((1, 2)))
-        ids, matrix = store.vectors(SPACE, EVERYTHING)
-
-        assert (ids, matrix.tolist(), matrix.dtype) == (["a", "b"], [[0.25, 3], [1, 2]], np.dtype(np.float32))
-        assert store.vectors(SPACE, P1)[0] == ["a"]
-        assert {k: v.tolist() for k, v in store.vectors_of(SPACE, ["b", "none"]).items()} == {"b": [1, 2]}
-        assert store.spaces() == [(SPACE, 2)]
 
     def test_new_vectors_change_the_revision(self, store: Store) -> None:
         """So that nobody goes on with a copy of the old ones."""
@@ -262,17 +110,6 @@ class StoreContract:
             batch = rows((1, 0), bad)
             assert "'b'" in raised(VaultError, partial(store.put_vectors, SPACE, ["a", "b"], batch))
         assert store.missing(SPACE) == ["a", "b"]
-
-    def test_an_unknown_space_is_empty(self, store: Store) -> None:
-        """Another recipe is another space."""
-        store.upsert([Entry("a")])
-        store.put_vectors(SPACE, ["a"], rows((1, 0)))
-        other = Space("model", "text", "{title}")
-
-        assert store.nearest(other, rows((1, 0))[0], EVERYTHING, 5, True) == []
-        assert store.vectors(other, EVERYTHING)[0] == []
-        assert store.vectors_of(other, ["a"]) == {}
-        assert store.missing(other) == ["a"]
 
     def _keyword(self, store: Store, match: str) -> list[str]:
         return sorted(f.id for f in store.keyword(INDEX, match, [1.0, 1.0], EVERYTHING, 100))

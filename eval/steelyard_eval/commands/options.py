@@ -12,7 +12,19 @@ system_option = click.option("--system", default="echovault", show_default=True,
 weights_option = click.option("--weights", type=click.Path(), help="A search-weights.json; it beats --system.")
 limit_option = click.option("--limit", type=click.IntRange(1, 10_000), help="How many results.")
 filter_option = click.option(
-    "--filter", "filters", multiple=True, metavar="FIELD=VALUE", help="Scope; repeatable."
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="What entries must be (also !=, >=, >, <=, <); a field given twice is either value, tags are all.",
+)
+scope_option = click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="What the caller may see, such as vault=notes or tenant=team; repeatable, all of them together. "
+    "By default everything.",
 )
 split_option = click.option("--split", help="train, dev, test, all; the data set's own choice by default.")
 embedder_option = click.option(

@@ -11,6 +11,7 @@ from steelyard_eval.commands.options import (
     json_option,
     limit_option,
     put,
+    scope_option,
     system_option,
     vault_embedder_option,
     weights_option,
@@ -55,6 +56,7 @@ def reindex(vault: str, embedder: str | None, as_json: bool) -> None:
 @filter_option
 @click.option("--mode", default="full", show_default=True, type=click.Choice(["scan", "full"]), help=MODES)
 @click.option("--priority", "priorities", multiple=True, metavar="TIER=NUMBER", help=PRIORITIES)
+@scope_option
 @click.option("--semantic", default="always", show_default=True, type=click.Choice(["always", "auto", "never"]))
 @click.option("--explain", is_flag=True, help="Show how each score came about.")
 @json_option
@@ -67,6 +69,7 @@ def search(
     filters: tuple[str, ...],
     mode: str,
     priorities: tuple[str, ...],
+    scopes: tuple[str, ...],
     semantic: str,
     explain: bool,
     as_json: bool,
@@ -76,10 +79,11 @@ def search(
     A tier is named by its file, agent.db is the tier agent, or written TIER=FILE.
     """
     from steelyard.entry import Query
+    from steelyard_eval.arguments import parse_filters
+    from steelyard_eval.reading import open_searcher
     from steelyard_eval.show import hits
-    from steelyard_eval.vaults import open_searcher, parse_filters
 
-    with open_searcher(vaults, system, weights, limit, priorities) as searcher:
+    with open_searcher(vaults, system, weights, limit, priorities, scopes) as searcher:
         result = searcher.search(Query(query, filters=parse_filters(filters)), semantic=semantic)
         present = searcher.system.scan if mode == "scan" else searcher.system.present
         shown = [present(hit) for hit in result.hits]
@@ -103,12 +107,13 @@ def search(
 @click.command()
 @click.argument("vault", type=click.Path())
 @click.argument("ids", nargs=-1, required=True)
+@scope_option
 @json_option
-def get(vault: str, ids: tuple[str, ...], as_json: bool) -> None:
+def get(vault: str, ids: tuple[str, ...], scopes: tuple[str, ...], as_json: bool) -> None:
     """Whole entries by id, details included."""
-    from steelyard_eval.vaults import read_entries
+    from steelyard_eval.reading import read_entries
 
-    records = read_entries(vault, ids)
+    records = read_entries(vault, ids, scopes)
     lines = [json.dumps(record, indent=2, sort_keys=True) for record in records]
     put({"entries": records}, as_json, "\n".join(lines))
 
@@ -121,6 +126,7 @@ def get(vault: str, ids: tuple[str, ...], as_json: bool) -> None:
 @filter_option
 @click.option("--semantic", type=click.Choice(["always", "auto", "never"]), help="The system's own by default.")
 @click.option("--topup/--no-topup", default=None, help="Fill up with recent entries; the system's own by default.")
+@scope_option
 @json_option
 def context(
     vault: str,
@@ -128,18 +134,37 @@ def context(
     system: str,
     limit: int,
     filters: tuple[str, ...],
+    scopes: tuple[str, ...],
     semantic: str | None,
     topup: bool | None,
     as_json: bool,
 ) -> None:
     """Relevant entries, filled up with recent ones; only recent ones without a QUERY."""
+    from steelyard_eval.arguments import parse_filters
+    from steelyard_eval.reading import open_searcher
     from steelyard_eval.show import hits
-    from steelyard_eval.vaults import open_searcher, parse_filters
 
-    with open_searcher([vault], system, None, limit) as searcher:
+    with open_searcher([vault], system, None, limit, scopes=scopes) as searcher:
         found, total = searcher.context(query, parse_filters(filters), semantic=semantic, topup_recent=topup)
         shown = [searcher.system.present(hit) for hit in found]
     put({"total": total, "entries": shown}, as_json, f"{hits(found)}\n{len(shown)} of {total} entries")
 
 
-COMMANDS = (index, reindex, search, get, context)
+@click.command(name="list")
+@click.argument("vault", type=click.Path())
+@click.option("--limit", type=click.IntRange(1), help="How many; all by default.")
+@filter_option
+@scope_option
+@json_option
+def list_(vault: str, limit: int | None, filters: tuple[str, ...], scopes: tuple[str, ...], as_json: bool) -> None:
+    """Every entry that passes the filters, newest first: complete, and not ranked by any query."""
+    from steelyard_eval.arguments import parse_filters
+    from steelyard_eval.reading import list_entries
+    from steelyard_eval.show import listing
+
+    entries, total = list_entries(vault, parse_filters(filters), limit, scopes)
+    document = {"total": total, "entries": [entry.to_json() for entry in entries]}
+    put(document, as_json, f"{listing(entries)}\n{len(entries)} of {total} entries")
+
+
+COMMANDS = (list_, index, reindex, search, get, context)

@@ -1,0 +1,110 @@
+"""Weights that follow feedback by a fixed rule: one signal gains or loses, the others make room.
+
+The rule of Soleri's document, adaptive weights: it moves a scalar by the rate of accepted results and learns
+nothing else. Nothing is optimised here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, replace
+
+from steelyard.config import SearchConfig
+from steelyard.errors import ConfigError, shown
+from steelyard.fusion import Expr, Signal, Term, WeightedSum
+
+NEAR = 1e-9
+"""How far from 1 written weights may sum to."""
+
+
+@dataclass(frozen=True)
+class AdaptiveRule:
+    """Which weight moves, and how far.
+
+    `signal` is the one that moves, by up to `span` either way; its weight never falls below `least`. Fewer
+    than `at_least` entries of feedback change nothing. The weights of the signals in `held` stay.
+    """
+
+    signal: str = "tfidf"
+    span: float = 0.15
+    at_least: int = 30
+    least: float = 0.0
+    held: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """How many results that were shown were accepted, dismissed, modified, or failed.
+
+    ConfigError for a number below 0.
+    """
+
+    accepted: int
+    dismissed: int
+    modified: int = 0
+    failed: int = 0
+
+    def __post_init__(self) -> None:
+        if min(astuple(self)) < 0:
+            raise ConfigError(f"{self} holds a number below 0; feedback is counted from 0")
+
+    @property
+    def count(self) -> int:
+        """The entries that say something of the ranking: all but the failed ones."""
+        return self.accepted + self.dismissed + self.modified
+
+    @property
+    def rate(self) -> float:
+        """``(accepted + modified / 2) / count``, in 0..1; 0.5 where there are none."""
+        return (self.accepted + 0.5 * self.modified) / self.count if self.count else 0.5
+
+
+def adapt(config: SearchConfig, feedback: Feedback, rule: AdaptiveRule) -> SearchConfig:
+    """The configuration under weights that follow the feedback; the one given while there is too little.
+
+    In each of its strategies the signal's weight moves from its default by ``(rate - 0.5) * 2 * span``, and the
+    others that are not held are rescaled, all by one factor, so that the weights sum to 1 again. Source:
+    Soleri's document, adaptive weights, with the formula of its code.
+
+    Raises ConfigError for a strategy that is no weighted_sum with that signal in it, has no other weight that
+    may move, or whose weights do not sum to 1.
+    """
+    shift = (feedback.rate - 0.5) * 2 * rule.span
+    adapted = replace(
+        config,
+        strategy=_moved(config.strategy, shift, rule),
+        keywords_only=config.keywords_only and _moved(config.keywords_only, shift, rule),
+        by_intent={intent: _moved(expr, shift, rule) for intent, expr in config.by_intent.items()},
+    )
+    return adapted if feedback.count >= rule.at_least else config
+
+
+def _moved(strategy: Expr, shift: float, rule: AdaptiveRule) -> Expr:
+    """The strategy with the signal's weight moved by `shift`, within what the rule allows."""
+    terms = strategy.terms if isinstance(strategy, WeightedSum) else ()
+    own = [term.weight for term in terms if _name(term) == rule.signal]
+    held = sum(term.weight for term in terms if _name(term) in rule.held)
+    rest = sum(term.weight for term in terms if _name(term) not in (rule.signal, *rule.held))
+    if not isinstance(strategy, WeightedSum) or len(own) != 1 or not rest or abs(own[0] + held + rest - 1) > NEAR:
+        raise ConfigError(_unfit(strategy, rule))
+    weight = min(max(own[0] + shift, rule.least), 1 - held)
+    scale = (1 - held - weight) / rest
+
+    def follow(term: Term) -> Term:
+        if _name(term) == rule.signal:
+            return replace(term, weight=weight)
+        return term if _name(term) in rule.held else replace(term, weight=term.weight * scale)
+
+    return replace(strategy, terms=tuple(map(follow, terms)))
+
+
+def _name(term: Term) -> str:
+    """The signal of a term; empty for a fusion inside."""
+    return term.expr.name if isinstance(term.expr, Signal) else ""
+
+
+def _unfit(strategy: Expr, rule: AdaptiveRule) -> str:
+    others = f"another signal that is not {' or '.join(rule.held)}" if rule.held else "another signal"
+    return (
+        f"strategy {shown(str(strategy), 200)} cannot follow feedback; write a weighted_sum of "
+        f"{rule.signal}, once, and {others}, with weights that sum to 1"
+    )

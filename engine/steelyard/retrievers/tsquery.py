@@ -1,0 +1,56 @@
+"""Keyword search by PostgreSQL's rules for English, and its predicate as a filter (MoltNet)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from steelyard.entry import Entry, Query
+from steelyard.filters import EVERYTHING
+from steelyard.retrievers.scope import ScopeCache
+from steelyard.stores.base import Found, Readable
+from steelyard.table import Floats
+from steelyard.text import clean_query
+from steelyard.tsearch import TsIndex, has_negation, matches, tsvector, websearch
+
+
+class TsRetriever:
+    """Web-search syntax, ranked by ts_rank; the scope acts before the cut.
+
+    ts_rank knows no statistics of the corpus, so one index serves every scope.
+    """
+
+    def __init__(self, store: Readable, text: Callable[[Entry], str]) -> None:
+        self._store = store
+        self._index = ScopeCache(store, lambda scope: TsIndex.of((e.id, text(e)) for e in store.entries(scope)))
+
+    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
+        """See Retriever.retrieve; a query of stop words and signs alone finds nothing."""
+        asked = websearch(clean_query(query.text))
+        if asked is None:
+            return []
+        found = dict(self._index(EVERYTHING).search(asked))
+        admitted = self._store.within(list(found), query.filters) if query.filters else found.keys()
+        best = sorted(admitted, key=lambda id_: (-found[id_], id_))[:depth]
+        return [Found(id_, found[id_], place) for place, id_ in enumerate(best, 1)]
+
+
+class LexicalScorer:
+    """1 for a candidate that the whole query matches, or when the query excludes nothing; else 0.
+
+    A negation is a lexical constraint: it also drops what only meaning found, unless the positive part
+    matches too. Source: MoltNet's document, negation tradeoff.
+    """
+
+    def __init__(self, store: Readable, text: Callable[[Entry], str]) -> None:
+        self._store = store
+        self._text = text
+
+    def score(self, query: Query, ids: Sequence[str]) -> Floats:
+        """See Scorer.score."""
+        asked = websearch(clean_query(query.text))
+        if asked is None or not has_negation(asked):
+            return np.ones(len(ids))
+        held = {e.id for e in self._store.get(ids) if matches(asked, tsvector(self._text(e)))}
+        return np.array([float(id_ in held) for id_ in ids], dtype=np.float64)

@@ -1,0 +1,62 @@
+"""MoltNet: keywords and meaning fused by rank, then recency and importance; exclusions are kept to the letter."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from steelyard.entry import Entry, Hit
+from steelyard.expression import number_text
+from steelyard.fields import format_time
+from steelyard.finish import Cut, Drop, Stage
+from steelyard.fusion import parse_strategy
+from steelyard.stores.base import TextSearch
+from steelyard.systems.base import System
+
+HALF_LIFE = number_text(math.log(0.5) / math.log(0.99))
+"""Hours in which 0.99^hours falls to a half, about 69."""
+
+_STRATEGY = "weighted_sum(1*rrf(vector, fts, k=60), 0*recency(half_life={hours}h, since={since}), 0*importance)"
+
+
+def text(entry: Entry) -> str:
+    """What full-text search reads: title, content and tags."""
+    return " ".join((entry.title, entry.text, *entry.tags))
+
+
+def finish(limit: int) -> tuple[Stage, ...]:
+    """What the query excludes is dropped from the fused list, which is not filled up."""
+    return (Drop("lexical"), Cut(limit))
+
+
+def result(hit: Hit) -> dict[str, Any]:
+    """The fields of a diary entry, with the combined score."""
+    entry = hit.entry
+    return {
+        "id": entry.id,
+        "diary_id": entry.vault,
+        "title": entry.title,
+        "content": entry.text,
+        "tags": list(entry.tags),
+        "entry_type": entry.type,
+        "importance": entry.importance,
+        "combined_score": hit.score,
+        "created_at": format_time(entry.created_at),
+        "last_accessed_at": format_time(entry.last_accessed_at),
+    }
+
+
+DOCUMENTED = System(
+    name="moltnet",
+    profile="documented",
+    index=TextSearch(text),
+    recipe="{title}\n{text}\ntag:{tag}",
+    strategy=parse_strategy(_STRATEGY.format(hours=HALF_LIFE, since="access")),
+    retrievers=("fts", "vector"),
+    depth=lambda limit: 2 * limit,
+    finish=finish,
+    present=result,
+)
+
+SHIPPED = replace(DOCUMENTED, profile="shipped")

@@ -1,0 +1,27 @@
+"""English full-text search by PostgreSQL's rules, without PostgreSQL.
+
+`websearch` turns typed text into a query, `tsvector` a text into lexemes with positions, `matches` and `rank` put
+the two together, and `TsIndex` does so for all texts of a scope. All of it was compared with PostgreSQL 15.
+"""
+
+from steelyard.tsearch.english import TsVector, tsvector
+from steelyard.tsearch.index import TsIndex
+from steelyard.tsearch.query import And, Node, Not, Or, Phrase, Term, has_negation, matches
+from steelyard.tsearch.rank import rank
+from steelyard.tsearch.websearch import websearch
+
+__all__ = [
+    "And",
+    "Node",
+    "Not",
+    "Or",
+    "Phrase",
+    "Term",
+    "TsIndex",
+    "TsVector",
+    "has_negation",
+    "matches",
+    "rank",
+    "tsvector",
+    "websearch",
+]

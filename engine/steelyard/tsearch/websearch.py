@@ -1,0 +1,71 @@
+"""Typed text to a query, as ``websearch_to_tsquery('english', text)`` reads it.
+
+Words are joined by and; ``or`` between two of them joins by or, which binds less. Quotes make a phrase, and so
+does a word that the lexer takes apart (``min_leaf``, ``a-b``). A sign ``-`` before a word or a quote negates
+it, also with blanks between. ``! & | ( ) <`` separate words and mean nothing else; other signs are left to the
+lexer. Stop words vanish, and with them what would be empty: a negation, a side of an ``or``, the whole query.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from steelyard.tsearch.english import lexemes
+from steelyard.tsearch.lexer import LETTER, shape_of
+from steelyard.tsearch.query import And, Node, Not, Or, Phrase, Term
+
+_SEPARATORS = r" \t\n\r\f\v!&|()<"
+_PIECE = re.compile(
+    rf"[{_SEPARATORS}]*+(?:(?P<minus>-)|\"(?P<quoted>[^\"]*+)\"?|(?P<word>[^\"{_SEPARATORS}][^\":{_SEPARATORS}]*+))"
+)
+_OR = re.compile(rf"[{_SEPARATORS}]*+or(?![A-Za-z0-9{LETTER}_-])", re.IGNORECASE)
+
+
+def websearch(text: str) -> Node | None:
+    """The query that a text asks for; None when nothing but stop words and signs is in it.
+
+    >>> print(websearch('"security vulnerability" +audit -npm'))
+    'secur' <-> 'vulner' & 'audit' & !'npm'
+    """
+    sides: list[list[Node]] = [[]]
+    for operand, signs in _operands(text):
+        if operand is None:
+            sides.append([])
+        elif node := _phrase(operand):
+            sides[-1].append(Not(node, signs) if signs else node)
+    return _joined(Or, [node for side in sides if (node := _joined(And, side))])
+
+
+def _operands(text: str) -> Iterator[tuple[str | None, int]]:
+    """Each word or quoted text with the number of its minus signs; None for an ``or`` between two."""
+    shape, at, signs, after_operand = shape_of(text), 0, 0, False
+    while True:
+        if after_operand and (match := _OR.match(shape, at)):
+            yield None, 0
+            after_operand = False
+        elif not (match := _PIECE.match(shape, at)):
+            return
+        elif match["minus"]:
+            signs, after_operand = signs + 1, False
+        else:
+            start, end = match.span("word" if match["word"] else "quoted")
+            yield text[start:end], signs
+            signs, after_operand = 0, True
+        at = match.end()
+
+
+def _phrase(text: str) -> Node | None:
+    """The lexemes of one operand at the distances they have in it."""
+    found = list(lexemes(text))
+    if len(found) < 2:
+        return Term(found[0][0]) if found else None
+    first = found[0][1]
+    return Phrase(tuple(lexeme for lexeme, _ in found), tuple(position - first for _, position in found))
+
+
+def _joined(kind: type[And] | type[Or], parts: list[Node]) -> Node | None:
+    """The parts as one node; a single one stays what it is."""
+    if len(parts) > 1:
+        return kind(tuple(parts))
+    return parts[0] if parts else None

@@ -1,0 +1,34 @@
+"""The command that says a weights file in another system's terms."""
+
+from __future__ import annotations
+
+import click
+
+from steelyard_eval.commands.options import json_option, put
+
+
+@click.command()
+@click.argument("weights", type=click.Path())
+@click.option(
+    "--to",
+    "target",
+    required=True,
+    metavar="TARGET",
+    help="echovault, moltnet, soleri, opensearch, elasticsearch, vespa, weaviate or qdrant.",
+)
+@click.option("--out", type=click.Path(), help="Write the document to this file, instead of stdout.")
+@json_option
+def export(weights: str, target: str, out: str | None, as_json: bool) -> None:
+    """Say the configuration of a search-weights.json in another system's own terms."""
+    from steelyard.config import SearchConfig
+    from steelyard.files import write_text
+    from steelyard_eval.export import export as run
+
+    document = run(SearchConfig.load(weights), target)
+    if out:
+        write_text(out, str(document))
+    text = f"written: {out}" if out else str(document).rstrip("\n")
+    put({**document.to_json(), **({"file": out} if out else {})}, as_json, text)
+
+
+COMMANDS = (export,)

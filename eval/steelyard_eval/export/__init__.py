@@ -1,0 +1,55 @@
+"""A tuned configuration in the terms of the systems people run: ``export(config, "opensearch")``.
+
+To add a target: a module with a `TARGET`, one line here.
+"""
+
+from __future__ import annotations
+
+from steelyard.config import SearchConfig
+from steelyard.errors import ConfigError, nearest, shown
+from steelyard.fusion import ByIntent
+from steelyard_eval.export import (
+    echovault,
+    elasticsearch,
+    moltnet,
+    opensearch,
+    qdrant,
+    soleri,
+    vespa,
+    weaviate,
+)
+from steelyard_eval.export.base import Export, Lost, Target
+from steelyard_eval.export.shapes import why_no_fusion
+
+TARGETS: dict[str, Target] = {
+    module.TARGET.name: module.TARGET
+    for module in (echovault, moltnet, soleri, opensearch, elasticsearch, vespa, weaviate, qdrant)
+}
+
+__all__ = ["TARGETS", "Export", "Lost", "Target", "export", "say"]
+
+
+def export(config: SearchConfig, to: str) -> Export:
+    """The configuration in the terms of a target.
+
+    Raises ConfigError for an unknown target, and where the strategy cannot be said in its terms: the message
+    names everything that would be lost, and what can be said.
+    """
+    if to not in TARGETS:
+        raise ConfigError(f"unknown export target {shown(to)}{nearest(to, TARGETS)}")
+    try:
+        return say(config, TARGETS[to])
+    except Lost as lost:
+        strategy = shown(str(config.effective), 200)
+        raise ConfigError(
+            f"strategy {strategy} cannot be said in {to}'s terms: {lost}. To export, {TARGETS[to].says}"
+        ) from None
+
+
+def say(config: SearchConfig, target: Target) -> Export:
+    """The export itself; Lost where the target has no words for the strategy."""
+    strategy = config.effective
+    if isinstance(strategy, ByIntent):
+        raise Lost(why_no_fusion(strategy))
+    parts, notes = target.write(config)
+    return Export(target, str(strategy), parts, tuple(notes))

@@ -1,0 +1,49 @@
+"""One strategy of every family, and the table that says which target can say it: `docs/export.md`."""
+
+from __future__ import annotations
+
+from steelyard.config import SearchConfig
+from steelyard.fusion import parse_strategy
+from steelyard_eval.export import TARGETS, Lost, Target, say
+
+FAMILIES = (
+    "vector",
+    "rrf(fts, vector, k=60)",
+    "rrf(fts, 2*vector, k=60)",
+    "rrf(fts, vector, k=60, bonus=times(0.1))",
+    "weighted_sum(0.3*fts, 0.7*vector, normalize=minmax)",
+    "weighted_sum(0.3*fts, 0.7*vector, normalize=max)",
+    "weighted_sum(0.3*fts, 0.7*vector, normalize=zscore)",
+    "weighted_sum(0.3*fts, 0.7*vector, normalize=rank)",
+    "weighted_sum(0.3*fts, 0.7*vector)",
+    "weighted_sum(0.8*vector, 0.2*importance, normalize=minmax)",
+    "weighted_sum(1*vector, 0.2*recency(half_life=30d))",
+    "weighted_sum(1*rrf(vector, fts, k=60), 0.2*recency(half_life=69h), 0.1*importance)",
+    "weighted_sum(0.4*tfidf, 0.15*severity, 0.15*recency(half_life=365d), 0.15*tags, 0.15*domain)",
+    "tiered(fts, min_results=3, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))",
+    "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3])",
+    "by_intent(default=fts, fix_bug=vector)",
+)
+
+
+def table(config: SearchConfig) -> str:
+    """A Markdown table, strategies by targets: yes, or the number of the reason; the reasons below it.
+
+    `config` gives the depths and the limit. The cells come from the exporters themselves.
+    """
+    reasons: dict[str, int] = {}
+    lines = [f"| | {' | '.join(TARGETS)} |", "|---" * (len(TARGETS) + 1) + "|"]
+    for family in FAMILIES:
+        cells = [
+            _cell(config.with_strategy(parse_strategy(family)), target, reasons) for target in TARGETS.values()
+        ]
+        lines.append(f"| `{family}` | {' | '.join(cells)} |")
+    return "\n".join([*lines, "", *(f"{number}. {reason}" for reason, number in reasons.items())]) + "\n"
+
+
+def _cell(config: SearchConfig, target: Target, reasons: dict[str, int]) -> str:
+    try:
+        say(config, target)
+    except Lost as lost:
+        return str(reasons.setdefault(str(lost), len(reasons) + 1))
+    return "yes"

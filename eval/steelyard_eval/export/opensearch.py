@@ -1,0 +1,88 @@
+"""OpenSearch: a search pipeline, and the hybrid query that it post-processes.
+
+Field names, allowed values and ranges follow OpenSearch's documentation of the normalization processor (2.10),
+the score ranker processor (2.19; its weights are documented after 3.0) and the hybrid query (`pagination_depth`,
+2.19). Weights lie in 0..1 and must sum to 1: others are divided by their sum, which multiplies every score by one
+number and so changes no order.
+
+``z_score`` is not used: the plugin (neural-search, ZScoreNormalizer) raises every score at or below the mean to
+0.001, and divides by the sample deviation. Nor is ``l2``: no strategy here normalizes that way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from steelyard.config import SearchConfig
+from steelyard_eval.export.base import Parts, Target
+from steelyard_eval.export.shapes import (
+    KEYWORDS,
+    QUERY_VECTOR,
+    Fusion,
+    hybrid,
+    index_notes,
+    multi_match,
+    whole,
+    window,
+)
+
+MAX_RANK_CONSTANT = 10_000
+MAX_WINDOW = 10_000
+"""index.max_result_window, unless an index sets another."""
+LACKS = {
+    "none": "normalize=none adds raw scores, and the normalization processor always normalizes them",
+    "max": "normalize=max has no counterpart: min_max also subtracts the minimum, which changes the ranking",
+    "zscore": (
+        "normalize=zscore: z_score there raises every score up to the mean to 0.001, which changes the ranking"
+    ),
+    "rank": "normalize=rank has no counterpart: no technique spaces a list evenly by rank",
+}
+
+
+def write(config: SearchConfig) -> Parts:
+    """The body of ``PUT /_search/pipeline/NAME`` as `pipeline`, that of ``GET /INDEX/_search`` as `search`."""
+    fusion = hybrid(config.effective, LACKS)
+    depth, notes = window(config, fusion.weights, "pagination_depth", MAX_WINDOW)
+    queries = [_query(config, name, depth) for name in fusion.weights]
+    notes += index_notes(config, fusion.weights)
+    if "vector" in fusion.weights:
+        notes.append("the field embedding needs space_type cosinesimil")
+    if fusion.kind == "alone":
+        return {"search": {"size": config.limit, "query": queries[0]}}, notes
+    query = {"hybrid": {"queries": queries, "pagination_depth": depth}}
+    notes.append("search with ?search_pipeline=NAME; depth and normalization count by shard: use one shard")
+    processor, more = _ranker(fusion) if fusion.kind == "rrf" else _normalizer(fusion)
+    pipeline = {"description": f"Steelyard: {config.effective}", "phase_results_processors": [processor]}
+    return {"pipeline": pipeline, "search": {"size": config.limit, "query": query}}, [*notes, *more]
+
+
+def _query(config: SearchConfig, name: str, depth: int) -> dict[str, Any]:
+    if name in KEYWORDS:
+        return multi_match(config, name)
+    return {"knn": {"embedding": {"vector": QUERY_VECTOR, "k": depth}}}
+
+
+def _normalizer(fusion: Fusion) -> tuple[dict[str, Any], list[str]]:
+    combination = {"technique": "arithmetic_mean", "parameters": {"weights": list(fusion.shares().values())}}
+    processor = {"normalization": {"technique": "min_max"}, "combination": combination}
+    return {"normalization-processor": processor}, ["the lowest score of a list counts 0.001 there and 0 here"]
+
+
+def _ranker(fusion: Fusion) -> tuple[dict[str, Any], list[str]]:
+    combination: dict[str, Any] = {
+        "technique": "rrf",
+        "rank_constant": whole(fusion.k, "k", 1, MAX_RANK_CONSTANT),
+    }
+    notes = []
+    if not fusion.equal:
+        combination["parameters"] = {"weights": list(fusion.shares().values())}
+        notes.append("weights of rrf need an OpenSearch after 3.0; 2.19 and 3.0 document none")
+    return {"score-ranker-processor": {"combination": combination}}, notes
+
+
+TARGET = Target(
+    "opensearch",
+    "OpenSearch documentation: normalization processor (2.10), score ranker processor (2.19), hybrid query",
+    "tune rrf(fts, vector, k=60) or weighted_sum(0.5*fts, 0.5*vector, normalize=minmax)",
+    write,
+)

@@ -1,0 +1,154 @@
+"""Qdrant: the body of a query with prefetches, and RRF or a formula over them.
+
+Field names and ranges follow Qdrant's documentation of hybrid queries (``rrf`` with `k` 1.16, `weights` 1.17) and
+of score boosting (``formula`` 1.14, `exp_decay` with a midpoint at `scale`).
+
+Its RRF is 1 / (k + (r + 1) / w - 1) with ranks r from 0. For equal weights that is our 1 / (k - 1 + rank), so
+our k is one less than its. A weight w divides the rank instead of multiplying the score, which is another ranking,
+except for our k = 0, where w / rank comes out. A common weight is left out: it multiplies every score.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from steelyard.config import SearchConfig
+from steelyard.expression import Duration
+from steelyard.fusion import Expr, Signal, Term, WeightedSum
+from steelyard.signals.importance import UNSTATED
+from steelyard_eval.export.base import Lost, Parts, Target
+from steelyard_eval.export.shapes import (
+    KEYWORDS,
+    QUERY_TEXT,
+    QUERY_VECTOR,
+    Fusion,
+    depth_of,
+    hybrid,
+    index_notes,
+    whole,
+    with_priors,
+)
+
+MAX_K = 2**31 - 2
+NOW = "<time of the search, RFC 3339>"
+LACKS = {
+    "none": (
+        "normalize=none over keyword scores adds raw BM25, which is another number there: the ranking would change"
+    ),
+    "max": "normalize=max has no counterpart: rrf goes by ranks, dbsf by mean and deviation",
+    "minmax": "normalize=minmax has no counterpart: rrf goes by ranks, dbsf by mean and deviation",
+    "zscore": (
+        "normalize=zscore has no counterpart: dbsf lifts an entry found at the mean above one that was not found"
+    ),
+    "rank": "normalize=rank has no counterpart: rrf adds reciprocal ranks, not evenly spaced ones",
+}
+
+
+def write(config: SearchConfig) -> Parts:
+    """The body of ``POST /collections/NAME/points/query`` as `query`."""
+    strategy = config.effective
+    if not isinstance(strategy, WeightedSum) or strategy.normalize != "none":
+        fusion = hybrid(strategy, LACKS)
+        return {"query": {**_search(config, fusion), "limit": config.limit}}, _notes(config, fusion)
+    found, priors = with_priors(strategy)
+    if len(found) != 1:
+        raise Lost(LACKS["none"])
+    fusion = _scored(found[0].expr)
+    inner = _search(config, fusion)
+    inner["limit"] = max(config.limit, sum(depth_of(config, name) for name in fusion.weights))
+    formula, defaults = _formula(found[0].weight, priors)
+    query = {"prefetch": inner, "query": {"formula": formula, "defaults": defaults}, "limit": config.limit}
+    return {"query": query}, [*_notes(config, fusion), *_prior_notes(priors)]
+
+
+def _scored(expr: Expr) -> Fusion:
+    """A fusion whose scores, not only their order, are ours."""
+    fusion = hybrid(expr, LACKS, scores=True)
+    if fusion.kind == "alone" and "vector" not in fusion.weights:
+        raise Lost(LACKS["none"])
+    return fusion
+
+
+def _search(config: SearchConfig, fusion: Fusion) -> dict[str, Any]:
+    """The lists as prefetches under their fusion; one list as a query of its own."""
+    lists = [_prefetch(config, name) for name in fusion.weights]
+    return lists[0] if fusion.kind == "alone" else {"prefetch": lists, "query": _fusion(fusion)}
+
+
+def _prefetch(config: SearchConfig, name: str) -> dict[str, Any]:
+    depth = max(depth_of(config, name), config.limit)
+    if name in KEYWORDS:
+        return {"query": {"text": QUERY_TEXT, "model": "qdrant/bm25"}, "using": "keywords", "limit": depth}
+    return {"query": QUERY_VECTOR, "using": "embedding", "limit": depth}
+
+
+def _fusion(fusion: Fusion) -> dict[str, Any]:
+    settings: dict[str, Any] = {"k": whole(fusion.k, "k", 0, MAX_K) + 1}
+    if not fusion.equal:
+        if fusion.k:
+            raise Lost("weights of rrf divide ranks there instead of multiplying scores: the ranking would change")
+        settings["weights"] = list(fusion.weights.values())
+    return {"rrf": settings}
+
+
+def _formula(weight: float, priors: list[Term]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The weighted sum of the prefetch's score and the priors, and what stands for missing values."""
+    terms: list[Any] = [{"mult": [weight, "$score"]}]
+    defaults: dict[str, Any] = {}
+    for term in priors:
+        expression, missing = _prior(term.expr)
+        terms.append({"mult": [term.weight, *expression]})
+        defaults |= missing
+    return {"sum": terms}, defaults
+
+
+def _prior(expr: Expr) -> tuple[list[Any], dict[str, Any]]:
+    """The factors of a prior, and the defaults of the payload keys in it."""
+    if expr == Signal("importance"):
+        return [0.1, "importance"], {"importance": UNSTATED}
+    half_life = dict(expr.options).get("half_life") if isinstance(expr, Signal) else None
+    if not isinstance(half_life, Duration):
+        raise Lost(f"{expr} is computed from what no formula of ours asks for")
+    decay = {
+        "x": {"datetime_key": "updated_at"},
+        "target": {"datetime": NOW},
+        "scale": half_life.seconds,
+        "midpoint": 0.5,
+    }
+    return [{"exp_decay": decay}], {"updated_at": NOW}
+
+
+def _notes(config: SearchConfig, fusion: Fusion) -> list[str]:
+    notes = index_notes(config, fusion.weights)
+    if "vector" in fusion.weights:
+        notes.append("the vector named embedding needs distance Cosine")
+    if set(KEYWORDS) & set(fusion.weights):
+        notes.append("the sparse vector named keywords needs modifier idf")
+    if fusion.kind == "rrf":
+        notes.append("ranks count from 0 there, so its k is ours plus 1; rrf with k needs Qdrant 1.16")
+    if fusion.kind == "rrf" and not fusion.equal:
+        notes.append("weights of rrf need Qdrant 1.17")
+    notes += [
+        f"{name} was tuned at depth {depth_of(config, name)}, and goes down to the limit there"
+        for name in fusion.weights
+        if depth_of(config, name) < config.limit
+    ]
+    return notes
+
+
+def _prior_notes(priors: list[Term]) -> list[str]:
+    names = {name for term in priors for name in term.expr.signals()}
+    notes = []
+    if "recency" in names:
+        notes.append("payload updated_at is the last update, else creation; a date after the search decays there")
+    if "importance" in names:
+        notes.append("payload importance is a number of 1 to 10")
+    return notes
+
+
+TARGET = Target(
+    "qdrant",
+    "Qdrant documentation: hybrid queries (rrf with k 1.16, weights 1.17), score boosting (formula 1.14)",
+    "tune rrf(fts, vector, k=60), alone or in weighted_sum(1*rrf(fts, vector, k=60), 0*recency(half_life=30d))",
+    write,
+)

@@ -1,0 +1,186 @@
+"""Vespa: a rank profile, the fragment of a schema.
+
+Keywords, functions and their meaning follow Vespa's documentation of phased ranking, cross-hit normalization
+(``normalize_linear``, ``reciprocal_rank`` with k) and ranking expressions. Both normalizers go over every hit that
+global-phase re-ranks, so
+
+- ``reciprocal_rank_fusion`` would rank a hit without a keyword match too: the sum is written out, each keyword
+  term inside an ``if``;
+- ``normalize_linear`` of keywords would take its minimum over those hits, which are 0: minmax over keywords is
+  refused.
+
+A vector has a value for every hit, found by it or not. Weights need no sum, so they stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+
+from steelyard.config import SearchConfig
+from steelyard.expression import Duration, number_text
+from steelyard.fusion import Expr, Rrf, Signal, WeightedSum
+from steelyard.signals.importance import UNSTATED
+from steelyard.table import RETRIEVERS
+from steelyard_eval.export.base import Lost, Parts, Target
+from steelyard_eval.export.shapes import (
+    KEYWORDS,
+    LISTS,
+    depth_of,
+    fields,
+    keyword_of,
+    weights_of,
+    why_no_fusion,
+)
+
+RAW_KEYWORDS = "raw keyword scores: bm25 there has another idf, so their sum with others ranks otherwise"
+LACKS = {
+    "max": "normalize=max has no counterpart: normalize_linear also subtracts the minimum, another ranking",
+    "zscore": "normalize=zscore has no counterpart among normalize_linear and reciprocal_rank",
+    "rank": "normalize=rank has no counterpart: reciprocal_rank is 1 / (k + rank), not evenly spaced",
+}
+MINMAX_KEYWORDS = (
+    "normalize=minmax over keywords: normalize_linear takes the minimum over all hits, those without a keyword "
+    "match too, which changes the ranking"
+)
+
+
+def write(config: SearchConfig) -> Parts:
+    """The rank profile as `profile`."""
+    strategy = config.effective
+    lists = sorted(strategy.signals() & RETRIEVERS, key=LISTS.index) if _known(strategy) else []
+    score = _score(strategy) if not isinstance(strategy, Signal) else _name(strategy)
+    if not lists:
+        raise Lost("no term finds entries of its own: there is neither a keyword list nor a vector list")
+    if set(KEYWORDS) <= set(lists):
+        raise Lost("fts and bm25 are two keyword lists, and the profile has one; keep one of them")
+    depths = {name: depth_of(config, name) for name in lists}
+    lines = [*_inputs(lists), *_functions(config, strategy, lists)]
+    count = max(config.limit, sum(depths.values()))
+    lines += _phases(strategy, lists, score, count)
+    body = "".join(f"    {line}\n" for line in lines)
+    return {"profile": f"rank-profile steelyard {{\n{body}}}\n"}, _notes(config, strategy, depths)
+
+
+def _known(strategy: Expr) -> bool:
+    """Whether the strategy speaks of keywords and vectors only; layers are refused where they stand."""
+    return not (strategy.signals() & RETRIEVERS) - set(LISTS)
+
+
+def _score(expr: Expr) -> str:
+    """An expression of one score a hit; Lost where ranking expressions have none with the same order."""
+    if isinstance(expr, Rrf) and expr.bonus is None:
+        return " + ".join(_reciprocal(name, weight, expr.k) for name, weight in weights_of(expr.terms).items())
+    if isinstance(expr, WeightedSum) and expr.normalize in ("none", "minmax"):
+        part = _raw if expr.normalize == "none" else _linear
+        return " + ".join(f"{number_text(term.weight)} * {part(term.expr)}" for term in expr.terms)
+    if isinstance(expr, WeightedSum):
+        raise Lost(LACKS[expr.normalize])
+    raise Lost(why_no_fusion(expr))
+
+
+def _reciprocal(signal: str, weight: float, k: float) -> str:
+    factor = "" if weight == 1 else f"{number_text(weight)} * "
+    if signal == "vector":
+        return f"{factor}reciprocal_rank(semantic, {number_text(k)})"
+    return f"{factor}if (keywords > 0, reciprocal_rank(keywords, {number_text(k)}), 0)"
+
+
+def _raw(expr: Expr) -> str:
+    if isinstance(expr, Signal):
+        if expr.name in KEYWORDS:
+            raise Lost(RAW_KEYWORDS)
+        return _name(expr)
+    return f"({_score(expr)})"
+
+
+def _linear(expr: Expr) -> str:
+    if not isinstance(expr, Signal):
+        raise Lost(f"normalize=minmax over {expr}: a normalizer takes a feature or a function, not another fusion")
+    if expr.name in KEYWORDS:
+        raise Lost(MINMAX_KEYWORDS)
+    return f"normalize_linear({_name(expr)})"
+
+
+def _name(signal: Signal) -> str:
+    """The function that computes a signal."""
+    names = {"fts": "keywords", "bm25": "keywords", "vector": "semantic", "importance": "importance"}
+    if signal.name == "recency":
+        return f"recency_{re.sub(r'[^0-9]', '_', _seconds(signal))}s"
+    if signal.name not in names:
+        raise Lost(f"{signal.name} is computed from what this profile has no input for")
+    return names[signal.name]
+
+
+def _seconds(signal: Signal) -> str:
+    half_life = dict(signal.options)["half_life"]
+    if not isinstance(half_life, Duration):
+        raise Lost(f"half_life {half_life} is no span of time")
+    return number_text(half_life.seconds)
+
+
+def _inputs(lists: list[str]) -> list[str]:
+    if "vector" not in lists:
+        return []
+    return ["inputs {", "    query(embedding) tensor<float>(x[384])", "}"]
+
+
+def _functions(config: SearchConfig, strategy: Expr, lists: list[str]) -> list[str]:
+    bodies: dict[str, str] = {}
+    if (keyword := keyword_of(dict.fromkeys(lists, 1.0))) is not None:
+        parts = (f"{number_text(weight)} * bm25({field})" for field, weight in fields(config, keyword).items())
+        bodies["keywords"] = " + ".join(parts)
+    for signal in _leaves(strategy):
+        if signal.name == "vector":
+            bodies["semantic"] = "cosine_similarity(query(embedding), attribute(embedding), x)"
+        elif signal.name == "importance":
+            missing = number_text(UNSTATED)
+            bodies["importance"] = f"if (isNan(attribute(importance)), {missing}, attribute(importance)) / 10"
+        elif signal.name == "recency":
+            bodies[_name(signal)] = f"exp(-log(2) * max(0, now - attribute(updated_at)) / {_seconds(signal)})"
+    lines = []
+    for name, body in bodies.items():
+        lines += [f"function {name}() {{", f"    expression: {body}", "}"]
+    return lines
+
+
+def _leaves(expr: Expr) -> list[Signal]:
+    if isinstance(expr, Signal):
+        return [expr]
+    return [leaf for child in expr.children() for leaf in _leaves(child)]
+
+
+def _phases(strategy: Expr, lists: list[str], score: str, count: int) -> list[str]:
+    """A signal alone needs the first phase only; the others let every hit through it."""
+    if isinstance(strategy, Signal):
+        return ["first-phase {", f"    expression: {score}", "}"]
+    first = " + ".join("keywords" if name in KEYWORDS else "semantic" for name in lists)
+    lines = ["first-phase {", f"    expression: {first}", "}"]
+    return [*lines, "global-phase {", f"    rerank-count: {count}", f"    expression: {score}", "}"]
+
+
+def _notes(config: SearchConfig, strategy: Expr, depths: dict[str, int]) -> list[str]:
+    notes = [f"query with hits={config.limit} and ranking=steelyard"]
+    if "vector" in depths:
+        search = f"{{targetHits: {depths['vector']}}}nearestNeighbor(embedding, embedding)"
+        notes.append(f"retrieve by {search}" + (" or userQuery()" if len(depths) > 1 else ""))
+        notes.append("x[384] is the size of your vectors; the attribute embedding needs distance-metric angular")
+    if (keyword := keyword_of(dict.fromkeys(depths, 1.0))) is not None:
+        notes.append(
+            f"every field of keywords needs index: enable-bm25; {keyword} was tuned with this engine's BM25"
+        )
+    if len(depths) > 1:
+        cut = " and ".join(f"{name} at depth {depth}" for name, depth in depths.items())
+        notes.append(f"here lists were cut, {cut}; there all hits are in the vector list, all matches in keywords")
+        notes.append("raise rerank-count to what the query matches: hits beyond it stay in first-phase order")
+    if {"recency", "importance"} & strategy.signals():
+        notes.append("attributes: updated_at (seconds; the last update, else creation), importance (1 to 10)")
+    return notes
+
+
+TARGET = Target(
+    "vespa",
+    "Vespa documentation: phased ranking, cross-hit normalization, ranking expressions",
+    "tune rrf(fts, vector, k=60), alone or in weighted_sum(1*rrf(fts, vector, k=60), 0*recency(half_life=30d))",
+    write,
+    form="text",
+)

@@ -1,0 +1,197 @@
+"""What is left of a recording when everything but the weights is fixed: the linear form that search reads.
+
+``score(row) = sum over s of weights[s] * columns[s, row]``. The rows of a query ascend by entry id, so of two
+equal scores the smaller row index comes first. Columns keep float64; the kernel rounds them for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.config import SearchConfig
+from steelyard.errors import ConfigError, DataError, shown
+from steelyard.finish import Cut, Drop, Merge, Stage
+from steelyard.fusion import Branch, Column, Expr, Plan, compile_plan
+from steelyard.table import Floats, SignalTable
+from steelyard_eval.kernel.weights import weights_of, with_weights
+from steelyard_eval.metrics import Judgments
+
+Indices = NDArray[np.int64]
+MARK = 2.0
+"""Plans are compiled with weights 2, 3, 4 ..., which tell the columns of a strategy apart; 1 is a bare column."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """The rows a strategy ranks, as columns to be weighted, with the grades that say how good a ranking is.
+
+    Attributes
+    ----------
+    offsets : int64[Q+1]
+        The rows of query q are ``offsets[q]:offsets[q+1]``; only rows that the strategy ranks.
+    columns : float64[S, N]
+        The plan's derived columns, each times its row factor; 0 on the rows of other branches.
+    labels : tuple of S labels; branch : int64[S]
+        What each column is called, and the branch of the plan it belongs to: tiers are tuned independently.
+    weights : float64[S]
+        The strategy's own.
+    relevant : int64[R], ascending; grade : float64[R]
+        Rows of grade 1 or more, and their grades.
+    relevant_offsets : int64[Q+1]
+        The relevant rows of query q are ``relevant[relevant_offsets[q]:relevant_offsets[q+1]]``.
+    judgments : Judgments
+        Of the Q queries; they know the ideals, and what is relevant but was not returned.
+    limit : int or None
+        Where the finished list is cut: ranks beyond it earn nothing.
+    slot : int64[S]
+        The place of each column's weight in `weights_of` the strategy, -1 for the weight 1 of a bare column,
+        which no search moves. Empty for a form made of a plan alone.
+    """
+
+    offsets: Indices
+    columns: Floats
+    labels: tuple[str, ...]
+    branch: Indices
+    weights: Floats
+    relevant: Indices
+    relevant_offsets: Indices
+    grade: Floats
+    judgments: Judgments
+    limit: int | None = None
+    slot: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    @classmethod
+    def of(cls, table: SignalTable, config: SearchConfig, strategy: Expr, judgments: Judgments) -> Form:
+        """The form of a strategy at the configuration's depths, over every query of the table.
+
+        Raises DataError when a query has no judgments, ConfigError when the table lacks a signal or depth, or
+        when the configuration finishes with more than cuts.
+        """
+        (form,) = forms(table, config, [strategy], judgments)
+        return form
+
+    @classmethod
+    def of_plan(cls, table: SignalTable, plan: Plan, judgments: Judgments, limit: int | None = None) -> Form:
+        """The form of a plan over the very table it was compiled for."""
+        row = np.flatnonzero(_ranked(plan))
+        query = table.query[row].astype(np.int64)
+        grade = judgments.grades(query, table.entry[row])
+        relevant = np.flatnonzero(grade >= 1)
+        ends = np.arange(len(table.queries) + 1)
+        parts = [_columns(branch, row) for branch in plan.branches]
+        sizes = [len(branch.columns) for branch in plan.branches]
+        return cls(
+            offsets=np.searchsorted(query, ends).astype(np.int64),
+            columns=np.concatenate([np.zeros((0, len(row))), *parts]),
+            labels=tuple(column.label for branch in plan.branches for column in branch.columns),
+            branch=np.repeat(np.arange(len(sizes)), sizes).astype(np.int64),
+            weights=np.array([weight for branch in plan.branches for weight in branch.weights], dtype=np.float64),
+            relevant=relevant.astype(np.int64),
+            relevant_offsets=np.searchsorted(query[relevant], ends).astype(np.int64),
+            grade=grade[relevant].astype(np.float64),
+            judgments=judgments,
+            limit=limit,
+        )
+
+    def __len__(self) -> int:
+        return int(self.columns.shape[1])
+
+    @property
+    def queries(self) -> int:
+        """Q, the number of queries."""
+        return len(self.offsets) - 1
+
+    @property
+    def total_relevant(self) -> Indices:
+        """int64[Q]: relevant entries in the qrels, returned or not."""
+        return self.judgments.relevant
+
+    def ideal_at(self, cutoff: int | None) -> Floats:
+        """float64[Q]: the DCG of the best possible list cut at `cutoff`; 0 where nothing is relevant."""
+        return self.judgments.ideal_at(cutoff)
+
+    def spread(self, weights: Floats) -> Floats:
+        """float64[W, S]: the weights of the columns for weights float64[W, K] of the whole strategy.
+
+        A tier that answers none of the queries has no columns here, and a bare column keeps its 1.
+        """
+        return np.column_stack([np.ones(len(weights)), weights])[:, self.slot + 1]
+
+    def scores(self, weights: Floats) -> Floats:
+        """float64[N]: the scores under weights float64[S], added in the order of the columns."""
+        total = np.zeros(len(self))
+        for weight, column in zip(weights, self.columns, strict=True):
+            total = total + weight * column
+        return total
+
+
+def forms(
+    table: SignalTable, config: SearchConfig, strategies: Iterable[Expr], judgments: Judgments
+) -> Iterator[Form]:
+    """The forms of strategies that differ in more than weights (k, normalisation, half-life ...), one by one.
+
+    They share the masked table, and what it keeps. See `Form.of` for the errors.
+    """
+    refuse_unjudged(table.queries, judgments)
+    masked = table.at_depth(config.depths)
+    for strategy in strategies:
+        own = np.array(weights_of(strategy), dtype=np.float64)
+        numbered = compile_plan(masked, with_weights(strategy, np.arange(len(own)) + MARK))
+        plan, limit = finished(masked, numbered, config.finish)
+        form = Form.of_plan(masked, plan, judgments, limit)
+        form = replace(form, slot=np.where(form.weights == 1.0, -1, form.weights - MARK).astype(np.int64))
+        yield replace(form, weights=form.spread(own[None, :])[0])
+
+
+def refuse_unjudged(queries: Sequence[str], judgments: Judgments) -> None:
+    """DataError naming the first query without judgments: it belongs in no mean."""
+    bare = np.flatnonzero(judgments.judged == 0)
+    if len(bare):
+        raise DataError(
+            f"query {shown(queries[bare[0]])} and {len(bare) - 1} others have no judgments, and a mean counts "
+            f"judged queries only; record the judged queries alone"
+        )
+
+
+def finished(table: SignalTable, plan: Plan, stages: Sequence[Stage]) -> tuple[Plan, int | None]:
+    """The plan of what is left when the list is finished, and the last place shown (None when all are).
+
+    What is dropped has no row, what is merged at a fixed score has a branch of one column. Rows kept beyond a
+    cut by its guard earn nothing here: no metric looks further than the cut.
+    """
+    limit = None
+    for stage in stages:
+        if isinstance(stage, Cut):
+            limit = stage.limit if limit is None else min(limit, stage.limit)
+        elif isinstance(stage, Drop):
+            kept = table.column(stage.signal) != 0
+            plan = Plan(plan.size, tuple(replace(branch, rows=branch.rows & kept) for branch in plan.branches))
+        elif isinstance(stage, Merge):
+            rows = ~np.isnan(table.column(stage.retriever)) & ~_ranked(plan)
+            column = Column(str(stage), np.full(plan.size, stage.score), "fixed")
+            added = Branch(rows, (column,), (1.0,), str(stage))
+            plan = Plan(plan.size, (*plan.branches, added) if rows.any() else plan.branches)
+        else:
+            raise ConfigError(f"weights cannot be searched under the finish stage {shown(str(stage))}")
+    return plan, limit
+
+
+def _ranked(plan: Plan) -> NDArray[np.bool_]:
+    ranked = np.zeros(plan.size, dtype=bool)
+    for branch in plan.branches:
+        ranked |= branch.rows
+    return ranked
+
+
+def _columns(branch: Branch, row: Indices) -> Floats:
+    """float64[columns of the branch, N]: values times factor on the branch's rows, 0 elsewhere."""
+    own = branch.rows[row]
+    at = row[own]
+    made = np.zeros((len(branch.columns), len(row)))
+    for into, column in zip(made, branch.columns, strict=True):
+        into[own] = column.values[at] if branch.factor is None else column.values[at] * branch.factor[at]
+    return made

@@ -1,0 +1,164 @@
+"""Metrics of many weights over one form: fast and in float32, so for search only.
+
+Its ranks differ from the engine's where two scores are closer than float32 can tell. A number that is reported
+comes from `exact` or from `replay`, which go through the engine in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numba import config as numba_settings
+from numpy.typing import ArrayLike, NDArray
+
+from steelyard.errors import ConfigError, shown
+from steelyard.table import Floats
+from steelyard_eval.kernel.form import Form, Indices
+from steelyard_eval.kernel.lanes import ALL, ANY, FIRST, GAIN, HITS, LANES, PRECISIONS, STEP, compiled
+from steelyard_eval.metrics import Measure
+
+Singles = NDArray[np.float32]
+
+KINDS = {
+    "nDCG": GAIN,
+    "AP": PRECISIONS,
+    "R": HITS,
+    "P": HITS,
+    "Success": ANY,
+    "RecallAny": ANY,
+    "RecallAll": ALL,
+    "RR": FIRST,
+}
+SMALL = 10_000_000
+"""Fewer scores than this are not worth a second thread."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A form made ready for one set of measures; build it with `Kernel.of`, then ask as often as you like.
+
+    Columns are divided by powers of two, and weights of a configuration likewise, so that no score leaves the
+    range of float32; that changes no comparison. The bits of a result depend neither on threads nor on what
+    else is asked.
+
+    Attributes
+    ----------
+    rows : float32[N, S'], the columns by row, filled up with zeros to a multiple of four.
+    exponents : int64[S], the power of two each column was divided by.
+    kinds, cutoffs : int64[M]; divisors : float64[M, Q]; logs : float64[deepest+1], log2(rank + 1).
+    """
+
+    form: Form
+    measures: tuple[Measure, ...]
+    rows: Singles
+    exponents: Indices
+    kinds: Indices
+    cutoffs: Indices
+    divisors: Floats
+    logs: Floats
+
+    @classmethod
+    def of(cls, form: Form, measures: Iterable[Measure]) -> Kernel:
+        """Prepare a form. ConfigError for a measure that does not follow from the ranks of relevant rows."""
+        chosen = tuple(measures)
+        for measure in chosen:
+            if measure.family not in KINDS:
+                raise ConfigError(
+                    f"metric {shown(str(measure))} cannot be searched for; name one of {', '.join(KINDS)}"
+                )
+        longest = int(np.diff(form.offsets).max(initial=0))
+        reach = min(longest, longest if form.limit is None else form.limit)
+        cutoffs = [reach if m.cutoff is None else min(m.cutoff, reach) for m in chosen]
+        exponents = np.frexp(np.abs(form.columns).max(axis=1, initial=0.0))[1].astype(np.int64)
+        return cls(
+            form=form,
+            measures=chosen,
+            rows=_filled(np.ldexp(form.columns.T, -exponents)),
+            exponents=exponents,
+            kinds=np.array([KINDS[m.family] for m in chosen], dtype=np.int64),
+            cutoffs=np.array(cutoffs, dtype=np.int64),
+            divisors=np.stack([_divisor(form, m) for m in chosen]),
+            logs=np.log2(np.arange(1, max(cutoffs) + 2, dtype=np.float64)),
+        )
+
+    def means(self, weights: ArrayLike, threads: int | None = None) -> dict[Measure, Floats]:
+        """float64[W] for every measure: means over all queries, for weights float[W, S].
+
+        `threads` share the configurations; None means as many as numba would use, or one for small work.
+        """
+        totals = np.zeros((len(np.atleast_2d(weights)), len(self.measures)))
+        self.add(weights, totals, threads)
+        return self.named(totals / max(self.form.queries, 1))
+
+    def values(self, weights: ArrayLike, threads: int | None = None) -> dict[Measure, Floats]:
+        """float64[W, Q] for every measure: its value for every query, for weights float[W, S]."""
+        count = len(np.atleast_2d(weights))
+        each = np.zeros((count, self.form.queries, len(self.measures)))
+        self._run(weights, np.zeros((count, len(self.measures))), each, threads)
+        return self.named(each)
+
+    def add(self, weights: ArrayLike, totals: Floats, threads: int | None = None) -> None:
+        """Add the values of this form's queries, one after the other, to totals float64[W, M]."""
+        self._run(weights, totals, np.zeros((0, 0, 0)), threads)
+
+    def named(self, results: Floats) -> dict[Measure, Floats]:
+        """The last axis of the results by measure."""
+        return {m: np.ascontiguousarray(results[..., at]) for at, m in enumerate(self.measures)}
+
+    def _run(self, weights: ArrayLike, totals: Floats, each: Floats, threads: int | None) -> None:
+        tiles = self._tiles(np.atleast_2d(np.asarray(weights, dtype=np.float64)))
+        add_metrics, form = compiled(), self.form
+        index = (form.offsets, form.relevant, form.relevant_offsets, form.grade)
+        metrics = (self.kinds, self.cutoffs, self.divisors, self.logs)
+
+        def work(first: int, last: int) -> None:
+            lanes = slice(first * LANES, last * LANES)
+            add_metrics(self.rows, *index, tiles[first:last], *metrics, totals[lanes], each[lanes])
+
+        count = _workers(threads, len(totals) * len(form), len(tiles))
+        ends = [len(tiles) * at // count for at in range(count + 1)]
+        if count == 1:
+            work(*ends)
+            return
+        with ThreadPoolExecutor(count) as pool:
+            list(pool.map(work, ends[:-1], ends[1:]))
+
+    def _tiles(self, weights: Floats) -> Singles:
+        """float32[T, S', LANES]: weights by tile, the largest product of each configuration near 1."""
+        if weights.shape[1] != len(self.exponents) or not np.isfinite(weights).all():
+            raise ConfigError(
+                f"weights of shape {weights.shape} for {len(self.exponents)} columns; "
+                f"give one finite weight a column and configuration"
+            )
+        fraction, exponent = np.frexp(weights)
+        exponent = np.where(fraction == 0, -(2**20), exponent + self.exponents)
+        scaled = _filled(np.ldexp(fraction, exponent - exponent.max(axis=1, initial=-(2**20), keepdims=True)))
+        tiles = np.zeros((-(-len(scaled) // LANES) * LANES, scaled.shape[1]), dtype=np.float32)
+        tiles[: len(scaled)] = scaled
+        return np.ascontiguousarray(tiles.reshape(-1, LANES, scaled.shape[1]).transpose(0, 2, 1))
+
+
+def _filled(columns: Floats) -> Singles:
+    """float32[n, S'] of float64[n, S]."""
+    width = max(STEP, -(-columns.shape[1] // STEP) * STEP)
+    rows = np.zeros((len(columns), width), dtype=np.float32)
+    rows[:, : columns.shape[1]] = columns
+    return rows
+
+
+def _divisor(form: Form, measure: Measure) -> Floats:
+    """float64[Q]: what a measure divides by; 0 only where nothing is relevant, and nothing is divided."""
+    if measure.family == "nDCG":
+        return form.ideal_at(measure.cutoff)
+    if measure.family in ("R", "AP", "RecallAll"):
+        return form.total_relevant.astype(np.float64)
+    return np.full(form.queries, float(measure.cutoff or 1))
+
+
+def _workers(threads: int | None, scores: int, tiles: int) -> int:
+    """How many threads share the tiles."""
+    available: int = numba_settings.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # set as numba is loaded
+    return max(1, min(threads or (1 if scores < SMALL else available), tiles))

@@ -1,0 +1,167 @@
+"""The compiled loops: 64 configurations side by side, candidates streamed past them.
+
+A lane is a configuration. Scores are float32, added in the order of the columns and never fused with the
+product before, so that each is the same bits on every machine. No list is sorted: the rank of a relevant row is
+the number of rows ahead of it, itself included. Rows before it win a tie, rows after it lose one.
+
+Whatever is compiled stands in this file, because numba looks only here for changes to what it has kept.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+LANES = 64
+STEP = 4
+"""Columns come in multiples of this, filled up with zeros, which leave a sum as it is."""
+GAIN, PRECISIONS, HITS, ANY, ALL, FIRST = range(6)
+"""What is taken of the relevant rows down to a cutoff. Divided by the query's divisor: their discounted gain,
+the sum of precisions at them, their number. As it is: whether there are any, whether there are as many as the
+divisor, 1 / the rank of the first."""
+
+# float division as numpy does it, and no lock: threads share the work
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+SIGNATURE = (
+    "void(f4[:, ::1], i8[::1], i8[::1], i8[::1], f8[::1], f4[:, :, ::1], "
+    "i8[::1], i8[::1], f8[:, ::1], f8[::1], f8[:, ::1], f8[:, :, ::1])"
+)
+
+
+@cache
+def compiled() -> Any:  # noqa: ANN401 -- numba's dispatchers have no type
+    """`add_metrics` as machine code, kept in the package's or the user's cache folder.
+
+    Where neither can be written, or what is kept cannot be read, it is compiled in memory: some seconds.
+    """
+    try:
+        made = njit(cache=True, **OPTIONS)(add_metrics)
+        made.compile(SIGNATURE)
+    except Exception:  # RuntimeError, OSError, and whatever reading a broken file raises
+        made = njit(**OPTIONS)(add_metrics)
+        made.compile(SIGNATURE)
+    return made
+
+
+def add_metrics(rows, offsets, relevant, ends, grade, tiles, kinds, cutoffs, divisors, logs, totals, each):
+    """Add the metrics of every configuration, query by query, to `totals`; keep them in `each` if it has room.
+
+    rows float32[N, S] and offsets int64[Q+1] are the rows by query; relevant int64[R], ends int64[Q+1] and
+    grade float64[R] the relevant ones; tiles float32[T, S, LANES] the weights; kinds, cutoffs int64[M] and
+    divisors float64[M, Q] the metrics; logs float64[deepest+1] is log2(rank + 1); totals is float64[W, M],
+    each float64[W, Q, M] or empty.
+    """
+    most = 1
+    for q in range(len(offsets) - 1):
+        most = max(most, ends[q + 1] - ends[q])
+    pair = np.empty((2, LANES), np.float32)
+    own, rank = np.empty((most, LANES), np.float32), np.empty((most, LANES), np.int32)
+    place, gain = np.empty((LANES, most), np.int64), np.empty((LANES, most), np.float64)
+    shown, value = np.empty(LANES, np.int64), np.empty(LANES, np.float64)
+    for t in range(len(tiles)):
+        first = t * LANES
+        last = min(first + LANES, len(totals))
+        for q in range(len(offsets) - 1):
+            begin, end = ends[q], ends[q + 1]
+            if begin == end:
+                continue  # it adds 0 to every metric
+            _count(rows, offsets[q], offsets[q + 1], relevant[begin:end], tiles[t], pair, own, rank)
+            _list(rank, grade[begin:end], logs, place, gain, shown)
+            for m in range(len(kinds)):
+                _measure(kinds[m], cutoffs[m], divisors[m, q], place, gain, shown, value)
+                for w in range(first, last):
+                    totals[w, m] += value[w - first]
+                if len(each):
+                    for w in range(first, last):
+                        each[w, q, m] = value[w - first]
+
+
+@njit(inline="always", **OPTIONS)  # a call would cost as much as its sums
+def _score(first, second, weights, left, right):
+    """The scores of two rows; the first four products in one go, since most strategies have no more."""
+    a0, a1, a2, a3 = first[0], first[1], first[2], first[3]
+    b0, b1, b2, b3 = second[0], second[1], second[2], second[3]
+    w0, w1, w2, w3 = weights[0], weights[1], weights[2], weights[3]
+    for n in range(LANES):
+        left[n] = w0[n] * a0 + w1[n] * a1 + w2[n] * a2 + w3[n] * a3
+        right[n] = w0[n] * b0 + w1[n] * b1 + w2[n] * b2 + w3[n] * b3
+    for s in range(4, len(first), 4):
+        a0, a1, a2, a3 = first[s], first[s + 1], first[s + 2], first[s + 3]
+        b0, b1, b2, b3 = second[s], second[s + 1], second[s + 2], second[s + 3]
+        w0, w1, w2, w3 = weights[s], weights[s + 1], weights[s + 2], weights[s + 3]
+        for n in range(LANES):
+            left[n] = left[n] + w0[n] * a0 + w1[n] * a1 + w2[n] * a2 + w3[n] * a3
+            right[n] = right[n] + w0[n] * b0 + w1[n] * b1 + w2[n] * b2 + w3[n] * b3
+
+
+@njit(**OPTIONS)
+def _count(rows, begin, end, relevant, weights, pair, own, rank):
+    """The rank of each relevant row in each lane, two candidates at a time.
+
+    The candidates fall into segments that end with a relevant row: of the relevant rows, those of earlier
+    segments win ties against them, the others lose.
+    """
+    left, right = pair[0], pair[1]
+    for r in range(len(relevant)):
+        _score(rows[relevant[r]], rows[relevant[r]], weights, left, right)
+        for n in range(LANES):
+            own[r, n], rank[r, n] = left[n], 0
+    for segment in range(len(relevant) + 1):
+        stop = relevant[segment] + 1 if segment < len(relevant) else end
+        for c in range(begin, stop, 2):
+            _score(rows[c], rows[min(c + 1, end - 1)], weights, left, right)
+            if c + 1 == stop:
+                for n in range(LANES):
+                    right[n] = -np.inf  # nobody
+            for r in range(segment):
+                bar, ahead = own[r], rank[r]
+                for n in range(LANES):
+                    ahead[n] += np.int32(np.int32(left[n] > bar[n]) + np.int32(right[n] > bar[n]))
+            for r in range(segment, len(relevant)):
+                bar, ahead = own[r], rank[r]
+                for n in range(LANES):
+                    ahead[n] += np.int32(np.int32(left[n] >= bar[n]) + np.int32(right[n] >= bar[n]))
+        begin = stop
+
+
+@njit(**OPTIONS)
+def _list(rank, grade, logs, place, gain, shown):
+    """The relevant rows that a metric can see, best first, for each lane: insertion of the few."""
+    for n in range(LANES):
+        count = 0
+        for r in range(len(grade)):
+            here = rank[r, n]
+            if here < len(logs):
+                at = count
+                while at > 0 and place[n, at - 1] > here:
+                    place[n, at], gain[n, at] = place[n, at - 1], gain[n, at - 1]
+                    at -= 1
+                place[n, at], gain[n, at] = here, grade[r] / logs[here]
+                count += 1
+        shown[n] = count
+
+
+@njit(**OPTIONS)
+def _measure(kind, cutoff, divisor, place, gain, shown, value):
+    """One metric of one query for each lane, added from the first rank on as trec_eval does."""
+    for n in range(LANES):
+        total, count = 0.0, 0
+        while count < shown[n] and place[n, count] <= cutoff:
+            if kind == GAIN:
+                total += gain[n, count]
+            elif kind == PRECISIONS:
+                total += (count + 1) / place[n, count]
+            count += 1
+        if kind in (GAIN, PRECISIONS):
+            value[n] = total / divisor
+        elif kind == HITS:
+            value[n] = count / divisor
+        elif kind == ANY:
+            value[n] = 1.0 if count else 0.0
+        elif kind == ALL:
+            value[n] = 1.0 if count == divisor else 0.0
+        else:
+            value[n] = 1.0 / place[n, 0] if count else 0.0

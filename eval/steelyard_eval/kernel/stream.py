@@ -1,0 +1,45 @@
+"""Recordings larger than memory: means of many weights, one block of queries at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steelyard.config import SearchConfig
+from steelyard.fusion import Expr
+from steelyard.table import Floats, SignalTable
+from steelyard_eval.kernel.form import Form
+from steelyard_eval.kernel.kernel import Kernel
+from steelyard_eval.metrics import Judgments, Measure
+
+BLOCK = 1000
+"""Queries a block when nothing else is asked for."""
+
+
+def streamed_means(
+    table: SignalTable,
+    config: SearchConfig,
+    strategy: Expr,
+    weights: ArrayLike,
+    judgments: Judgments,
+    measures: Iterable[Measure],
+    *,
+    block: int = BLOCK,
+    threads: int | None = None,
+) -> dict[Measure, Floats]:
+    """float64[W] for every measure: means of the strategy under weights float[W, K] of `weights_of`.
+
+    Only the rows of `block` queries are held at a time, so the table may be memory-mapped (`record.load`) and
+    larger than memory. The bits do not depend on `block`: queries are added one after the other.
+    """
+    asked = np.atleast_2d(np.asarray(weights, dtype=np.float64))
+    chosen = tuple(measures)
+    totals = np.zeros((len(asked), len(chosen)))
+    for begin in range(0, len(table.queries), block):
+        end = min(begin + block, len(table.queries))
+        form = Form.of(table.slice(begin, end), config, strategy, judgments.slice(begin, end))
+        Kernel.of(form, chosen).add(form.spread(asked), totals, threads)
+    means = totals / max(len(table.queries), 1)
+    return {measure: means[:, at].copy() for at, measure in enumerate(chosen)}

@@ -1,0 +1,99 @@
+"""A function that is constant between its edges, and where it is best: its plateaus."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.table import Bools, Floats
+
+NARROWEST = 1e-9
+"""Intervals no wider than this lie at a crossing, not between two."""
+SAME = 1e-12
+"""Values closer than this are the same value."""
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """Adjacent intervals of one value: ``low`` to ``high``, and the point chosen among them.
+
+    `low` equals `high` where only an end point of the line reaches the value.
+    """
+
+    low: float
+    high: float
+    t: float
+    value: float
+
+    def distance(self, t: float) -> float:
+        """How far t is from the plateau; 0 on it."""
+        return max(self.low - t, t - self.high, 0.0)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A piecewise constant function of t.
+
+    Attributes
+    ----------
+    edges : float64[E+2], ascending: the low end, the places where something changes, the high end.
+    values : float64[E+1], on the open intervals between neighbouring edges.
+    ends : the values at the two end points themselves.
+    """
+
+    edges: Floats
+    values: Floats
+    ends: tuple[float, float]
+
+    @property
+    def wide(self) -> Bools:
+        """bool[E+1]: the intervals wide enough to count."""
+        return np.diff(self.edges) > NARROWEST
+
+    @property
+    def best(self) -> float:
+        """The highest value of an interval wide enough, or of an end point."""
+        return float(max(*self.ends, self.values[self.wide].max(initial=-np.inf)))
+
+    def plateaus(self, slack: float = 0.0) -> list[Plateau]:
+        """The maximal runs of adjacent pieces within `slack` of the best value, from low to high.
+
+        Each with the middle as its t, except where a change lies there: then the middle of its widest interval.
+        """
+        _, _, values = self._pieces()
+        return self._runs(values >= self.best - max(slack, SAME))
+
+    def around(self, t: float, value: float) -> Plateau:
+        """The maximal run of pieces of one value that holds a t or lies nearest to it; t alone without any."""
+        _, _, values = self._pieces()
+        runs = self._runs(np.abs(values - value) <= SAME)
+        return min(runs, key=lambda p: (p.distance(t), p.low - p.high), default=Plateau(t, t, t, value))
+
+    def choose(self, near: float | None = None, slack: float = 0.0) -> Plateau:
+        """The plateau nearest to a t, of equally near ones the widest, of equally wide ones the first."""
+        found = self.plateaus(slack)
+        return min(found, key=lambda p: (0.0 if near is None else p.distance(near), p.low - p.high))
+
+    def _runs(self, good: Bools) -> list[Plateau]:
+        lows, highs, values = self._pieces()
+        begins = np.flatnonzero(good & ~np.concatenate(([False], good[:-1])))
+        ends = np.flatnonzero(good & ~np.concatenate((good[1:], [False]))) + 1
+        return [self._plateau(lows[a:b], highs[a:b], values[a:b]) for a, b in zip(begins, ends, strict=True)]
+
+    def _pieces(self) -> tuple[Floats, Floats, Floats]:
+        """Lows, highs and values of what counts: the low end point, the wide intervals, the high end point."""
+        low, high = self.edges[0], self.edges[-1]
+        wide = self.wide
+        return (
+            np.concatenate(([low], self.edges[:-1][wide], [high])),
+            np.concatenate(([low], self.edges[1:][wide], [high])),
+            np.concatenate(([self.ends[0]], self.values[wide], [self.ends[1]])),
+        )
+
+    def _plateau(self, lows: Floats, highs: Floats, values: Floats) -> Plateau:
+        low, high = float(lows[0]), float(highs[-1])
+        t = (low + high) / 2
+        inside = (lows < t - NARROWEST / 4) & (t + NARROWEST / 4 < highs)
+        at = int(np.argmax(inside)) if inside.any() else int(np.argmax(highs - lows))
+        return Plateau(low, high, t if inside.any() else float(lows[at] + highs[at]) / 2, float(values[at]))

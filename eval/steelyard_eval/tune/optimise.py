@@ -1,0 +1,145 @@
+"""The weights of a form that maximise a measure, and how sure that is."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from steelyard.errors import ConfigError, shown
+from steelyard.table import Bools, Floats
+from steelyard_eval.kernel import Form
+from steelyard_eval.metrics import Measure
+from steelyard_eval.tune.ascent import RESTARTS, Point, climb, settle_in, step
+from steelyard_eval.tune.curve import SAME
+from steelyard_eval.tune.objective import PRECISION, Indices, Objective
+from steelyard_eval.tune.simplex import NODES, ceiling, prove
+
+_MOST_CORNERS = 64
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search for weights found.
+
+    Attributes
+    ----------
+    weights : float64[S]
+        Those of a branch that moves are at least 0 and sum to 1; a branch of one column keeps its own.
+    value : float
+        The mean measure at these weights, evaluated there.
+    certificate : exact or best-found
+        Whether no weights do better (see `optimise`).
+    plateau : tuple of float
+        Between which values the first weight that moves can lie, the others of its branch in proportion, without
+        a change of value; empty when nothing moves.
+    bound : float
+        A mean that no weights exceed; `value` itself when that is exact.
+    evaluations : int
+        Lines swept and polygons looked at.
+    """
+
+    weights: Floats
+    value: float
+    certificate: Literal["exact", "best-found"]
+    plateau: tuple[float, ...]
+    bound: float
+    evaluations: int
+
+
+def optimise(
+    form: Form,
+    measure: Measure,
+    start_weights: Floats,
+    seed: int = 0,
+    queries_mask: Bools | None = None,
+    *,
+    restarts: int = RESTARTS,
+    nodes: int = NODES,
+) -> Found:
+    """Search the weights of every branch with two columns or more, each on its own simplex.
+
+    Two weights are swept and three searched by branch and bound, down to `nodes` polygons; more, and several
+    branches in turn, by exact coordinate ascent from `start_weights` (float64[S]) and `restarts` seeded draws.
+    `queries_mask` (bool[Q]) names the queries that count. Of equally good weights the nearest to the start, in the
+    middle of their plateau.
+
+    The result is `exact` when a single branch of two or three columns moves and its optimum is proven, over all
+    weights but those within rounding of a crossing (`sweep`, `simplex`); never for AP, which is not claimed. It is
+    never below the value at the start. Raises ConfigError for a measure that is no function of relevant ranks, for
+    negative weights, for a mask without queries.
+    """
+    objective = Objective.of(form, measure, queries_mask)
+    branches = movable(form)
+    weights = on_simplices(start_weights, form, branches)
+    point, bound, before = Point(weights, objective.mean(weights)), np.inf, -np.inf
+    plateau: tuple[float, ...] = ()
+    while point.value > before + SAME:
+        before = point.value
+        for own in branches:
+            point, bound = _improve(objective, point, own, seed, restarts, nodes)
+    if len(branches) != 1:
+        bound = _ceiling(objective, point.weights, branches)
+    searched = not branches or (len(branches) == 1 and len(branches[0]) <= 3)
+    proven = searched and bound <= point.value + SAME and objective.kind != PRECISION
+    if branches:
+        point, along = settle_in(objective, point, branches[0])
+        plateau = (along.low, along.high)
+    certificate: Literal["exact", "best-found"] = "exact" if proven else "best-found"
+    return Found(point.weights, point.value, certificate, plateau, max(bound, point.value), point.looks)
+
+
+def movable(form: Form) -> list[Indices]:
+    """The columns (int64[n]) of each branch that has two or more."""
+    branches = (np.flatnonzero(form.branch == branch) for branch in np.unique(form.branch))
+    return [own for own in branches if len(own) > 1]
+
+
+def on_simplices(weights: Floats, form: Form, branches: list[Indices]) -> Floats:
+    """The weights with those of each movable branch scaled to sum 1, in equal parts where all are 0."""
+    scaled = np.array(weights, dtype=np.float64)
+    if scaled.shape != form.weights.shape:
+        raise ConfigError(f"{scaled.size} weights for {len(form.labels)} columns ({', '.join(form.labels)})")
+    for own in branches:
+        if not (np.isfinite(scaled[own]) & (scaled[own] >= 0)).all():
+            raise ConfigError(
+                f"weights {shown(str(scaled[own].tolist()))} are not all at least 0; only such are searched"
+            )
+        total = scaled[own].sum()
+        scaled[own] = scaled[own] / total if total > 0 else 1.0 / len(own)
+    return scaled
+
+
+def _improve(
+    objective: Objective, point: Point, own: Indices, seed: int, restarts: int, nodes: int
+) -> tuple[Point, float]:
+    """A point that is no worse, by the means that suit the number of weights; a bound of their simplex."""
+    if len(own) == 2:
+        point, plateau = step(objective, point, own, int(own[0]))
+        return point, plateau.value
+    point = climb(objective, point, own, seed, restarts)
+    corners = _corners(point.weights, [own])
+    if len(own) > 3:
+        return point, ceiling(objective, corners)
+    proof = prove(objective, corners, point.weights, nodes)
+    return Point(proof.weights, proof.value, point.looks + proof.nodes), proof.bound
+
+
+def _corners(weights: Floats, branches: list[Indices]) -> Floats:
+    """float64[V, S]: every choice of one column a branch, with all of its branch's weight."""
+    corners = []
+    for choice in itertools.product(*branches):
+        corner = weights.copy()
+        for own, column in zip(branches, choice, strict=True):
+            corner[own] = own == column
+        corners.append(corner)
+    return np.array(corners)
+
+
+def _ceiling(objective: Objective, weights: Floats, branches: list[Indices]) -> float:
+    """A bound over all branches together; 1, which no measure exceeds, where they have too many corners."""
+    count = math.prod(len(own) for own in branches)
+    return ceiling(objective, _corners(weights, branches)) if count <= _MOST_CORNERS else 1.0
