@@ -18,16 +18,22 @@ HERE = Path(__file__).resolve().parent
 SHARED = HERE.parents[2] / "shared"
 
 
-def cases_of(name):
-    """The generator in the file of this name; loaded by path, because the folder is no package."""
-    spec = importlib.util.spec_from_file_location(f"parity_{name}", HERE / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.cases
+def cases_of(*names):
+    """The generator in the last of these files; it imports those before it.
+
+    They are loaded by path, because the folder is no package.
+    """
+    for name in names:
+        if name not in sys.modules:
+            spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
+            sys.modules[name] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(sys.modules[name])
+    return sys.modules[names[-1]].cases
 
 
 SYSTEMS = {
     ("echovault", "documented"): lambda folder: cases_of("echovault")(folder),
+    ("soleri", "shipped"): lambda folder: cases_of("soleri_recording", "soleri")(folder),
 }
 
 
@@ -76,7 +82,7 @@ def printed(rows):
         lines.append(COLUMNS.format(row.system, row.profile, row.group, *numbers))
     reasons = sum((row.left_out for row in rows), Counter())
     lines += [f"left out {count:3}: {reason}" for reason, count in reasons.most_common()]
-    lines += [f"DIFFERS {row.system} {row.group}, {case}" for row in rows for case in row.differing]
+    lines += [f"DIFFERS {row.system}:{row.profile} {row.group}, {case}" for row in rows for case in row.differing]
     cases, equal = sum(row.cases for row in rows), sum(row.equal for row in rows)
     differing = sum(len(row.differing) for row in rows)
     left_out = sum(reasons.values())
