@@ -74,7 +74,16 @@ def _pair_table() -> list[float]:
     return [single(math.sqrt(single(weights * g))) for g in (*near, single(1e-30))]
 
 
+def _full() -> float:
+    """Where words side by side, which count most, no longer add: single precision ends before 1."""
+    total, after = -1.0, 0.0
+    while after > total:
+        total, after = after, single(1 - (1 - after) * (1 - _BY_DISTANCE[1]))
+    return total
+
+
 _BY_COUNT, _BY_DISTANCE = _count_table(), _pair_table()
+_FULL = _full()
 
 
 def _of_counts(present: list[tuple[int, ...]], items: int) -> float:
@@ -92,6 +101,6 @@ def _of_pairs(present: list[tuple[int, ...]]) -> float:
                 if here != there:
                     c, total = _BY_DISTANCE[min(abs(here - there), _FAR + 1)], register[0]
                     register[0] = 1 - (1 - total) * (1 - c) if total else c
-            if register[0] == 1:
-                return 1.0  # no pair can add to it
+            if register[0] >= _FULL:
+                return register[0]
     return register[0] or NO_PAIR
