@@ -124,17 +124,18 @@ class Searcher:
         asked = self._timed(Query(query) if isinstance(query, str) else query)
         clean_query(asked.text)  # refuses an empty one, also where no retriever reads the words
         calls = self._sources.embedding_calls
-        strategy = self._available(self._wants_vectors(semantic))
+        vectors = self._wants_vectors(semantic)
+        strategy = self._available(vectors)
         degraded = False
         try:
-            table = self.candidates(asked, strategy)
+            table = self.candidates(asked, strategy, vectors)
         except EmbedderError as error:
             if self.config.without(EMBEDDING) is None:
                 raise
             degraded = True
             self._count(error)
             strategy = self._available(False)
-            table = self.candidates(asked, strategy)
+            table = self.candidates(asked, strategy, False)
         masked, ranking = rank_table(table, self.config, strategy)
         return SearchResult(
             self._hits(masked, ranking, strategy),
@@ -145,17 +146,18 @@ class Searcher:
             degraded,
         )
 
-    def candidates(self, query: Query, strategy: Expr) -> SignalTable:
+    def candidates(self, query: Query, strategy: Expr, vectors: bool = True) -> SignalTable:
         """The table of one query, fetching only what the strategy turns out to need.
 
-        It carries facts only when the strategy computes signals from them.
+        It carries facts only when the strategy computes signals from them. Without `vectors` none are
+        searched, also where the strategy names no retriever and would rank what all of them find.
         """
         query = self._timed(query)
         lists: dict[str, list[Found]] = {}
         scorers: list[str] = []
         facts = bool(strategy.signals() & PRIORS.keys())
         table = self._table([query], [lists], scorers, facts)
-        while wanted := self._wanted(table, strategy):
+        while wanted := self._wanted(table, strategy, vectors):
             for name in wanted:
                 if name in SCORERS:
                     scorers.append(name)
@@ -242,14 +244,14 @@ class Searcher:
             _log.warning("the embedder failed, keywords answer alone: %s", error)
         self.degraded += 1
 
-    def _wanted(self, table: SignalTable, strategy: Expr) -> list[str]:
-        needs = dict(strategy.needs(table, self._retrievable()))
+    def _wanted(self, table: SignalTable, strategy: Expr, vectors: bool) -> list[str]:
+        needs = dict(strategy.needs(table, self._retrievable(vectors)))
         needs |= dict.fromkeys(sorted(self.config.needs), np.ones(len(table.queries), dtype=bool))
         return [name for name, queries in needs.items() if name not in table.columns and queries.any()]
 
-    def _retrievable(self) -> list[str]:
-        """The system's retrievers; those that need vectors only where there are any."""
-        possible = self._sources.has_vectors()
+    def _retrievable(self, vectors: bool) -> list[str]:
+        """The system's retrievers; those that need vectors only where they are wanted and there are any."""
+        possible = vectors and self._sources.has_vectors()
         return [name for name in self.config.retrievers if possible or name not in EMBEDDING]
 
     def _timed(self, query: Query) -> Query:
