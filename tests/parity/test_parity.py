@@ -37,7 +37,7 @@ LEAST = {
         "tsvectors": 390,
         "tsqueries": 150,
         "negation flags": 150,
-        "ranks of recorded vectors": 2000,
+        "ranks of recorded vectors": 1700,
         "own analysis": 300,
         "keyword lists": 85,
         "vector lists": 85,
