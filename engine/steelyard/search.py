@@ -18,7 +18,7 @@ import numpy as np
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder
 from steelyard.entry import Hit, Query
-from steelyard.errors import ConfigError, EmbedderError, VaultError, shown
+from steelyard.errors import ConfigError, EmbedderError, SteelyardError, VaultError, shown
 from steelyard.explain import Explanation
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.finish import Ranking, finish
@@ -31,9 +31,8 @@ from steelyard.stores.base import Found, Readable
 from steelyard.stores.federation import plain, plain_id
 from steelyard.systems import find_system
 from steelyard.table import EMBEDDING, LAYERS, RETRIEVERS, SCORERS, SignalTable
-from steelyard.text import clean_query, is_blank
+from steelyard.text import clean_query
 
-SEMANTIC = ("always", "auto", "never")
 _log = logging.getLogger(__name__)
 
 
@@ -85,6 +84,7 @@ def retrieval_identity(config: SearchConfig) -> dict[str, Any]:
         "bm25": {"k1": K1, "b": B},
         "field_weights": {name: dict(r.field_weights) for name, r in config.retrievers.items()},
         "filters": {name: r.filters for name, r in config.retrievers.items()},
+        "similarity": {name: r.similarity for name, r in config.retrievers.items() if name in EMBEDDING},
     }
 
 
@@ -115,7 +115,7 @@ class Searcher:
 
     # Searching
 
-    def search(self, query: Query | str, *, semantic: str = "always") -> SearchResult:
+    def search(self, query: Query | str, *, semantic: str | bool = "always") -> SearchResult:
         """Search one query. `semantic` is always, auto (only if the model is warm) or never.
 
         Raises ConfigError for an empty query, or a strategy that cannot do without vectors; EmbedderError
@@ -129,7 +129,7 @@ class Searcher:
         degraded = False
         try:
             table = self.candidates(asked, strategy, vectors)
-        except EmbedderError as error:
+        except self.system.survives as error:
             if self.config.without(EMBEDDING) is None:
                 raise
             degraded = True
@@ -172,23 +172,25 @@ class Searcher:
         text: str,
         filters: Filters = EVERYTHING,
         *,
-        semantic: str | None = None,
+        semantic: str | bool | None = None,
         topup_recent: bool | None = None,
     ) -> tuple[list[Hit], int]:
-        """Relevant entries filled up with recent ones to the limit; only recent ones for a blank text.
+        """Relevant entries filled up with recent ones to the limit; only recent ones for a text that asks nothing.
 
         `semantic` and `topup_recent` are the system's own settings by default. Recent entries carry no
         score, obey the same filters and never repeat. Returns the hits and how many entries the filters
         admit in all. Source: EchoVault's document, context retrieval.
         """
         topup = self.system.topup_recent if topup_recent is None else topup_recent
+        mode = self.system.semantic if semantic is None else semantic
         limit = self.config.limit
         hits: list[Hit] = []
         asked = self._timed(Query(text, filters=filters))
         scope = self._sources.scope(asked)
-        if not is_blank(text):
-            hits = list(self.search(asked, semantic=semantic or self.system.semantic).hits)
-        if topup or is_blank(text):
+        nothing = self.system.no_query(text)
+        if not nothing:
+            hits = list(self.search(asked, semantic=mode).hits)
+        if topup or nothing:
             seen = {hit.entry.id for hit in hits}
             newest = map(plain, self.store.recent(scope, limit))
             fresh = [entry for entry in newest if entry.id not in seen]
@@ -238,7 +240,7 @@ class Searcher:
 
     # Inside
 
-    def _count(self, error: EmbedderError) -> None:
+    def _count(self, error: SteelyardError) -> None:
         """A degraded search: counted every time, told the first time."""
         if not self.degraded:
             _log.warning("the embedder failed, keywords answer alone: %s", error)
@@ -258,13 +260,12 @@ class Searcher:
         """The query with its clock."""
         return query if query.asked_at is not None else replace(query, asked_at=self._clock())
 
-    def _wants_vectors(self, semantic: str) -> bool:
-        if semantic not in SEMANTIC:
-            raise ConfigError(f"semantic mode {shown(semantic)} is unknown; valid: {', '.join(SEMANTIC)}")
-        if semantic == "never" or not self._sources.has_vectors():
+    def _wants_vectors(self, semantic: str | bool) -> bool:
+        mode = self.system.mode(semantic)
+        if mode == "never" or not self._sources.has_vectors():
             return False
         embedder = self._sources.embedder
-        return semantic == "always" or (embedder is not None and embedder.warm())
+        return mode == "always" or (embedder is not None and embedder.warm())
 
     def _available(self, vectors: bool) -> Expr:
         """The strategy, or what is left of it without vectors."""

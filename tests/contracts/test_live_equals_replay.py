@@ -170,11 +170,15 @@ def test_live_search_and_replay_are_the_same(strategy, seed, depth, limit, filte
 
 
 @settings(max_examples=25)
-@given(seed=st.integers(0, 2**32 - 1), limit=st.sampled_from([1, 3, 8]))
-def test_echovault_is_the_same_live_and_replayed(seed, limit):
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    limit=st.sampled_from([1, 3, 8]),
+    name=st.sampled_from(["echovault", "echovault:shipped"]),
+)
+def test_echovault_is_the_same_live_and_replayed(seed, limit, name):
     vault, embedder, queries = world(seed)
     with vault:
-        compare(vault, embedder, queries, find_system("echovault").config(limit, model="grid"))
+        compare(vault, embedder, queries, find_system(name).config(limit, model="grid"))
 
 
 @pytest.mark.parametrize("name", ["soleri", "soleri:shipped"])

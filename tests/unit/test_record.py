@@ -96,6 +96,7 @@ def test_a_broken_recording_is_told_from_a_whole_one(table, tmp_path, harm):
         ("match", "prefix_or"),
         ("bm25", {"k1": 2.0, "b": 0.75}),
         ("filters", {"vector": "after_cut"}),
+        ("similarity", {"vector": "l2"}),
         ("field_weights", {"fts": {"title": 3.0}}),
         ("model", "another"),
     ],

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, shown
 from steelyard.filters import EVERYTHING, Filters
-from steelyard.stores.base import Found, KeywordIndex, Readable, Space
+from steelyard.stores.base import COSINE, Found, KeywordIndex, Readable, Space
 from steelyard.stores.schema import COLUMNS
 
 Item = TypeVar("Item", Entry, Found)
@@ -165,7 +165,13 @@ class Federation:
         return [hit for hit in found if hit.id in inside] if late else found
 
     def nearest(
-        self, space: Space, vector: NDArray[np.float32], filters: Filters, depth: int, filter_first: bool
+        self,
+        space: Space,
+        vector: NDArray[np.float32],
+        filters: Filters,
+        depth: int,
+        filter_first: bool,
+        metric: str = COSINE,
     ) -> list[Found]:
         """See Readable.nearest: similarities as they are, whatever the tier."""
         late = bool(filters) and not filter_first
@@ -174,10 +180,11 @@ class Federation:
         def search(tier: Tier, count: int) -> list[Found]:
             if tier not in self._with_vectors:
                 return []
+            near = partial(tier.store.nearest, space, vector, metric=metric)
             if late:  # what stands outside keeps its place, so all is merged and cut before it goes
-                admitted = tier.store.nearest(space, vector, filters, count, False)
+                admitted = near(filters, count, False)
                 inside.update(copy_key(hit.id, tier.name) for hit in admitted)
-            return tier.store.nearest(space, vector, EVERYTHING if late else filters, count, True)
+            return near(EVERYTHING if late else filters, count, True)
 
         found = self._merged(depth, search, dict.fromkeys(self.weights, 1.0))
         return [hit for hit in found if hit.id in inside] if late else found
