@@ -62,8 +62,9 @@ def optimise(
 ) -> Found:
     """Search the weights of every branch with two columns or more, each on its own simplex.
 
-    Two weights are swept and three searched by branch and bound, down to `nodes` polygons; more, and several
-    branches in turn, by exact coordinate ascent from `start_weights` (float64[S]) and `restarts` seeded draws.
+    Two weights are swept; three are searched by branch and bound, which looks at `nodes` polygons at most; more by
+    exact coordinate ascent from `start_weights` (float64[S]) and `restarts` seeded draws. Several branches take
+    turns.
     `queries_mask` (bool[Q]) names the queries that count. Of equally good weights the nearest to the start, in the
     middle of their plateau.
 
@@ -120,7 +121,7 @@ def _improve(
     if len(own) == 2:
         point, plateau = step(objective, point, own, int(own[0]))
         return point, plateau.value
-    point = climb(objective, point, own, seed, restarts)
+    point = climb(objective, point, own, seed, restarts if len(own) > 3 else 0)  # a proof needs no restarts
     corners = _corners(point.weights, [own])
     if len(own) > 3:
         return point, ceiling(objective, corners)
