@@ -136,7 +136,8 @@ def compare(vault, embedder, queries, config, recorded=None):
     """
     recorded = recorded or config
     recorder = Searcher(vault, recorded, embedder)
-    recording = recorder.record(queries, {*recorded.retrievers, *SCORERS}, MAX_DEPTH, "corpus")
+    signals = {*recorded.retrievers, *SCORERS} - {"lexical"}  # that one needs a system that knows exclusions
+    recording = recorder.record(queries, signals, MAX_DEPTH, "corpus")
     masked, ranking = rank_table(recording, config, config.effective)
     needs = config.effective.needs(masked, tuple(config.retrievers))
     embedded = np.any([needs[name] for name in EMBEDDING & needs.keys()] or np.zeros((1, len(queries))), axis=0)
