@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import product
 
 from steelyard.tsearch.english import MAX_POSITIONS, TsVector
@@ -53,7 +54,7 @@ def ranker(node: Node) -> Callable[[TsVector], float]:
 
     def score(vector: TsVector) -> float:
         present = [vector[item] for item in items if item in vector]
-        return _of_pairs(present) if by_pairs else _of_counts(present, len(items))
+        return _of_pairs(present) if by_pairs else _of_counts(tuple(map(len, present)), len(items))
 
     return score
 
@@ -86,10 +87,11 @@ _BY_COUNT, _BY_DISTANCE = _count_table(), _pair_table()
 _FULL = _full()
 
 
-def _of_counts(present: list[tuple[int, ...]], items: int) -> float:
+@lru_cache(maxsize=10_000)  # thousands of texts share a few counts
+def _of_counts(counts: tuple[int, ...], items: int) -> float:
     total = 0.0
-    for positions in present:
-        total = single(total + _BY_COUNT[len(positions)])
+    for count in counts:
+        total = single(total + _BY_COUNT[count])
     return single(total / items)
 
 
