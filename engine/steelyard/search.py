@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,57 +18,22 @@ import numpy as np
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder
 from steelyard.entry import Hit, Query
-from steelyard.errors import ConfigError, EmbedderError, SteelyardError, VaultError, shown
-from steelyard.explain import Explanation
+from steelyard.errors import ConfigError, EmbedderError, SteelyardError
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.finish import Ranking, finish
-from steelyard.fusion import Expr, compile_plan, fuse, leaves
+from steelyard.fusion import Expr, fuse
 from steelyard.join import Lists, join
+from steelyard.results import SearchResult, hits_of
 from steelyard.retrievers.bm25 import K1, B
 from steelyard.signals import PRIORS
 from steelyard.sources import Sources
 from steelyard.stores.base import Found, Readable
-from steelyard.stores.federation import plain, plain_id
+from steelyard.stores.federation import plain, same_copies
 from steelyard.systems import find_system
 from steelyard.table import EMBEDDING, LAYERS, RETRIEVERS, SCORERS, SignalTable
 from steelyard.text import clean_query
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """What one search gave.
-
-    `table` holds the signals and `ranking` the final rows of it, for explanation. `embedding_calls`
-    is 0 or 1; `degraded` says that the embedder failed and keywords answered alone.
-    """
-
-    hits: tuple[Hit, ...]
-    table: SignalTable
-    ranking: Ranking
-    strategy: Expr
-    embedding_calls: int
-    degraded: bool
-
-    def explain(self, hit: Hit | str) -> Explanation:
-        """How the score of a hit, or of an entry by its id, came about.
-
-        Raises ConfigError when the strategy did not rank the entry. A hit that a finish stage added has the
-        score of that stage.
-        """
-        id_ = hit if isinstance(hit, str) else hit.entry.id
-        names = self.table.entries
-        rows = [row for row, entry in enumerate(self.table.entry) if plain_id(names[entry]) == id_]
-        tree = compile_plan(self.table, self.strategy).explain(rows[0]) if rows else None
-        if tree is not None:
-            return tree
-        added = np.flatnonzero(np.isin(self.ranking.row, rows))
-        if not len(added):
-            raise ConfigError(f"entry {shown(id_)} is not ranked for this query; explain one of the hits")
-        return Explanation(
-            float(self.ranking.score[added[0]]), "added at a fixed score when the list was finished"
-        )
 
 
 def rank_table(table: SignalTable, config: SearchConfig, strategy: Expr) -> tuple[SignalTable, Ranking]:
@@ -124,20 +89,21 @@ class Searcher:
         asked = self._timed(Query(query) if isinstance(query, str) else query)
         clean_query(asked.text)  # refuses an empty one, also where no retriever reads the words
         calls = self._sources.embedding_calls
-        strategy = self._available(self._wants_vectors(semantic))
+        vectors = self._wants_vectors(semantic)
+        strategy = self._available(vectors)
         degraded = False
         try:
-            table = self.candidates(asked, strategy)
+            table = self.candidates(asked, strategy, vectors)
         except self.system.survives as error:
             if self.config.without(EMBEDDING) is None:
                 raise
             degraded = True
             self._count(error)
             strategy = self._available(False)
-            table = self.candidates(asked, strategy)
+            table = self.candidates(asked, strategy, False)
         masked, ranking = rank_table(table, self.config, strategy)
         return SearchResult(
-            self._hits(masked, ranking, strategy),
+            hits_of(self.store, masked, ranking, strategy),
             masked,
             ranking,
             strategy,
@@ -145,17 +111,18 @@ class Searcher:
             degraded,
         )
 
-    def candidates(self, query: Query, strategy: Expr) -> SignalTable:
+    def candidates(self, query: Query, strategy: Expr, vectors: bool = True) -> SignalTable:
         """The table of one query, fetching only what the strategy turns out to need.
 
-        It carries facts only when the strategy computes signals from them.
+        It carries facts only when the strategy computes signals from them. Without `vectors` none are
+        searched, also where the strategy names no retriever and would rank what all of them find.
         """
         query = self._timed(query)
         lists: dict[str, list[Found]] = {}
         scorers: list[str] = []
         facts = bool(strategy.signals() & PRIORS.keys())
         table = self._table([query], [lists], scorers, facts)
-        while wanted := self._wanted(table, strategy):
+        while wanted := self._wanted(table, strategy, vectors):
             for name in wanted:
                 if name in SCORERS:
                     scorers.append(name)
@@ -244,14 +211,14 @@ class Searcher:
             _log.warning("the embedder failed, keywords answer alone: %s", error)
         self.degraded += 1
 
-    def _wanted(self, table: SignalTable, strategy: Expr) -> list[str]:
-        needs = dict(strategy.needs(table, self._retrievable()))
+    def _wanted(self, table: SignalTable, strategy: Expr, vectors: bool) -> list[str]:
+        needs = dict(strategy.needs(table, self._retrievable(vectors)))
         needs |= dict.fromkeys(sorted(self.config.needs), np.ones(len(table.queries), dtype=bool))
         return [name for name, queries in needs.items() if name not in table.columns and queries.any()]
 
-    def _retrievable(self) -> list[str]:
-        """The system's retrievers; those that need vectors only where there are any."""
-        possible = self._sources.has_vectors()
+    def _retrievable(self, vectors: bool) -> list[str]:
+        """The system's retrievers; those that need vectors only where they are wanted and there are any."""
+        possible = vectors and self._sources.has_vectors()
         return [name for name in self.config.retrievers if possible or name not in EMBEDDING]
 
     def _timed(self, query: Query) -> Query:
@@ -282,35 +249,3 @@ class Searcher:
         clocks = [query.asked_at or 0.0 for query in queries]
         score = {name: partial(self._sources.score, name) for name in scorers}
         return join(queries, clocks, lists, score, self.store.get if facts else None)
-
-    def _hits(self, table: SignalTable, ranking: Ranking, strategy: Expr) -> tuple[Hit, ...]:
-        ids = [table.entries[table.entry[row]] for row in ranking.row]
-        found = {entry.id: entry for entry in self.store.get(ids)}
-        if gone := [id_ for id_ in ids if id_ not in found]:
-            raise VaultError(
-                f"entry {shown(plain_id(gone[0]))} was found and is gone; search again, or run steelyard reindex"
-            )
-        signals = _signals(table, strategy, ranking)
-        scored = enumerate(zip(ids, ranking.score, signals, strict=True), 1)
-        return tuple(Hit(rank, float(score), plain(found[id_]), own) for rank, (id_, score, own) in scored)
-
-
-def _signals(table: SignalTable, strategy: Expr, ranking: Ranking) -> list[dict[str, float]]:
-    """What the strategy read of each ranked row, by the name of the signal; 0 where it was not returned.
-
-    Nothing of a row that it does not rank, which a finish stage added.
-    """
-    everywhere = np.ones(len(table), dtype=bool)
-    ranked = strategy.members(table, strategy.everywhere(table))[ranking.row]
-    read = {}
-    for leaf in leaves(strategy):
-        if leaf.name in PRIORS or leaf.name in table.columns:
-            values = leaf.compile(table, everywhere).branches[0].columns[0].values[ranking.row]
-            read[leaf.name] = np.nan_to_num(values)
-    return [{n: float(values[at]) for n, values in read.items()} if own else {} for at, own in enumerate(ranked)]
-
-
-def same_copies(found: list[Found], lists: Lists) -> list[Found]:
-    """The list with the copies of a federation's entries that the lists before it chose."""
-    chosen = {plain_id(hit.id): hit.id for own in lists.values() for hit in own}
-    return [replace(hit, id=chosen.get(plain_id(hit.id), hit.id)) for hit in found]

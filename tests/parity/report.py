@@ -12,6 +12,7 @@ import os
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -36,6 +37,8 @@ SYSTEMS = {
     ("echovault", "shipped"): lambda folder: cases_of(
         "echovault_recording", "echovault_service", "echovault_shipped"
     )(folder),
+    ("moltnet", "shipped"): lambda folder: chain(cases_of("moltnet_text")(folder), cases_of("moltnet")(folder)),
+    ("soleri", "shipped"): lambda folder: cases_of("soleri_recording", "soleri")(folder),
 }
 
 
@@ -73,7 +76,7 @@ def rows_of(system, folder):
     return list(rows.values())
 
 
-COLUMNS = "{:10} {:11} {:19} {:>5} {:>5} {:>11} {:>8}"
+COLUMNS = "{:10} {:11} {:25} {:>5} {:>5} {:>11} {:>8}"
 
 
 def printed(rows):

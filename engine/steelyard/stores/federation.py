@@ -43,6 +43,12 @@ def plain(entry: Entry) -> Entry:
     return replace(entry, id=id_, vault=tier) if mark else entry
 
 
+def same_copies(found: list[Found], lists: Mapping[str, Sequence[Found]]) -> list[Found]:
+    """The list with the copies of a federation's entries that the lists before it chose."""
+    chosen = {plain_id(hit.id): hit.id for own in lists.values() for hit in own}
+    return [replace(hit, id=chosen.get(plain_id(hit.id), hit.id)) for hit in found]
+
+
 @dataclass(frozen=True)
 class FederationRule:
     """How a system treats several vaults.

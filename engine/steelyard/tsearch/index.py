@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from steelyard.tsearch.english import TsVector, tsvector
 from steelyard.tsearch.query import And, Node, Or, Phrase, Term, matches
@@ -39,9 +39,10 @@ class TsIndex:
         if node is None:
             return []
         score, found = ranker(node), self._candidates(node)
-        numbers = range(len(self.ids)) if found is None else sorted(found)
-        matching = [number for number in numbers if matches(node, self.vectors[number])]
-        return [(self.ids[number], score(self.vectors[number])) for number in matching]
+        numbers: Sequence[int] = range(len(self.ids)) if found is None else sorted(found)
+        if not _by_presence(node):
+            numbers = [number for number in numbers if matches(node, self.vectors[number])]
+        return [(self.ids[number], score(self.vectors[number])) for number in numbers]
 
     def _candidates(self, node: Node) -> set[int] | None:
         """Texts that hold enough lexemes to match; None where texts without any of them may match."""
@@ -58,3 +59,12 @@ class TsIndex:
                 return None if None in sides else set().union(*(side for side in sides if side is not None))
             case _:
                 return None
+
+
+def _by_presence(node: Node) -> bool:
+    """Whether a text matches as soon as it holds the lexemes, so that every candidate does."""
+    match node:
+        case And(parts) | Or(parts):
+            return all(map(_by_presence, parts))
+        case _:
+            return isinstance(node, Term)

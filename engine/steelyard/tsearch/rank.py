@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import product
 
 from steelyard.tsearch.english import MAX_POSITIONS, TsVector
@@ -53,7 +54,7 @@ def ranker(node: Node) -> Callable[[TsVector], float]:
 
     def score(vector: TsVector) -> float:
         present = [vector[item] for item in items if item in vector]
-        return _of_pairs(present) if by_pairs else _of_counts(present, len(items))
+        return _of_pairs(present) if by_pairs else _of_counts(tuple(map(len, present)), len(items))
 
     return score
 
@@ -74,13 +75,23 @@ def _pair_table() -> list[float]:
     return [single(math.sqrt(single(weights * g))) for g in (*near, single(1e-30))]
 
 
+def _full() -> float:
+    """Where words side by side, which count most, no longer add: single precision ends before 1."""
+    total, after = -1.0, 0.0
+    while after > total:
+        total, after = after, single(1 - (1 - after) * (1 - _BY_DISTANCE[1]))
+    return total
+
+
 _BY_COUNT, _BY_DISTANCE = _count_table(), _pair_table()
+_FULL = _full()
 
 
-def _of_counts(present: list[tuple[int, ...]], items: int) -> float:
+@lru_cache(maxsize=10_000)  # thousands of texts share a few counts
+def _of_counts(counts: tuple[int, ...], items: int) -> float:
     total = 0.0
-    for positions in present:
-        total = single(total + _BY_COUNT[len(positions)])
+    for count in counts:
+        total = single(total + _BY_COUNT[count])
     return single(total / items)
 
 
@@ -92,6 +103,6 @@ def _of_pairs(present: list[tuple[int, ...]]) -> float:
                 if here != there:
                     c, total = _BY_DISTANCE[min(abs(here - there), _FAR + 1)], register[0]
                     register[0] = 1 - (1 - total) * (1 - c) if total else c
-            if register[0] == 1:
-                return 1.0  # no pair can add to it
+            if register[0] >= _FULL:
+                return register[0]
     return register[0] or NO_PAIR

@@ -1,4 +1,4 @@
-"""The English stemmer of PostgreSQL 12 to 17: Snowball 2, also known as Porter2.
+"""The English stemmer of PostgreSQL 15: Snowball 2, also known as Porter2.
 
 PyStemmer 3 follows a later version of the algorithm. It stems about one word in five hundred differently, such
 as "added" (ad here, add there), and would miss what the database finds. Source: the algorithm's description on

@@ -15,11 +15,15 @@ from steelyard.tsearch.english import lexemes
 from steelyard.tsearch.lexer import LETTER, shape_of
 from steelyard.tsearch.query import And, Node, Not, Or, Phrase, Term
 
-_SEPARATORS = r" \t\n\r\f\v!&|()<"
+_BLANKS = r" \t\n\r\f\v"
+_SEPARATORS = rf"{_BLANKS}!&|()<"
 _PIECE = re.compile(
     rf"[{_SEPARATORS}]*+(?:(?P<minus>-)|\"(?P<quoted>[^\"]*+)\"?|(?P<word>[^\"{_SEPARATORS}][^\":{_SEPARATORS}]*+))"
 )
-_OR = re.compile(rf"[{_SEPARATORS}]*+or(?![A-Za-z0-9{LETTER}_-])", re.IGNORECASE)
+_OR = re.compile(
+    rf"[{_SEPARATORS}]*+or(?![A-Za-z0-9{LETTER}_-])(?=.[{_BLANKS}]*+[^{_BLANKS}])",  # something has to follow
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def websearch(text: str) -> Node | None:

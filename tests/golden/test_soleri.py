@@ -1,0 +1,913 @@
+"""Soleri's document, statement by statement; docs/soleri.md lists which test holds which.
+
+Expected values come from the document's own figures and examples, from SQLite, or are worked out by hand
+beside the test. Vectors are placed by their cosine with the query, which is always the vector (1, 0).
+How weights follow feedback is in tests/unit/test_adaptive.py.
+"""
+
+import dataclasses
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import apsw
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from steelyard.embed import embed_missing, space_of
+from steelyard.entry import Entry, Hit, Query
+from steelyard.errors import EmbedderError
+from steelyard.filters import Filters
+from steelyard.fusion import parse_strategy
+from steelyard.search import Searcher
+from steelyard.stores import expressions
+from steelyard.stores.federation import Federation, Tier, plain
+from steelyard.stores.sqlite import Vault
+from steelyard.systems import find_system
+from steelyard.systems.soleri import DOCUMENTED, SHIPPED
+from steelyard.text import soleri_or
+from steelyard_eval.cli import main
+
+DAY = 86_400.0
+YEAR = 365 * DAY
+NOW = 3 * YEAR
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "soleri.md"
+PRIORS = ("severity", "recency", "tags", "domain")
+TIERS = ("agent", "project", "team", "archive")
+
+
+class Spy:
+    """An embedder that keeps what it was asked for, batch by batch; every text is the vector (1, 0)."""
+
+    recipe = None
+
+    def __init__(self, model="spy", down=False, dim=2):
+        self.model, self.down, self.dim = model, down, dim
+        self.batches = []
+
+    def embed(self, texts, kind="entry"):
+        self.batches.append(list(texts))
+        if self.down:
+            raise EmbedderError("the provider is down")
+        return np.tile(np.eye(1, self.dim, dtype=np.float32), (len(texts), 1))
+
+    def warm(self):
+        return True
+
+
+def space(model="spy"):
+    return space_of(Spy(model), "text", DOCUMENTED.recipe)
+
+
+def vault_of(*entries, cosines=None, path=":memory:"):
+    """A vault; `cosines` places the vectors of some entries by their cosine with the query."""
+    vault = Vault(path, create=path != ":memory:")
+    vault.upsert(entries)
+    if cosines:
+        place(vault, cosines)
+    return vault
+
+
+def place(vault, cosines, model="spy"):
+    sides = [[value, math.sqrt(1 - value * value)] for value in cosines.values()]
+    vault.put_vectors(space(model), list(cosines), np.array(sides, dtype=np.float32))
+
+
+def searcher(store, embedder=None, limit=None, system=DOCUMENTED):
+    config = system.config(limit, embedder.model if embedder else "")
+    return Searcher(store, config, embedder, clock=lambda: NOW)
+
+
+def search(store, query, embedder=None, limit=None, system=DOCUMENTED, **asked):
+    return searcher(store, embedder, limit, system).search(Query(query, **asked)).hits
+
+
+def ids(hits):
+    return [hit.entry.id for hit in hits]
+
+
+def scores(hits):
+    return {hit.entry.id: hit.score for hit in hits}
+
+
+def signal(hits, name):
+    return {hit.entry.id: hit.signals[name] for hit in hits}
+
+
+def noted(word, count, prefix=""):
+    """Entries that all say the word, the later the longer, so that the first matches best."""
+    return [Entry(f"{prefix}{i:02d}", title=word, text="filler " * i) for i in range(count)]
+
+
+OTHERS = [Entry(f"other{i}", title="unrelated", context="of no use") for i in range(12)]
+"""A word in more than half of the entries weighs next to nothing; these keep the words rare."""
+
+
+# Keywords
+
+
+def test_the_index_covers_the_documented_columns_with_porter_over_unicode61(tmp_path):
+    with vault_of(path=tmp_path / "vault.db") as vault:
+        search(vault, "anything")
+    db = apsw.Connection(str(tmp_path / "vault.db"))
+    ((sql,),) = db.execute("SELECT sql FROM sqlite_schema WHERE name = 'fts_soleri'").fetchall()
+    columns = [name for _, name, *_ in db.execute("PRAGMA table_info(fts_soleri)")]
+    # The document's `description` is our `text`.
+    assert columns == ["id", "title", "text", "context", "tags"]
+    for part in ("USING fts5", "content='entries'", "content_rowid='rowid'", "tokenize='porter unicode61'"):
+        assert part in sql
+
+
+@pytest.mark.parametrize("field", ["id", "title", "text", "context", "tags", "why", "details", "domain"])
+def test_every_column_is_searched_and_nothing_else(field):
+    entry = replace(Entry("a"), **{field: ("heron",) if field == "tags" else "heron"})
+    indexed = field in ("id", "title", "text", "context", "tags")
+    assert ids(search(vault_of(entry), "heron")) == ([entry.id] if indexed else [])
+
+
+def test_porter_stemming_matches_authentication_and_authenticating():
+    vault = vault_of(Entry("a", title="authentication"), Entry("b", title="authenticating"), *OTHERS)
+    for query in ("authentication", "authenticating", "authenticate"):
+        assert sorted(ids(search(vault, query))) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [("cafe", ["fr"]), ("CAFÉ", ["fr"]), ("поиск", ["ru"]), ("検索", ["ja"]), ("strasse", []), ("straße", ["de"])],
+)
+def test_accents_and_other_scripts_are_searched(query, expected):
+    texts = {"fr": "un café noir", "ru": "быстрый Поиск", "ja": "検索", "de": "Straße"}
+    assert ids(search(vault_of(*(Entry(i, text=t) for i, t in texts.items())), query)) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expression"),
+    [
+        ("how does JWT validation work", "jwt OR validation OR work"),  # the document's example
+        ("Token", "token"),
+        ("a b cd", "cd"),
+        ("the is a", "the OR is"),  # nothing but stop words: all of them, of two characters or more
+        ("user-authentication_flow", "user OR authentication OR flow"),
+        ("AND OR NOT near", "near"),
+        ("don't", "don"),
+        ("x", ""),
+        ("?!", ""),
+    ],
+)
+def test_a_query_becomes_its_terms_joined_by_or(query, expression):
+    assert soleri_or(query) == expression
+
+
+@pytest.mark.parametrize("query", ['"', "heron*", "(heron", "title:heron", "heron AND", "-heron ^x {y}"])
+def test_special_characters_never_break_the_expression(query):
+    vault = vault_of(Entry("a", title="heron"), *OTHERS)
+    assert ids(search(vault, query)) == (["a"] if "heron" in query else [])
+
+
+def test_one_matching_term_is_enough():
+    vault = vault_of(Entry("jwt", text="jwt"), Entry("work", text="work"), *OTHERS)
+    assert sorted(ids(search(vault, "how does JWT validation work"))) == ["jwt", "work"]
+
+
+# BM25
+
+
+ONE_FIELD_EACH = [
+    Entry("i1", title="heron", text="x", context="x", tags=("x",)),
+    Entry("heron", title="x", text="x", context="x", tags=("x",)),
+    Entry("i3", title="x", text="heron", context="x", tags=("x",)),
+    Entry("i4", title="x", text="x", context="x", tags=("heron",)),
+    Entry("i5", title="x", text="x", context="heron", tags=("x",)),
+    *(Entry(f"o{i}", title="x", text="x", context="x", tags=("x",)) for i in range(20)),
+]
+"""The word once in each field, in entries of five words."""
+BM25 = "bm25(t, 5.0, 10.0, 3.0, 1.0, 2.0)"
+"""The document's weights in the order of its columns."""
+
+
+def by_sqlite(entries, score, expression):
+    """{id: score} of the document's FTS5 table, made with SQLite alone."""
+    db = apsw.Connection(":memory:")
+    db.execute(
+        "CREATE VIRTUAL TABLE t USING fts5(id, title, description, context, tags, tokenize='porter unicode61')"
+    )
+    for e in entries:
+        db.execute("INSERT INTO t VALUES(?, ?, ?, ?, ?)", (e.id, e.title, e.text, e.context, json.dumps(e.tags)))
+    return dict(db.execute(f"SELECT id, -{score} FROM t WHERE t MATCH ?", (expression,)))
+
+
+def by_us(entries, query):
+    """{id: score} of the retriever, best first."""
+    table = searcher(vault_of(*entries)).candidates(Query(query), parse_strategy("fts"))
+    found = {table.entries[e]: score for e, score in zip(table.entry, table.column("fts"), strict=True)}
+    return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+
+
+def test_a_title_counts_most_then_id_description_tags_and_context():
+    assert DOCUMENTED.field_weights == {"title": 10.0, "id": 5.0, "text": 3.0, "tags": 2.0, "context": 1.0}
+    found = by_us(ONE_FIELD_EACH, "heron")
+    assert list(found) == ["i1", "heron", "i3", "i4", "i5"]
+    assert found == by_sqlite(ONE_FIELD_EACH, BM25, "heron")
+
+
+def random_notes(seed=0):
+    rng = np.random.default_rng(seed)
+    words = ["heron", "reed", "marsh", "pond", "newt", "river"]
+    said = lambda most: " ".join(rng.choice(words, size=rng.integers(0, most)))  # noqa: E731 -- five times one line
+    return [
+        Entry(f"n{i}", title=said(4), text=said(12), context=said(6), tags=tuple(said(4).split()))
+        for i in range(40)
+    ]
+
+
+def test_scores_are_sqlites_bm25_with_the_documented_weights():
+    notes = random_notes()
+    for query in ("heron", "reed in the marsh", "pond newt river"):
+        expected = by_sqlite(notes, BM25, soleri_or(query))
+        best = dict(sorted(expected.items(), key=lambda pair: (-pair[1], pair[0]))[:30])
+        assert by_us(notes, query) == best
+        assert len(expected) > 15
+
+
+def test_without_bm25_the_default_rank_orders_what_is_found(monkeypatch):
+    monkeypatch.setattr(expressions, "RANKING", "bm25_of_no_build")
+    expressions._has.cache_clear()
+    notes = random_notes()
+    plainly = by_sqlite(notes, "rank", "heron OR reed")
+    assert plainly != by_sqlite(notes, BM25, "heron OR reed")
+
+    found = by_us(notes, "heron reed")
+    assert found == dict(sorted(plainly.items(), key=lambda pair: (-pair[1], pair[0]))[:30])
+    assert len(search(vault_of(*notes), "heron reed")) == 30  # fewer than 50 results, and 10 of 30 are under half
+
+
+# Over-fetching
+
+
+@pytest.mark.parametrize(
+    ("limit", "fetched"), [(1, 30), (9, 30), (10, 30), (11, 33), (20, 60), (None, 30)], ids=str
+)
+def test_three_times_the_limit_and_at_least_30_are_fetched(limit, fetched):
+    entries = noted("heron", 70)
+    vault = vault_of(*entries, cosines={e.id: 0.9 - i / 100 for i, e in enumerate(entries)})
+    both = parse_strategy("weighted_sum(1*fts, 1*vector)")
+    table = searcher(vault, Spy(), limit).candidates(Query("heron"), both)
+    for name in ("fts", "vector"):
+        assert int((~np.isnan(table.column(name))).sum()) == fetched
+
+
+# TF-IDF
+
+
+TINY = [
+    Entry("a", title="jwt", text="token token"),
+    Entry("b", title="token", text="cache"),
+    Entry("c", text="cache"),
+]
+J = 1 + math.log(4 / 2)
+T = 1 + math.log(4 / 3)
+"""IDF of jwt, in 1 of 3 entries, and of token, in 2 of 3: ln((3 + 1) / (df + 1)) + 1."""
+
+
+def test_semantic_is_the_cosine_of_tf_idf_vectors_worked_out_by_hand():
+    # query jwt token: (J/2, T/2).  a: (J/3, 2T/3).  b: (token T/2, cache T/2), cache being in 2 of 3 as well.
+    expected = {
+        "a": (J * J / 6 + T * T / 3) / (math.hypot(J / 2, T / 2) * math.hypot(J / 3, 2 * T / 3)),
+        "b": (T * T / 4) / (math.hypot(J / 2, T / 2) * math.hypot(T / 2, T / 2)),
+    }
+    assert expected == pytest.approx({"a": 0.943086, "b": 0.428046}, abs=1e-6)
+    found = signal(search(vault_of(*TINY), "JWT token"), "tfidf")
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_rare_terms_are_worth_more_than_common_ones():
+    semantic = signal(
+        search(vault_of(*TINY, Entry("d", text="jwt"), Entry("e", text="token")), "jwt token"), "tfidf"
+    )
+    assert semantic["d"] > semantic["e"]
+
+
+@pytest.mark.parametrize("field", ["title", "text", "context", "tags", "id", "why"])
+def test_the_vocabulary_reads_title_description_context_and_tags(field):
+    plain_one = Entry("b", title="jwt", context="jwt")
+    named = replace(plain_one, **{"id": "a", field: ("heron",) if field == "tags" else "heron"})
+    hits = search(vault_of(named, plain_one, *OTHERS), "jwt heron")
+    read = field in ("title", "text", "context", "tags")
+    assert (signal(hits, "tfidf")[named.id] > signal(hits, "tfidf")["b"]) == read
+
+
+def test_the_vocabulary_follows_the_vault():
+    vault = vault_of(*TINY[:1])
+    asker = searcher(vault)
+    before = signal(asker.search("jwt token").hits, "tfidf")
+    vault.upsert(TINY[1:])
+    assert signal(asker.search("jwt token").hits, "tfidf") == signal(search(vault_of(*TINY), "jwt token"), "tfidf")
+    assert before["a"] == pytest.approx(3 / math.sqrt(10))  # alone all IDF are 1: (1, 2) and (1, 1)
+
+
+def test_the_query_is_cut_into_words_by_the_same_rules():
+    entry = Entry("a", text="The full-text INDEX")
+    for query in ("full-text index", "how is the full-text of an index"):
+        assert signal(search(vault_of(entry, *OTHERS), query), "tfidf")["a"] == pytest.approx(1.0)
+
+
+# Decay
+
+
+def decay(at=NOW, **dates):
+    (hit,) = search(vault_of(Entry("a", title="heron", **dates), *OTHERS), "heron", asked_at=at)
+    return hit.signals["recency"]
+
+
+@pytest.mark.parametrize(("years", "expected"), [(0, 1.0), (1, 0.5), (2, 0.25), (0.5, math.sqrt(0.5))])
+def test_decay_halves_with_every_year(years, expected):
+    assert decay(updated_at=NOW - years * YEAR) == pytest.approx(expected, rel=1e-12)
+    assert decay(created_at=NOW - years * YEAR) == pytest.approx(expected, rel=1e-12)
+
+
+def test_age_runs_from_the_last_update():
+    assert decay(created_at=0.0, updated_at=NOW) == 1.0
+    assert decay() == 1.0
+    assert decay(updated_at=NOW + YEAR) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("left", "expected"),
+    [(1.0, 1.0), (0.75, 1.0), (0.5, 1.0), (0.26, 1.0), (0.25, 1.0), (0.2, 0.8), (0.125, 0.5), (0.01, 0.04)],
+)
+def test_a_validity_window_is_full_until_its_last_quarter_and_then_fades(left, expected):
+    window = {"valid_from": NOW - (1 - left) * 400 * DAY, "valid_until": NOW + left * 400 * DAY}
+    assert decay(**window) == pytest.approx(expected, rel=1e-9)
+    assert decay(**window, updated_at=0.0) == pytest.approx(expected, rel=1e-9)  # it does not age as well
+
+
+def test_a_window_without_a_beginning_opens_with_creation():
+    # created 90 days ago, 10 days left: a tenth of the window, 0.4 of its last quarter
+    assert decay(created_at=NOW - 90 * DAY, valid_until=NOW + 10 * DAY) == pytest.approx(0.4)
+    assert decay(valid_until=NOW + 1) == 1.0
+
+
+def test_an_entry_outside_its_window_is_not_found():
+    entries = {"old": {"valid_until": NOW}, "new": {"valid_from": NOW}, "later": {"valid_from": NOW + 1}}
+    vault = vault_of(*(Entry(i, title="heron", **dates) for i, dates in entries.items()), *OTHERS)
+    place(vault, {"old": 1.0, "later": 0.9})
+    assert {"old", "later"}.isdisjoint(ids(search(vault, "heron", Spy())))
+    assert "new" in ids(search(vault, "heron", Spy()))
+    assert ids(search(vault, "heron", asked_at=NOW - 1)) == ["old"]
+
+
+# Severity, tags, domain
+
+
+def test_severity_is_1_for_critical_07_for_warning_and_04_for_a_suggestion():
+    expected = {"critical": 1.0, "warning": 0.7, "suggestion": 0.4, "unheard-of": 0.4, "none": 0.4}
+    entries = [Entry(name, title="heron", severity="" if name == "none" else name) for name in expected]
+    assert signal(search(vault_of(*entries), "heron"), "severity") == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (("auth", "jwt"), {"both": 1.0, "one": 0.5, "three": 2 / 3, "case": 0.0, "none": 0.0}),
+        (("auth",), {"both": 0.5, "one": 1.0, "three": 1 / 3, "case": 0.0, "none": 0.0}),
+        ((), {"both": 0.0, "one": 0.0, "three": 0.0, "case": 0.0, "none": 0.0}),
+    ],
+)
+def test_tag_overlap_is_jaccard(asked, expected):
+    tags = {
+        "both": ("auth", "jwt"),
+        "one": ("auth",),
+        "three": ("jwt", "api", "auth"),
+        "case": ("Auth",),
+        "none": (),
+    }
+    entries = [Entry(id_, title="heron", tags=own) for id_, own in tags.items()]
+    assert signal(search(vault_of(*entries), "heron", tags=asked), "tags") == pytest.approx(expected)
+
+
+def test_domain_matches_or_does_not():
+    entries = [Entry(name, title="heron", domain=name) for name in ("auth", "data")] + [
+        Entry("none", title="heron")
+    ]
+    vault = vault_of(*entries)
+    assert signal(search(vault, "heron", domain="auth"), "domain") == {"auth": 1.0, "data": 0.0, "none": 0.0}
+    assert set(signal(search(vault, "heron"), "domain").values()) == {0.0}
+
+
+# Weights
+
+
+KEYWORDS_ONLY = {"tfidf": 0.4, **dict.fromkeys(PRIORS, 0.15)}
+HYBRID = {"tfidf": 0.25, "cosine": 0.15, **dict.fromkeys(PRIORS, 0.15)}
+
+
+def lively():
+    """Entries in which every signal takes several values."""
+    labels = ["critical", "warning", "suggestion"]
+    notes = [
+        replace(
+            note,
+            title=f"heron {note.title}",
+            severity=labels[i % 3],
+            domain=["auth", "data"][i % 2],
+            updated_at=NOW - i * YEAR / 10,
+            valid_until=NOW + i * DAY if i % 4 == 1 else None,
+            valid_from=NOW - 10 * DAY if i % 4 == 1 else None,
+        )
+        for i, note in enumerate(random_notes(1)[:24])
+    ]
+    return vault_of(*notes, cosines={note.id: 0.95 - i / 20 for i, note in enumerate(notes)})
+
+
+@pytest.mark.parametrize(
+    ("embedder", "weights"), [(None, KEYWORDS_ONLY), (Spy(), HYBRID)], ids=["words", "hybrid"]
+)
+def test_the_score_is_the_weighted_sum_of_the_signals(embedder, weights):
+    assert sum(weights.values()) == pytest.approx(1.0)
+    hits = search(lively(), "heron marsh", embedder, tags=("heron", "reed"), domain="auth")
+    assert len(hits) == 24
+    for hit in hits:
+        assert set(hit.signals) == set(weights)
+        assert hit.score == pytest.approx(sum(w * hit.signals[name] for name, w in weights.items()), rel=1e-12)
+    for name in weights:
+        assert len(set(signal(hits, name).values())) > 1
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+def test_equal_scores_are_ordered_by_id():
+    vault = vault_of(*(Entry(id_, title="heron") for id_ in ("b", "c", "a")), *OTHERS)
+    assert ids(search(vault, "heron")) == ["a", "b", "c"]
+
+
+# The guard of small lists
+
+
+@pytest.mark.parametrize(
+    ("matches", "limit", "shown"),
+    [(21, 10, 21), (20, 10, 10), (9, 10, 9), (30, 14, 30), (30, 15, 15), (3, 1, 3), (2, 1, 1)],
+)
+def test_fewer_than_50_results_are_all_shown_if_the_cut_dropped_more_than_half(matches, limit, shown):
+    assert len(search(vault_of(*noted("heron", matches)), "heron", limit=limit)) == shown
+
+
+def test_at_50_results_the_limit_holds():
+    # 17 x 3 fetches 51: 49 results are shown whole, 50 and 51 are cut.
+    for matches, shown in ((49, 49), (50, 17), (51, 17), (60, 17)):
+        assert len(search(vault_of(*noted("heron", matches)), "heron", limit=17)) == shown
+
+
+def test_the_guard_counts_keyword_results():
+    # 30 found by words and 30 others by meaning: 60 candidates, 30 keyword results, all shown.
+    words, meaning = noted("heron", 30, "w"), noted("newt", 30, "m")
+    vault = vault_of(*words, *meaning, cosines={e.id: 0.9 - i / 100 for i, e in enumerate(meaning)})
+    assert len(search(vault, "heron", Spy())) == 60
+
+
+# Vectors
+
+
+def test_entries_that_no_keyword_reaches_join_the_candidates():
+    cosines = {"meant": 0.9, "said": 0.2, "far": -0.5}
+    vault = vault_of(
+        Entry("said", title="heron"), Entry("meant", title="grey wader"), Entry("far"), cosines=cosines
+    )
+    hits = search(vault, "heron", Spy())
+    assert signal(hits, "cosine") == pytest.approx(cosines, abs=1e-6)
+    assert signal(hits, "tfidf") == pytest.approx({"said": 1.0, "meant": 0.0, "far": 0.0})
+    assert ids(search(vault, "of no entry", Spy())) == ["meant", "said", "far"]
+    assert ids(search(vault, "heron")) == ["said"]
+
+
+def test_similarity_is_the_cosine_and_0_without_a_vector():
+    vault = vault_of(*(Entry(i, title="heron") for i in "abc"))
+    vault.put_vectors(space(), ["a", "b"], np.array([[30.0, 40.0], [-0.03, 0.04]], dtype=np.float32))
+    assert signal(search(vault, "heron", Spy()), "cosine") == pytest.approx(
+        {"a": 0.6, "b": -0.6, "c": 0.0}, abs=1e-6
+    )
+
+
+def test_vectors_are_stored_in_float32_of_any_dimension():
+    vault = vault_of(Entry("a", title="heron"))
+    embed_missing(vault, Spy(dim=1536), space())  # the document's example
+    assert vault.spaces() == [(space(), 1536)]
+    assert vault.vectors_of(space(), ["a"])["a"].dtype == np.float32
+    assert signal(search(vault, "heron", Spy(dim=1536)), "cosine") == {"a": 1.0}
+
+
+def test_an_entry_has_a_vector_of_every_model():
+    vault = vault_of(Entry("a", title="heron"))
+    place(vault, {"a": 0.8})
+    place(vault, {"a": 0.1}, "other")
+    assert signal(search(vault, "heron", Spy()), "cosine") == pytest.approx({"a": 0.8}, abs=1e-6)
+    assert signal(search(vault, "heron", Spy("other")), "cosine") == pytest.approx({"a": 0.1}, abs=1e-6)
+
+
+@pytest.mark.parametrize("embedder", [None, Spy(), Spy(down=True)], ids=["no provider", "no vectors", "down"])
+def test_without_vectors_the_keyword_weights_hold(embedder):
+    vault = vault_of(Entry("a", title="heron"), *OTHERS)
+    if embedder is not None and embedder.down:
+        place(vault, {"other0": 1.0})
+    result = searcher(vault, embedder).search("heron")
+    assert {hit.entry.id: set(hit.signals) for hit in result.hits} == {"a": set(KEYWORDS_ONLY)}
+    assert result.strategy == DOCUMENTED.keywords_only
+    assert result.degraded == (embedder is not None and embedder.down)
+
+
+def test_never_means_that_the_query_is_not_embedded():
+    spy, vault = Spy(), vault_of(Entry("a", title="heron"), Entry("b"), cosines={"b": 1.0})
+    result = searcher(vault, spy).search("heron", semantic="never")
+    assert (ids(result.hits), spy.batches, result.embedding_calls) == (["a"], [], 0)
+
+
+# Embedding
+
+
+def test_title_description_and_context_are_embedded_and_nothing_else():
+    every = {f.name: f"<{f.name}>" for f in dataclasses.fields(Entry) if f.type == "str"}
+    spy, vault = Spy(), vault_of(Entry(**every | {"id": "a"}, tags=("<tags>",), extra={"example": "<example>"}))
+    embed_missing(vault, spy, space())
+    assert spy.batches == [["<title>\n<text>\n<context>"]]
+
+
+def test_what_an_entry_lacks_leaves_no_blank_line():
+    spy, vault = Spy(), vault_of(Entry("a", title="T", context="C"), Entry("b", text="D"), Entry("c", title="T"))
+    embed_missing(vault, spy, space())
+    assert spy.batches == [["T\nC", "D", "T"]]
+
+
+def test_entries_are_embedded_in_batches_of_100():
+    spy = Spy()
+    vault = vault_of(*(Entry(f"e{i:03}", title=f"t{i}") for i in range(250)))
+    assert embed_missing(vault, spy, space()) == 250
+    assert [len(batch) for batch in spy.batches] == [100, 100, 50]
+
+
+def test_entries_with_a_vector_of_the_active_model_are_skipped():
+    vault, spy = vault_of(Entry("a", title="A"), Entry("b", title="B")), Spy()
+    place(vault, {"a": 0.5})
+    assert embed_missing(vault, spy, space()) == 1
+    assert spy.batches == [["B"]]
+    assert embed_missing(vault, spy, space()) == 0
+    other = Spy("other")
+    assert embed_missing(vault, other, space("other")) == 2  # a vector of another model is no reason to skip
+    assert other.batches == [["A", "B"]]
+
+
+# Tiers
+
+
+def federation(tiers, **priorities):
+    """A federation of vaults by tier, given as entries or as (entries, cosines)."""
+    made = []
+    for name, own in tiers.items():
+        entries, cosines = own if isinstance(own, tuple) else (own, None)
+        made.append(Tier(name, vault_of(*entries, cosines=cosines), priorities.get(name)))
+    return Federation(made, DOCUMENTED.federation)
+
+
+def tier_of(hits):
+    return {hit.entry.id: hit.entry.vault for hit in hits}
+
+
+def weighted(store, query="heron", depth=30):
+    """[(id, tier, weighted score)] of what the tiers found by keywords."""
+    weights = [DOCUMENTED.field_weights[name] for name in DOCUMENTED.index.fields]
+    found = store.keyword(DOCUMENTED.index, soleri_or(query), weights, Filters(), depth)
+    return [(*hit.id.split("\x1f"), hit.score) for hit in found]
+
+
+def test_tiers_weigh_1_08_06_and_05_by_default():
+    store = federation({name: [Entry(f"in-{name}", title="heron"), *OTHERS] for name in TIERS})
+    # Four vaults that differ in one id have the same BM25 statistics.
+    ((_, _, full), *_) = rows = weighted(store)
+    assert [tier for _, tier, _ in rows] == ["agent", "project", "team", "archive"]
+    assert [score / full for *_, score in rows] == pytest.approx([1.0, 0.8, 0.6, 0.5], rel=1e-12)
+    assert tier_of(search(store, "heron")) == {f"in-{name}": name for name in TIERS}
+
+
+def test_the_weighted_score_is_bm25_of_its_own_tier_times_the_priority():
+    notes = random_notes(2)
+    store = federation({"project": notes[:15], "team": notes[15:]})
+    expected = [
+        (id_, tier, score * weight)
+        for tier, weight, own in (("project", 0.8, notes[:15]), ("team", 0.6, notes[15:]))
+        for id_, score in by_sqlite(own, BM25, "heron").items()
+    ]
+    assert weighted(store) == sorted(expected, key=lambda row: (-row[2], row[0]))[:30]
+
+
+def test_equal_weighted_scores_are_merged_by_id():
+    tiers = {"x": [Entry("b", title="heron"), *OTHERS], "y": [Entry("a", title="heron"), *OTHERS]}
+    assert [(id_, tier) for id_, tier, _ in weighted(federation(tiers))] == [("a", "y"), ("b", "x")]
+
+
+def test_the_agents_copy_survives_though_its_bm25_is_lower():
+    long = Entry("same", context="heron", text="filler " * 60)
+    tiers = {"team": [Entry("same", title="heron heron"), *OTHERS], "agent": [long, *OTHERS]}
+    alone = {name: weighted(federation({name: own}))[0][2] for name, own in tiers.items()}
+    assert alone["agent"] < alone["team"]  # weighted by 0.6 already
+
+    store = federation(tiers)
+    assert weighted(store) == [("same", "agent", alone["agent"])]
+    assert tier_of(search(store, "heron")) == {"same": "agent"}
+
+
+def test_priorities_can_be_configured_also_of_dynamic_vaults():
+    tiers = {name: [Entry("same", title="heron"), Entry(f"in-{name}", title="heron")] for name in TIERS}
+    assert tier_of(search(federation(tiers), "heron"))["same"] == "agent"
+    assert tier_of(search(federation(tiers, team=1.5), "heron"))["same"] == "team"
+    assert tier_of(search(federation(tiers, archive=2.0, team=1.5), "heron"))["same"] == "archive"
+
+
+def test_every_tier_is_searched_by_meaning_too():
+    near = [Entry("near", title="grey wader")], {"near": 0.9}
+    store = federation({"agent": [Entry("said", title="heron"), *OTHERS], "team": near})
+    hits = search(store, "heron", Spy())
+    assert tier_of(hits) == {"said": "agent", "near": "team"}
+    assert signal(hits, "cosine") == pytest.approx({"said": 0.0, "near": 0.9}, abs=1e-6)
+
+
+def test_the_vocabulary_is_that_of_all_tiers_with_every_entry_once():
+    store = federation({"agent": TINY[:2], "team": [Entry("a", title="something else"), TINY[2]]})
+    alone = signal(search(vault_of(*TINY), "jwt token"), "tfidf")
+    assert signal(search(store, "jwt token"), "tfidf") == alone
+
+
+# Memories
+
+
+def test_memories_are_searched_apart_and_merged_at_one_half():
+    vault = vault_of(
+        Entry("entry", title="heron", severity="critical", updated_at=NOW),
+        Entry("stale", title="heron of the reeds", updated_at=NOW - 9 * YEAR),
+        Entry("talk", title="session", context="heron", kind="memory", severity="critical"),
+        Entry("other-talk", text="newt", kind="memory"),
+        *OTHERS,
+        cosines={"talk": 1.0, "other-talk": 0.9},
+    )
+    hits = search(vault, "heron")
+    # entry: 0.4 * 1 + 0.15 * (1 + 1);  stale: less than 0.4 * 1 + 0.15 * (0.4 + 0.002)
+    assert ids(hits) == ["entry", "talk", "stale"]
+    assert scores(hits)["talk"] == 0.5
+    assert scores(hits)["entry"] == pytest.approx(0.7)
+    # Meaning does not find them: not the one that keywords miss, and no other score for the other.
+    assert [(h.entry.id, h.score) for h in search(vault, "heron", Spy()) if h.entry.kind] == [("talk", 0.5)]
+
+
+def test_a_memory_stands_behind_an_entry_of_the_same_score():
+    # 0.4 * 1 + 0.15 * (0.4 + 1.0 * d): half for d = 4/15, at an age of log2(15/4) half-lives.
+    even = Entry("z", title="heron", updated_at=NOW - math.log2(15 / 4) * YEAR)
+    (alone,) = search(vault_of(even, *OTHERS), "heron")
+    assert alone.score == pytest.approx(0.5, abs=1e-12)
+    ages = [even.updated_at + step for step in (-10.0, 10.0)]
+    entries = [
+        Entry(name, title="heron", updated_at=at) for name, at in zip(("below", "above"), ages, strict=True)
+    ]
+    hits = search(vault_of(*entries, Entry("a", title="heron", kind="memory"), *OTHERS), "heron")
+    assert ids(hits) == ["above", "a", "below"]
+
+
+def test_memories_count_neither_for_the_vocabulary_nor_for_the_guard():
+    talks = [Entry(f"t{i}", title="heron", text="jwt", kind="memory") for i in range(60)]
+    hits = search(vault_of(*TINY, *talks), "jwt token", limit=1)
+    assert signal([h for h in hits if not h.entry.kind], "tfidf")["a"] == pytest.approx(0.943086, abs=1e-6)
+    # 10 memories at most are merged with 20 entries: 30 are more than twice the limit, and 20 fewer than 50.
+    assert len(search(vault_of(*noted("heron", 20), *talks), "heron")) == 30
+
+
+def test_a_memory_has_no_breakdown():
+    vault = vault_of(Entry("talk", title="heron", kind="memory", severity="critical"), *OTHERS)
+    (hit,) = search(vault, "heron")
+    assert hit.signals == {}
+    assert set(DOCUMENTED.present(hit)["breakdown"].values()) == {0.0}
+
+
+# Filters
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({"domain": "auth"}, {"a", "b", "talk"}),
+        ({"domain": "auth", "type": "rule"}, {"b"}),
+        ({"severity": ["critical", "warning"]}, {"a", "c"}),
+        ({"tags": ["jwt"]}, {"a"}),
+        ({"domain": {"none": ["auth"]}}, {"c"}),
+    ],
+)
+def test_filters_hold_for_words_meaning_and_memories(asked, expected):
+    entries = [
+        Entry("a", title="heron", domain="auth", type="pattern", severity="critical", tags=("jwt", "api")),
+        Entry("b", title="newt", domain="auth", type="rule", tags=("api",)),
+        Entry("c", title="heron", domain="data", type="rule", severity="warning"),
+        Entry("talk", title="heron", domain="auth", kind="memory"),
+    ]
+    vault = vault_of(*entries, cosines={"a": 0.5, "b": 0.9, "c": 0.7})
+    assert set(ids(search(vault, "heron", Spy(), filters=Filters.of(asked)))) == expected
+    store = federation({"agent": entries[:2], "team": (entries[2:], {"c": 0.7})})
+    place(store.tiers[0].store, {"a": 0.5, "b": 0.9})
+    assert set(ids(search(store, "heron", Spy(), filters=Filters.of(asked)))) == expected
+
+
+def test_filters_act_before_the_cut():
+    others = [replace(entry, domain="data") for entry in noted("heron", 40)]
+    last = Entry("last", title="x", text="heron " + "filler " * 80, domain="auth")
+    assert ids(search(vault_of(*others, last), "heron", filters=Filters.of({"domain": "auth"}))) == ["last"]
+
+
+def test_context_holds_neither_expired_entries_nor_memories():
+    vault = vault_of(
+        Entry("old", title="heron", created_at=9.0, valid_until=NOW),
+        Entry("talk", title="newt", created_at=8.0, kind="memory"),
+        Entry("now", title="newt", created_at=7.0, valid_until=NOW + 1),
+        Entry("ever", title="newt", created_at=6.0),
+    )
+    hits, total = searcher(vault).context("", topup_recent=True)
+    assert (ids(hits), total) == (["now", "ever"], 2)
+    hits, total = searcher(vault).context("heron", topup_recent=True)
+    assert (ids(hits), total) == (["now", "ever"], 2)
+
+
+# Results
+
+
+AUTH = Entry(
+    "auth-jwt-001",
+    title="Validate JWT signatures",  # 23 characters
+    text="Check the signature before any claim. " * 5,  # 190
+    context="API gateway",  # 11
+    why="Forged claims",  # 13
+    type="pattern",
+    domain="auth",
+    severity="critical",
+    tags=("auth", "jwt"),
+    updated_at=NOW - YEAR,
+)
+
+
+def test_a_full_result_is_entry_score_and_breakdown():
+    hits = search(vault_of(AUTH, cosines={AUTH.id: 0.6}), "JWT", Spy(), tags=("jwt",), domain="auth")
+    shown = DOCUMENTED.present(hits[0])
+    assert list(shown) == ["entry", "score", "breakdown"]
+    assert shown["entry"] == AUTH.to_json()
+    assert list(shown["breakdown"]) == [
+        *("semantic", "vector", "severity", "temporalDecay", "tagOverlap", "domainMatch")
+    ]
+    semantic = shown["breakdown"].pop("semantic")
+    expected = {"vector": 0.6, "severity": 1.0, "temporalDecay": 0.5, "tagOverlap": 0.5, "domainMatch": 1.0}
+    assert shown["breakdown"] == pytest.approx(expected, abs=1e-6)
+    # Of 23 words in a vocabulary of one entry, each of IDF 1: those of the entry by hand, jwt being in it twice.
+    counts = {"validate": 1, "jwt": 2, "signatures": 1, "check": 5, "signature": 5, "before": 5, "any": 5}
+    counts |= {"claim": 5, "api": 1, "gateway": 1, "auth": 1}
+    assert semantic == pytest.approx(2 / math.sqrt(sum(n * n for n in counts.values())))
+    assert shown["score"] == pytest.approx(0.25 * semantic + 0.15 * (0.6 + 1.0 + 0.5 + 0.5 + 1.0), abs=1e-6)
+    json.dumps(shown)
+
+
+def test_without_vectors_the_breakdown_has_0_for_them():
+    (hit,) = search(vault_of(AUTH), "JWT")
+    assert DOCUMENTED.present(hit)["breakdown"]["vector"] == 0.0
+
+
+def test_a_scan_result_is_the_documented_first_look():
+    shown = DOCUMENTED.scan(Hit(1, 0.87, AUTH))
+    assert shown == {
+        "id": "auth-jwt-001",
+        "title": "Validate JWT signatures",
+        "score": 0.87,
+        "type": "pattern",
+        "domain": "auth",
+        "tags": ["auth", "jwt"],
+        "snippet": ("Check the signature before any claim. " * 5)[:120],
+        "tokenEstimate": 60,  # 23 + 190 + 11 + 13 = 237 characters, a quarter of it rounded up
+    }
+    assert list(shown) == ["id", "title", "score", "type", "domain", "tags", "snippet", "tokenEstimate"]
+    assert len(shown["snippet"]) == 120
+
+
+def test_a_short_description_is_its_own_snippet():
+    shown = DOCUMENTED.scan(Hit(1, 0.5, Entry("a", text="short")))
+    assert (shown["snippet"], shown["tokenEstimate"]) == ("short", 2)
+
+
+def test_scan_first_then_load_the_best_by_id():
+    vault = vault_of(*noted("heron", 12), *OTHERS)
+    first = [DOCUMENTED.scan(hit) for hit in search(vault, "heron")]
+    chosen = [row["id"] for row in first[:2]]
+    assert vault.get(chosen) == [hit.entry for hit in search(vault, "heron")[:2]]
+
+    store = federation({"agent": noted("heron", 3), "team": [*noted("heron", 2), Entry("deep", title="heron")]})
+    loaded = map(plain, store.get(["deep", "01", "nowhere"]))
+    assert [(entry.id, entry.vault) for entry in loaded] == [("deep", "team"), ("01", "agent")]
+
+
+def test_scan_and_full_rank_alike():
+    hits = search(lively(), "heron marsh", Spy())
+    scanned, whole = ([present(hit) for hit in hits] for present in (DOCUMENTED.scan, DOCUMENTED.present))
+    assert [(row["id"], row["score"]) for row in scanned] == [(row["entry"]["id"], row["score"]) for row in whole]
+
+
+# The command line
+
+
+@pytest.fixture
+def vaults(tmp_path):
+    for name, entries in {
+        "agent": [Entry("same", title="heron", text="the agent's"), *OTHERS],
+        "project": [Entry("same", title="heron"), Entry("p", title="heron"), *OTHERS],
+        "team": [Entry("same", title="heron", text="the team's"), Entry("t", title="heron"), *OTHERS],
+    }.items():
+        vault_of(*entries, path=tmp_path / f"{name}.db").close()
+    return tmp_path
+
+
+def run(*words):
+    return CliRunner().invoke(main, [*map(str, words)], catch_exceptions=False)
+
+
+def found_by(folder, *options, tiers=("agent", "project", "team")):
+    paths = [folder / f"{name}.db" for name in tiers]
+    result = run("search", *paths, "heron", "--system", "soleri", "--json", *options)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)["hits"]
+
+
+def test_the_command_line_scans_several_vaults_and_gets_entries(vaults):
+    rows = found_by(vaults, "--mode", "scan", "--priority", "team=0.9", tiers=("agent", "project"))
+    assert {row["id"]: row["snippet"] for row in rows} == {"same": "the agent's", "p": ""}
+    assert {*rows[0]} == {"id", "title", "score", "type", "domain", "tags", "snippet", "tokenEstimate"}
+    entries = json.loads(run("get", vaults / "agent.db", "same", "--json").stdout)["entries"]
+    assert [entry["text"] for entry in entries] == ["the agent's"]
+
+
+def test_the_command_line_takes_tiers_and_priorities(vaults):
+    def holder(*options, **how):
+        return {row["entry"]["id"]: row["entry"]["vault"] for row in found_by(vaults, *options, **how)}
+
+    assert holder() == {"same": "agent", "p": "project", "t": "team"}
+    assert holder("--priority", "team=1.5")["same"] == "team"
+    assert holder("--priority", "project=2", "--priority", "team=1.5")["same"] == "project"
+    renamed = run(
+        "search", f"mine={vaults / 'agent.db'}", vaults / "team.db", "heron", "--system", "soleri", "--json"
+    )
+    assert {hit["entry"]["vault"] for hit in json.loads(renamed.stdout)["hits"]} == {"team"}  # mine weighs 0.5
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["agent.db", "--priority", "teem=0.9"], "did you mean 'team'"),
+        (["agent.db", "project.db", "--priority", "archive=0.9"], "names no tier"),
+        (["agent.db", "--priority", "agent=much"], "write it as team=0.6"),
+        (["agent.db", "--priority", "agent"], "write it as team=0.6"),
+        (["agent.db", "--priority", "agent=0"], "must be above 0"),
+        (["agent.db", "team.db", "--priority", "team=-1"], "must be above 0"),
+        (["agent.db", "team.db", "--priority", "team=nan"], "must be above 0"),
+        (["agent.db", "agent=team.db"], "same tier"),
+        (["agent.db", "=team.db"], "no name"),
+        (["agent.db", "team=none.db"], "none.db"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_bad_tier_or_priority_is_one_message_and_exit_code_2(vaults, monkeypatch, words, told):
+    monkeypatch.chdir(vaults)
+    files = [word for word in words if word.endswith(".db")]
+    result = run("search", *files, "heron", "--system", "soleri", *words[len(files) :])
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert told in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+# The preset and the table of statements
+
+
+def test_the_documented_strategies():
+    priors = "0.15*severity, 0.15*recency(half_life=365d), 0.15*tags, 0.15*domain"
+    config = DOCUMENTED.config()
+    assert str(config.strategy) == f"weighted_sum(0.25*tfidf, 0.15*cosine, {priors})"
+    assert str(config.keywords_only) == f"weighted_sum(0.4*tfidf, {priors})"
+    assert [str(stage) for stage in config.finish] == [
+        *("merge(memory, score=0.5)", "cut(10, all_below=50, counting=fts)")
+    ]
+    assert find_system("soleri") is DOCUMENTED
+
+
+def test_the_table_of_statements_names_these_tests_and_no_others():
+    named = {*re.findall(r"`(test_\w+)`", DOCUMENT.read_text(encoding="utf-8"))}
+    here = {name for name in globals() if name.startswith("test_") and "_table_" not in name}
+    assert named == here
+
+
+def test_the_table_lists_every_parameter_in_which_the_profiles_differ():
+    section = DOCUMENT.read_text(encoding="utf-8").partition("## Documented against shipped")[2]
+    listed = {*re.findall(r"^\| `(\w+)", section, re.MULTILINE)}
+    differ = differing(DOCUMENTED, SHIPPED) - {"profile", "federation"}
+    assert differ | differing(DOCUMENTED.federation, SHIPPED.federation) <= listed
+
+
+def differing(one, other):
+    return {f.name for f in dataclasses.fields(one) if getattr(one, f.name) != getattr(other, f.name)}

@@ -1,0 +1,323 @@
+"""MoltNet, profile shipped, against the recording of the database function that its document links to.
+
+`cases` yields a plain tuple a comparison: (group, case, verdict, error). The verdict is "" when both
+agree, "differs: ..." when they do not, and "left out: ..." with the reason.
+
+Equal ts_ranks are common, and PostgreSQL numbers them in no order of its own. The recording tells which it
+was, for a row says its rank by 1/(k + rank). So every case has a vault of its own, whose ids sort in that
+order, and our rule for ties, by id, falls as the database's did. A rank that ts_rank does not allow cannot
+come out this way. Rows of equal ts_rank that were not returned take the places left, those with the least
+hope of a good score first: a list that still differs is one that no order explains.
+"""
+
+import gzip
+import json
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from steelyard.embed import space_of
+from steelyard.entry import Entry, Query, Relation
+from steelyard.errors import ConfigError
+from steelyard.expression import number_text
+from steelyard.fields import parse_time
+from steelyard.filters import Filters, visible_to
+from steelyard.finish import finish
+from steelyard.fusion import fuse, parse_strategy
+from steelyard.join import join
+from steelyard.retrievers.tsquery import LexicalScorer
+from steelyard.search import Searcher, rank_table
+from steelyard.stores.base import Found
+from steelyard.stores.sqlite import Vault
+from steelyard.systems.moltnet import HALF_LIFE, SHIPPED, text
+
+EXACT = 1e-9  # the recording prints 15 decimals
+SINGLE = 1e-6  # ts_rank and distances are single precision there (oracles/README.md)
+TIE = 1e-12  # rows this near may change places, also at a cut
+
+STRATEGY = "weighted_sum({}*rrf(vector, fts, k={}), {}*recency(half_life={}h, since=access), {}*importance)"
+
+# Each quotes the line of systems/moltnet.md by its words.
+NOTHING = "left out: 'no text and no embedding': no rows there, here a search without words is an error"
+NO_TAGS = (
+    "left out: 'Entries with null tags fail a required-tags filter', there even an empty list; its API sends none"
+)
+NO_LIMIT = "left out: 'limit 0 -> empty'; here a limit below 1 is an error"
+
+
+def cases(folder: Path):
+    """Every comparison of MoltNet with its recording."""
+    recording = Recording(folder)
+    for query in recording.queries:
+        case = Case(recording, query)
+        for group in (keyword_lists, vector_lists, fusion_of_recorded_lists, end_to_end):
+            for verdict, error in group(case):
+                yield group.__name__.replace("_", " "), query["qid"], verdict, error
+
+
+# The recording, and the engine on the same entries
+
+
+class Lookup:
+    """The recorded vector of one query."""
+
+    recipe = None
+    model = "fixture"
+
+    def __init__(self, vector):
+        self.vector = np.array(vector, dtype=np.float32)
+
+    def embed(self, texts, kind="entry"):
+        return np.tile(self.vector, (len(texts), 1))
+
+    def warm(self):
+        return True
+
+
+SPACE = space_of(Lookup([]), "text", SHIPPED.recipe)
+
+
+class Recording:
+    def __init__(self, folder):
+        recorded = json.loads(gzip.decompress((folder / "moltnet.json.gz").read_bytes()))
+        self.now = parse_time(recorded["now"])
+        self.entries = {entry["n"]: entry for entry in recorded["entries"]}
+        self.relations, self.diaries = recorded["relations"], recorded["scope"]["diaries"]
+        self.runs = recorded["runs"]["seed_0007"]
+        self.queries = [query for query in recorded["queries"] if query["qid"] in self.runs]
+        self.vault = lru_cache(maxsize=4)(self._vault)
+
+    def order(self, query):
+        """First the n of the keyword list: by ts_rank, equal ones so that the rows get the ranks they tell."""
+        if not query["fts_has_ties"]:
+            return tuple(sorted(self.entries))  # and so one vault for all of these
+        ts_rank = dict(query["fts"])
+        told = {n: round(1 / fts - query["rrf_k"]) for n, _, fts, _ in self.runs[query["qid"]] if fts}
+        order = []
+        for value in sorted(set(ts_rank.values()), reverse=True):
+            group = [n for n in ts_rank if ts_rank[n] == value]
+            places = range(len(order) + 1, len(order) + 1 + len(group))
+            fixed = {told[n]: n for n in group if told.get(n) in places}
+            others = iter(sorted(set(group) - set(fixed.values()), key=lambda n: self.hope(query, n)))
+            order += [fixed[place] if place in fixed else next(others) for place in places]
+        return (*order, *sorted(self.entries.keys() - ts_rank.keys()))
+
+    def hope(self, query, n):
+        """Whether it was returned all the same, and what it scores without keywords."""
+        entry = self.entries[n]
+        near = [found for found, _ in query["vec"] or ()][: 2 * query["limit"]]
+        rrf = 1 / (query["rrf_k"] + 1 + near.index(n)) if n in near else 0.0
+        hours = (self.now - parse_time(entry["last_accessed_at"] or entry["created_at"])) / 3600
+        returned = n in {found for found, *_ in self.runs[query["qid"]]}
+        weights = np.array([query[name] for name in ("w_relevance", "w_recency", "w_importance")])
+        return returned, float(weights @ (rrf, 0.99**hours, entry["importance"] / 10)), n
+
+    def _vault(self, order):
+        """A vault in which the id of an entry is its place in the order."""
+        ids = {n: f"{place:03d}" for place, n in enumerate(order)}
+        vault = Vault(":memory:")
+        vault.upsert(self.entry(n, ids) for n in order)
+        vectors = {ids[n]: entry["embedding"] for n, entry in self.entries.items() if entry["embedding"]}
+        vault.put_vectors(SPACE, list(vectors), np.array(list(vectors.values()), dtype=np.float32))
+        return vault
+
+    def entry(self, n, ids):
+        entry = self.entries[n]
+        diary = self.diaries[entry["diary"]]
+        relations = (
+            Relation(kind, ids[old], None, status) for new, old, kind, status in self.relations if new == n
+        )
+        return Entry(
+            ids[n],
+            title=entry["title"] or "",
+            text=entry["content"],
+            tags=tuple(entry["tags"] or ()),
+            type=entry["entry_type"],
+            importance=float(entry["importance"]),
+            created_at=parse_time(entry["created_at"]),
+            last_accessed_at=parse_time(entry["last_accessed_at"]) if entry["last_accessed_at"] else None,
+            vault=entry["diary"],
+            tenant=diary["team"],
+            visibility=diary["visibility"],
+            category="suspicious" if entry["injection_risk"] else "",
+            relations=tuple(relations),
+        )
+
+
+class Case:
+    """One recorded query, and the engine set up as it was asked."""
+
+    def __init__(self, recording, recorded):
+        self.recorded, self.rows = recorded, recording.runs[recorded["qid"]]
+        self.order = recording.order(recorded)
+        self.place = {n: f"{place:03d}" for place, n in enumerate(self.order)}
+        self.vault = recording.vault(self.order)
+        self.words = (recorded["query"] or "").strip()
+        self.query = Query(self.words, filters=asked(recorded), asked_at=recording.now)
+        self.lookup = Lookup(recorded["embedding"]) if recorded["embedding"] else None
+
+    def config(self, limit=None):
+        limit = limit or self.recorded["limit"]
+        return SHIPPED.config(limit, Lookup.model).with_strategy(strategy(self.recorded))
+
+    def searcher(self, config):
+        return Searcher(self.vault, config, self.lookup, visible=visible(self.recorded))
+
+    def keywords(self):
+        """The recorded keyword list: (n, ts_rank)."""
+        return sorted(self.recorded["fts"], key=lambda row: (-row[1], self.order.index(row[0])))
+
+    def nearest(self):
+        """The recorded vector list: (n, 1 - distance)."""
+        return [(n, 1 - distance) for n, distance in self.recorded["vec"] or ()]
+
+    def listed(self, name):
+        """The whole list of one retriever through the system's own wiring: (n, score)."""
+        config = replace(self.config(len(self.order)), finish=())
+        table = self.searcher(config).candidates(self.query, parse_strategy(name))
+        best = np.argsort(table.positions[name]) if name in table.columns else []
+        return [(self.n(table, row), float(table.columns[name][row])) for row in best]
+
+    def n(self, table, row):
+        return self.order[int(table.entries[table.entry[row]])]
+
+
+def strategy(query):
+    """The preset's own, with the weights and the k of a query."""
+    w_relevance, w_recency, w_importance, k = (
+        number_text(query[name]) for name in ("w_relevance", "w_recency", "w_importance", "rrf_k")
+    )
+    return parse_strategy(STRATEGY.format(w_relevance, k, w_recency, HALF_LIFE, w_importance))
+
+
+def asked(query):
+    """The filters of a query."""
+    filters = {"tags": {"all": query["tags"] or [], "none": query["exclude_tags"] or []}}
+    if query["types"] is not None:
+        filters["type"] = query["types"]
+    if query["exclude_superseded"]:
+        filters["superseded"] = False
+    if query["exclude_suspicious"]:
+        filters["category"] = {"none": ["suspicious"]}
+    dates = {"from": query["after"], "before": query["before"]}
+    filters["created_at"] = {test: date for test, date in dates.items() if date}
+    return Filters.of(filters)
+
+
+def visible(query):
+    """What the caller sees: the union of diaries and teams, and what is public without either."""
+    if query["diaries"] is None and query["teams"] is None:
+        return visible_to({"visibility": ("public",)})
+    return visible_to({"vault": tuple(query["diaries"] or ()), "tenant": tuple(query["teams"] or ())})
+
+
+# Comparing
+
+
+def compare_list(expected, got, floor=0.0):
+    """The head of a list of (n, score); errors are relative to the score, or to `floor` where that is larger."""
+    got = got[: len(expected)]
+    if [n for n, _ in expected] != [n for n, _ in got]:
+        return f"differs: {expected} expected, {got} here", 0.0
+    errors = [
+        abs(here - score) / (max(abs(score), floor) or 1.0)
+        for (_, score), (_, here) in zip(expected, got, strict=True)
+    ]
+    worst = max(errors, default=0.0)
+    return ("" if worst <= SINGLE else f"differs: {expected} expected, {got} here"), worst
+
+
+def compare(case, table, ranking, config, used):
+    """Vector_rrf, fts_rrf and combined_score of every row, and the order; ties may change places."""
+    scores = fuse(table, used)
+    columns = [reciprocal(table, name, case.recorded["rrf_k"]) for name in ("vector", "fts")]
+    uncut = finish(table, scores, config.finish[:-1]).row
+    here = {case.n(table, row): [float(column[row]) for column in (*columns, scores)] for row in uncut}
+    shown = [case.n(table, row) for row in ranking.row]
+    if len(shown) != len(case.rows):
+        return f"differs: {len(case.rows)} rows expected, {len(shown)} here", 0.0
+    worst = 0.0
+    for place, ((n, *expected), other) in enumerate(zip(case.rows, shown, strict=True), 1):
+        if n not in here:
+            return f"differs: n{n} of place {place} is not ranked here", worst
+        worst = max(worst, *(abs(a - b) for a, b in zip(expected, here[n], strict=True)))
+        if worst > EXACT:
+            return f"differs: place {place}, n{n} has {expected}, here {here[n]}", worst
+        if abs(here[other][-1] - here[n][-1]) > TIE:
+            return f"differs: place {place} is n{n}, here n{other}", worst
+    return "", worst
+
+
+def reciprocal(table, name, k):
+    """1 / (k + rank) of every row, 0 where the list does not hold it."""
+    if name not in table.columns:
+        return np.zeros(len(table))
+    return np.nan_to_num(fuse(table, parse_strategy(f"rrf({name}, k={number_text(k)})")))
+
+
+# The groups: generators of (verdict, error) for one case
+
+
+def keyword_lists(case):
+    """Matches and their ts_rank, and how many the scope holds in all; no words, no list."""
+    if case.words:
+        got = case.listed("fts")
+        total = case.recorded["fts_total"]
+        verdict, worst = compare_list(case.keywords(), got)
+        yield (verdict or ("" if len(got) == total else f"differs: {total} matches, {len(got)} here"), worst)
+
+
+def vector_lists(case):
+    """The nearest entries with 1 - distance, in exact order."""
+    if case.recorded["tags"] == []:
+        yield NO_TAGS, 0.0
+    elif case.lookup:
+        yield compare_list(case.nearest(), case.listed("vector"), floor=1.0)
+
+
+def fusion_of_recorded_lists(case):
+    """The lists are the recorded ones; the negation's predicate is the engine's."""
+    if not case.recorded["limit"]:
+        yield NO_LIMIT, 0.0
+        return
+    lists = {
+        name: [Found(case.place[n], score, place) for place, (n, score) in enumerate(rows, 1)]
+        for name, rows in (("fts", case.keywords()), ("vector", case.nearest()))
+    }
+    score = {"lexical": LexicalScorer(case.vault, text).score if case.words else lambda _, ids: np.ones(len(ids))}
+    table = join([case.query], [case.query.asked_at], [lists], score, case.vault.get)
+    config = case.config()
+    yield compare(case, *rank_table(table, config, config.strategy), config, config.strategy)
+
+
+def end_to_end(case):
+    """Search from text and vector. Where there is no text, the strategy is asked for what is left of it."""
+    if not case.recorded["limit"]:
+        yield NO_LIMIT, 0.0
+    elif case.recorded["tags"] == []:
+        yield NO_TAGS, 0.0
+    elif not case.words:
+        yield without_words(case)
+    else:
+        config = case.config()
+        found = case.searcher(config).search(case.query)
+        yield compare(case, found.table, found.ranking, config, found.strategy)
+
+
+def without_words(case):
+    """Search itself refuses such a query."""
+    config = case.config()
+    searcher = case.searcher(replace(config, finish=config.finish[1:]))
+    try:
+        searcher.search(case.query)
+        return "differs: a query without words was searched", 0.0
+    except ConfigError as error:
+        if "type at least one word" not in str(error):
+            return f"differs: {error}", 0.0
+    if case.lookup is None:
+        return NOTHING, 0.0
+    left = config.strategy.without({"fts"})
+    table = searcher.candidates(case.query, left)
+    return compare(case, *rank_table(table, config := searcher.config, left), config, left)

@@ -1,0 +1,132 @@
+"""MoltNet's full-text side, outside PostgreSQL, against what PostgreSQL 15 recorded.
+
+`cases` yields a plain tuple a comparison: (group, case, verdict, error). The verdict is "" when both agree,
+"differs: ..." when they do not, and "left out: ..." with the reason. Errors are relative to the recorded rank.
+
+The recording lists the rows of a query best first and cuts them where 2 x limit ends, after the last tie.
+"""
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+from steelyard.tsearch import TsIndex, has_negation, matches, rank, tsvector, websearch
+
+SINGLE = 1e-6  # ranks are recorded as PostgreSQL prints single precision
+
+NO_TEXT = "left out: 'skipped when the text is null or ''': no tsquery was made"
+
+
+def cases(folder: Path):
+    """Every comparison of the full-text side with its recording."""
+    recorded = json.loads(gzip.decompress((folder / "moltnet.json.gz").read_bytes()))
+    for group in (tsvectors, tsqueries, negation_flags, ranks_of_recorded_vectors, own_analysis):
+        for case, (verdict, error) in group(recorded):
+            yield group.__name__.replace("_", " "), case, verdict, error
+
+
+# The recording
+
+
+def text_of(entry):
+    return " ".join((entry["title"] or "", entry["content"], " ".join(entry["tags"] or ())))
+
+
+def parsed(tsv):
+    """A printed tsvector as lexemes and positions."""
+    found = re.findall(r"'((?:[^']|'')+)':([\d,]+)", tsv)
+    return {word.replace("''", "'"): tuple(map(int, places.split(","))) for word, places in found}
+
+
+def allowed(recorded, query):
+    """The n of every entry that the scope and the filters of a query let through."""
+    superseded = {target for _, target, *kind in recorded["relations"] if kind == ["supersedes", "accepted"]}
+    diaries = recorded["scope"]["diaries"]
+    return {
+        entry["n"]
+        for entry in recorded["entries"]
+        if in_scope(diaries[entry["diary"]], entry["diary"], query)
+        and has_tags(set(entry["tags"] or ()), entry["tags"] is None, query)
+        and (query["types"] is None or entry["entry_type"] in query["types"])
+        and not (query["exclude_superseded"] and entry["n"] in superseded)
+        and not (query["exclude_suspicious"] and entry["injection_risk"])
+        and (query["before"] is None or entry["created_at"] < query["before"])
+        and (query["after"] is None or entry["created_at"] >= query["after"])
+    }
+
+
+def in_scope(diary, name, query):
+    if query["diaries"] is None and query["teams"] is None:
+        return diary["visibility"] == "public"
+    return name in (query["diaries"] or ()) or diary["team"] in (query["teams"] or ())
+
+
+def has_tags(tags, untagged, query):
+    required = set(query["tags"] or ())
+    return required <= tags and not (required and untagged) and not tags & set(query["exclude_tags"] or ())
+
+
+# What is compared
+
+
+def same(expected, got):
+    return ("" if expected == got else f"differs: {expected!r} expected, {got!r} here"), 0.0
+
+
+def near(expected, got):
+    error = abs(got - expected) / (abs(expected) or 1.0)
+    return ("" if error <= SINGLE else f"differs: {expected!r} expected, {got!r} here"), error
+
+
+# The groups: generators of (case, (verdict, error))
+
+
+def tsvectors(recorded):
+    for entry in recorded["entries"]:
+        yield f"n{entry['n']}", same(parsed(entry["tsv"]), tsvector(text_of(entry)))
+
+
+def tsqueries(recorded):
+    for query in recorded["queries"]:
+        if query["tsquery"] is None:
+            yield query["qid"], (NO_TEXT, 0.0)
+        else:
+            yield query["qid"], same(query["tsquery"], str(websearch(query["query"]) or ""))
+
+
+def negation_flags(recorded):
+    for query in recorded["queries"]:
+        node = websearch(query["query"] or "")
+        yield query["qid"], same(query["negation"], node is not None and has_negation(node))
+
+
+def ranks_of_recorded_vectors(recorded):
+    """Every recorded rank, from the recorded vector; each of these entries has to match."""
+    vectors = {entry["n"]: parsed(entry["tsv"]) for entry in recorded["entries"]}
+    for query in recorded["queries"]:
+        node = websearch(query["query"] or "")
+        for n, expected in query["fts"]:
+            verdict = near(expected, rank(node, vectors[n]))
+            yield f"{query['qid']} n{n}", verdict if matches(node, vectors[n]) else same("a match", "none")
+
+
+def own_analysis(recorded):
+    """Text in, ranks out: the same rows as recorded, at the same ranks, and below them only lower ones."""
+    index = TsIndex.of((str(entry["n"]), text_of(entry)) for entry in recorded["entries"])
+    for query in recorded["queries"]:
+        scope = allowed(recorded, query)
+        rows = index.search(websearch(query["query"] or ""))
+        found = {int(n): score for n, score in rows if int(n) in scope}
+        yield f"{query['qid']} total", same(query["fts_total"], len(found))
+        yield f"{query['qid']} ranks", against(dict(query["fts"]), found)
+
+
+def against(expected, found):
+    """The recorded rows, and nothing that ranks as high as the last of them."""
+    last = min(expected.values(), default=float("inf"))
+    got = {n: score for n, score in found.items() if score >= last * (1 - SINGLE)}
+    if set(got) != set(expected):
+        return same(sorted(expected), sorted(got))
+    verdicts = [near(score, got[n]) for n, score in expected.items()]
+    return next((verdict for verdict, _ in verdicts if verdict), ""), max((e for _, e in verdicts), default=0.0)

@@ -1,0 +1,304 @@
+"""Soleri, profile shipped, against the recording of the code that its document describes.
+
+`cases` yields a plain tuple a comparison: (group, case, verdict, error). The verdict is "" when both
+agree and "differs: ..." when they do not. Nothing is left out; soleri_recording.py says what agrees.
+"""
+
+from dataclasses import replace
+from functools import cache
+
+from soleri_recording import (
+    SPACE,
+    Fixture,
+    Rule,
+    Setup,
+    both,
+    close,
+    plain,
+    same,
+    score,
+    vault,
+)
+
+from steelyard.adaptive import Feedback, adapt
+from steelyard.embed import BATCH, embed_missing
+from steelyard.entry import Entry, Query
+from steelyard.filters import valid_at
+from steelyard.finish import Cut, Merge
+from steelyard.fusion import parse_strategy
+from steelyard.join import join
+from steelyard.recipe import render
+from steelyard.retrievers.tfidf import Vocabulary
+from steelyard.signals.tags import tags
+from steelyard.stores.base import Found
+from steelyard.systems.soleri import DOCUMENTED, FACTORS, SHIPPED, content_hash
+from steelyard.text import utf16_length
+
+LIMIT = 10
+SHOWN = 30  # oracles/README.md: "results = first 30"
+FACADE = {"scan": 10, "full": 20}  # systems/soleri.md: "facade default limit: scan 10, full 20"
+
+
+def cases(folder):
+    """Every comparison of Soleri with its recording."""
+    fixture = Fixture(folder)
+    for group in (
+        tokens,
+        match_expressions,
+        tag_overlap,
+        content_hashes,
+        keyword_lists,
+        expired_too,
+        vocabulary,
+        rankings,
+        with_timestamps,
+        scan,
+        weights,
+        adapted_rankings,
+        embedding,
+        nearest_vectors,
+        hybrid_rankings,
+        federation,
+        federated_lists,
+        federated_rankings,
+        search_operation,
+    ):
+        for case, (verdict, error) in group(fixture):
+            yield group.__name__.replace("_", " "), case, verdict, error
+
+
+def brain(limit):
+    """The configuration of the brain alone: its guarded cut, and no memories yet."""
+    config = SHIPPED.config(limit)
+    return replace(config, finish=config.finish[:1])
+
+
+def best(strategy, depth):
+    """A configuration that shows a list of this depth, ranked by a strategy of one's own."""
+    config = SHIPPED.config(LIMIT).with_strategy(parse_strategy(strategy))
+    retrievers = {name: replace(settings, depth=depth) for name, settings in config.retrievers.items()}
+    return replace(config, retrievers=retrievers, finish=(Cut(depth),))
+
+
+def label(number, run):
+    return f"{number} {run['query']!r} {run.get('options') or ''}".strip()
+
+
+def scored(rows):
+    return [(id_, {"score": value}) for id_, value in rows]
+
+
+def ranked(fixture, runs, store, config_of, embedder=None):
+    """The cases of recorded rankings; `config_of` gives the configuration for a limit."""
+    setup = cache(lambda limit: Setup(store, config_of(limit), embedder))
+    for number, run in enumerate(runs):
+        rows = [(row["id"], {"score": row["score"], **row["b"]}) for row in run["results"]]
+        verdict = setup(run["options"].get("limit", LIMIT)).compare(fixture.query(run), rows, run["n"])
+        yield label(number, run), both(same(min(run["n"], SHOWN), len(rows)), verdict)
+
+
+# The groups: generators of (case, (verdict, error))
+
+
+def tokens(fixture):
+    for text, expected in fixture.recorded["functions"]["tokenize"]:
+        yield repr(text), same(expected, SHIPPED.words.split(text))
+
+
+def match_expressions(fixture):
+    for text, expected in fixture.recorded["functions"]["buildFtsQuery"]:
+        yield repr(text), same(expected, SHIPPED.match(text))
+
+
+def tag_overlap(fixture):
+    for asked, held, expected in fixture.recorded["functions"]["jaccard"]:
+        found = [{"fts": [Found("a", 1.0, 1)]}]
+        entry = Entry("a", tags=tuple(held))
+        pair = join([Query("q", tags=tuple(asked))], [0.0], found, {}, lambda *_, own=entry: [own])
+        yield f"{asked} and {held}", close({"jaccard": expected}, {"jaccard": float(tags(pair).values[0])})
+
+
+def content_hashes(fixture):
+    own = fixture.by_id()
+    for id_, expected in fixture.recorded["functions"]["contentHash"]:
+        yield id_, same(expected, content_hash(own[id_]))
+
+
+def keyword_lists(fixture):
+    setup = cache(lambda limit: Setup(fixture.vault, best("fts", limit), show=score))
+    for number, run in enumerate(fixture.recorded["fts"]):
+        verdict = setup(run["limit"]).compare(fixture.query(run), scored(run["results"]))
+        yield label(number, run), verdict
+
+
+def expired_too(fixture):
+    """Searched without regard to validity, at a limit of 400: here, in entries without windows."""
+    timeless = vault(replace(entry, valid_from=None, valid_until=None) for entry in fixture.entries)
+    setup = Setup(timeless, best("fts", 400), show=score)
+    for number, run in enumerate(fixture.recorded["fts_include_expired"]):
+        yield label(number, run), setup.compare(fixture.query(run), scored(run["results"]))
+
+
+def idf(fixture, store):
+    return Vocabulary.of(map(SHIPPED.words.of, store.entries(valid_at(fixture.now)))).idf
+
+
+def vocabulary(fixture):
+    ours = idf(fixture, fixture.vault)
+    for term, expected in fixture.recorded["vocabulary"]:
+        yield term, close({"idf": expected}, {"idf": ours.get(term, 0.0)})
+
+
+def rankings(fixture):
+    yield from ranked(fixture, fixture.recorded["brain"], fixture.vault, brain)
+
+
+def with_timestamps(fixture):
+    """The vault was wrapped so that dates reached the ranking: recency as the document has it."""
+
+    def dated(limit):
+        return replace(brain(limit), keywords_only=DOCUMENTED.keywords_only)
+
+    yield from ranked(fixture, fixture.recorded["brain_with_timestamps"], fixture.vault, dated)
+
+
+def scan(fixture):
+    """All fields of the first look."""
+    setup = cache(lambda limit: Setup(fixture.vault, brain(limit), show=scanned))
+    for number, run in enumerate(fixture.recorded["scan"]):
+        rows = [(row["id"], row) for row in run["results"]]
+        yield label(number, run), setup(run["options"].get("limit", LIMIT)).compare(fixture.query(run), rows)
+
+
+def scanned(hit):
+    return SHIPPED.scan(hit) | {"id": plain(hit.entry.id)}
+
+
+def weights(fixture):
+    """Default and adapted. Each mix also holds statistics, which no search reads.
+
+    systems/soleri.md: "Feedback statistics report accepted / all rows ... a different rate than the one used".
+    """
+    recorded, config = fixture.recorded, SHIPPED.config(LIMIT)
+    yield "default", close(recorded["weights_default"], weights_of(config.keywords_only))
+    yield "hybrid", close(recorded["hybrid"]["weights"], weights_of(config.strategy))
+    for mix in recorded["adaptive"]:
+        counts = {name: mix[name] for name in ("accepted", "dismissed", "modified", "failed")}
+        moved = adapt(config, Feedback(**counts), SHIPPED.adaptive)
+        ours = weights_of(moved.strategy if mix["embedding"] else moved.keywords_only)
+        case = f"{counts} {'with' if mix['embedding'] else 'without'} vectors"
+        yield case, both(close(mix["weights"], ours), close({"sum": mix["sum"]}, {"sum": sum(ours.values())}))
+
+
+def weights_of(strategy):
+    """Under Soleri's names; 0 for the vector signal where there is none."""
+    own = {term.expr.name: term.weight for term in strategy.terms}
+    return {name: own.get(ours, 0.0) for name, ours in FACTORS.items()}
+
+
+def adapted_rankings(fixture):
+    recorded = fixture.recorded["brain_adapted"]
+    feedback = Feedback(**recorded["feedback"])
+
+    def adapted(limit):
+        return adapt(brain(limit), feedback, SHIPPED.adaptive)
+
+    yield "weights", close(recorded["weights"], weights_of(adapted(LIMIT).keywords_only))
+    yield from ranked(fixture, recorded["runs"], fixture.vault, adapted)
+
+
+def embedding(fixture):
+    """The vector of every entry, the batches, and that a second run embeds nothing."""
+    recorded, own = fixture.recorded["hybrid"], fixture.by_id()
+    for id_, expected in recorded["vectors"]:
+        yield id_, same(expected, vector_of(render(SHIPPED.recipe, own[id_])))
+    pipeline, store, done = recorded["pipeline"], vault(fixture.entries), []
+
+    def progress(batches):
+        total = sum(map(len, batches))
+        done.extend([min(at, total), total] for at in range(BATCH, total + BATCH, BATCH))
+        return batches
+
+    embedded = embed_missing(store, Rule(), SPACE, progress)
+    counts = {"embedded": embedded, "skipped": len(own) - embedded, "failed": len(store.missing(SPACE))}
+    yield "counts", close({name: pipeline["result"][name] for name in counts}, counts)
+    yield "batches", same(pipeline["progress"], done)
+    yield "again", same(pipeline["again"], bool(embed_missing(store, Rule(), SPACE)))
+    # The recorded provider counted characters. systems/soleri.md: "joined with newlines, empty parts skipped";
+    # our template leaves the line break before an empty part.
+    texts = ("\n".join(filter(None, render(SHIPPED.recipe, entry).split("\n"))) for entry in fixture.entries)
+    yield "characters", same(pipeline["result"]["tokensUsed"], sum(map(utf16_length, texts)))
+
+
+def vector_of(text):
+    return Rule().embed([text])[0].astype(int).tolist()
+
+
+def nearest_vectors(fixture):
+    """Found by the vector search, scored by the cosine in double precision."""
+    runs = fixture.recorded["hybrid"]["cosine"]
+    setup = Setup(fixture.hybrid, best("weighted_sum(0*vector, 1*cosine)", 30), Rule(), score)
+    for number, run in enumerate(runs):
+        verdict = setup.compare(fixture.query(run), scored(run["top"]))
+        yield label(number, run), both(same(run["vector"], vector_of(run["query"])), verdict)
+
+
+def hybrid_rankings(fixture):
+    yield from ranked(fixture, fixture.recorded["hybrid"]["runs"], fixture.hybrid, brain, Rule())
+
+
+def federation(fixture):
+    recorded, ours = fixture.recorded["manager"], fixture.federation
+    for name, expected in (recorded["weights"] | dict(recorded["listConnected"])).items():
+        yield f"weight of {name}", same(expected, ours.weights[name])
+    yield "vocabulary", same(recorded["vocabulary_size"], len(idf(fixture, ours)))
+
+
+def federated_lists(fixture):
+    """Weighted scores, and the tier whose copy stands."""
+    setup = cache(lambda limit: Setup(fixture.federation, best("fts", limit), show=score_and_tier))
+    for number, run in enumerate(fixture.recorded["manager"]["search"]):
+        rows = [(id_, {"score": value, "source": tier}) for id_, value, tier in run["results"]]
+        yield label(number, run), setup(run["limit"]).compare(fixture.query(run), rows)
+
+
+def score_and_tier(hit):
+    return {"score": hit.score, "source": hit.entry.vault}
+
+
+def federated_rankings(fixture):
+    yield from ranked(fixture, fixture.recorded["manager"]["brain"], fixture.federation, brain)
+
+
+def search_operation(fixture):
+    """Entries and memories in one list, cut again; scan shows the snippet of a memory."""
+    recorded = fixture.recorded["op"]
+    store = vault([*fixture.entries, *map(memory, recorded["memories"])])
+
+    @cache
+    def setup(limit, memories):
+        config = SHIPPED.config(limit)
+        stages = tuple(stage for stage in config.finish if memories or not isinstance(stage, Merge))
+        return Setup(store, replace(config, finish=stages), show=result)
+
+    for number, run in enumerate(recorded["runs"]):
+        rows = [(row.get("id") or row["title"], without_names(row)) for row in run["results"]]
+        limit = run["limit"] or FACADE[run["mode"]]
+        verdict = setup(limit, run["includeMemories"]).compare(fixture.query(run), rows)
+        yield f"{number} {run['query']!r} {run['mode']}", verdict
+
+
+def memory(raw):
+    type_, title, text, topics = raw
+    return Entry(
+        f"memory-{title.replace(' ', '-')}", type=type_, title=title, text=text, tags=tuple(topics), kind="memory"
+    )
+
+
+def result(hit):
+    source = "memory" if hit.entry.kind == "memory" else "vault"
+    return {"score": hit.score, "source": source, "snippet": SHIPPED.scan(hit)["snippet"]}
+
+
+def without_names(row):
+    return {name: value for name, value in row.items() if name not in ("id", "title")}
