@@ -239,7 +239,8 @@ def test_a_result_is_a_row_of_the_database():
     others = {"rowid": None, "section_anchor": None, "related_files": None, "updated_count": 2}
     others["file_path"] = "vault/marsh/2026-03-01.md"
     assert SHIPPED.present(Hit(1, 0.5, NOTE)) == POINTER | columns | others
-    assert SHIPPED.present(Hit(1, 0.5, dataclasses.replace(NOTE, details="")))["has_details"] == 0
+    bare = SHIPPED.present(Hit(1, 0.5, dataclasses.replace(NOTE, details="", updated_at=None)))
+    assert (bare["has_details"], bare["updated_at"]) == (0, None)
 
 
 def test_a_row_that_fills_up_a_context_shows_eight_fields():

@@ -53,7 +53,7 @@ def row(hit: Hit) -> dict[str, Any]:
     entry = hit.entry
     shown = _with_nulls(hit) | {"tags": json.dumps(entry.tags), "has_details": int(bool(entry.details))}
     for name in ("created_at", "updated_at"):
-        shown[name] = format_time(getattr(entry, name)).replace("Z", "+00:00")
+        shown[name] = format_time(getattr(entry, name)).replace("Z", "+00:00") or None
     if hit.score is None:
         return {name: shown[name] for name in POINTER}
     return shown | {name: entry.extra.get(name) for name in OTHER_COLUMNS}
