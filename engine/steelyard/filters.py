@@ -128,11 +128,13 @@ def valid_at(clock: float) -> Filters:
 def visible_to(scopes: Mapping[str, tuple[str, ...]]) -> Filters:
     """The entries a caller may see: those that lie in one of the scopes named, by field (MoltNet's document).
 
+    Without any scope it is none.
+
     >>> str(visible_to({"vault": ("notes",), "tenant": ("team-a", "team-b")}))
     "tenant is one of 'team-a', 'team-b' or vault is 'notes'"
     """
     clause = tuple(Rule(name, "any", values) for name, values in sorted(scopes.items()))
-    return Filters.all_of(clause)
+    return Filters.all_of(clause or (Rule("vault", "any"),))
 
 
 _WORDS = {"all": "holds all of", "none": "is none of", "absent": "is not given"}

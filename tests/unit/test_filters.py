@@ -117,7 +117,9 @@ def test_a_caller_sees_the_union_of_the_scopes():
         seen = visible_to({"vault": ("v1",), "tenant": ("t1",)})
 
         assert {e.id for e in vault.entries(seen)} == {"mine", "team", "both"}
-        assert list(vault.entries(visible_to({"vault": ()}))) == []
+        for nothing in (visible_to({"vault": ()}), visible_to({})):
+            assert list(vault.entries(nothing)) == []
+            assert all(nothing.failed(entry) for entry in entries)
 
 
 def test_only_an_accepted_successor_supersedes():
