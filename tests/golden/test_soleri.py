@@ -843,6 +843,22 @@ def test_the_command_line_scans_several_vaults_and_gets_entries(vaults):
     assert [entry["text"] for entry in entries] == ["the agent's"]
 
 
+def test_the_command_line_says_which_tier_each_hit_is_of(vaults):
+    found = run("search", vaults / "agent.db", vaults / "project.db", "heron", "--system", "soleri", "--json")
+    document = json.loads(found.stdout)
+    assert document["tiers"] == [hit["entry"]["vault"] for hit in document["hits"]]
+    assert set(document["tiers"]) == {"agent", "project"}
+
+
+def test_the_command_line_takes_the_tags_and_the_domain_of_the_query(tmp_path):
+    with Vault(tmp_path / "v.db", create=True) as vault:
+        vault.upsert([Entry("a", text="heron", tags=("reed", "marsh"), domain="water")])
+    words = ["heron", "--system", "soleri", "--json", "--tag", "reed", "--domain", "water"]
+    (hit,) = json.loads(run("search", tmp_path / "v.db", *words).stdout)["hits"]
+    assert hit["breakdown"]["tagOverlap"] == 0.5  # one of two tags
+    assert hit["breakdown"]["domainMatch"] == 1.0
+
+
 def test_the_command_line_takes_tiers_and_priorities(vaults):
     def holder(*options, **how):
         return {row["entry"]["id"]: row["entry"]["vault"] for row in found_by(vaults, *options, **how)}

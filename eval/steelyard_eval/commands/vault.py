@@ -55,6 +55,8 @@ def reindex(vault: str, embedder: str | None, as_json: bool) -> None:
 @limit_option
 @filter_option
 @click.option("--mode", default="full", show_default=True, type=click.Choice(["scan", "full"]), help=MODES)
+@click.option("--tag", "tags", multiple=True, help="A tag of the query, for the signal tags; repeatable.")
+@click.option("--domain", default="", help="The query's domain, for the signal domain.")
 @click.option("--priority", "priorities", multiple=True, metavar="TIER=NUMBER", help=PRIORITIES)
 @scope_option
 @click.option("--semantic", default="always", show_default=True, type=click.Choice(["always", "auto", "never"]))
@@ -68,6 +70,8 @@ def search(
     limit: int | None,
     filters: tuple[str, ...],
     mode: str,
+    tags: tuple[str, ...],
+    domain: str,
     priorities: tuple[str, ...],
     scopes: tuple[str, ...],
     semantic: str,
@@ -84,7 +88,8 @@ def search(
     from steelyard_eval.show import hits
 
     with open_searcher(vaults, system, weights, limit, priorities, scopes) as searcher:
-        result = searcher.search(Query(query, filters=parse_filters(filters)), semantic=semantic)
+        asked = Query(query, filters=parse_filters(filters), tags=tags, domain=domain)
+        result = searcher.search(asked, semantic=semantic)
         present = searcher.system.scan if mode == "scan" else searcher.system.present
         shown = [present(hit) for hit in result.hits]
         trees = [result.explain(hit) for hit in result.hits] if explain else []
@@ -97,6 +102,8 @@ def search(
             "degraded": result.degraded,
             "hits": shown,
         }
+        if len(vaults) > 1:
+            document["tiers"] = [hit.entry.vault for hit in result.hits]  # where each hit can be read
     text = hits(result.hits)
     if explain:
         document["explanations"] = [tree.to_json() for tree in trees]
