@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from steelyard.errors import ConfigError, nearest, shown
 from steelyard.expression import amount_of, parse_call
-from steelyard.table import Floats, SignalTable
+from steelyard.table import Floats, SignalTable, best_first
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,11 @@ class Cut:
 def order(table: SignalTable, scores: Floats) -> Ranking:
     """Sort the scored rows of every query: score descending, then id ascending by bytes.
 
-    `scores` is float64[N] with NaN on rows that are not ranked. Rows are stored by ascending id, so
-    a stable sort by score leaves ties in id order.
+    `scores` is float64[N] with NaN on rows that are not ranked.
     """
     row = np.flatnonzero(~np.isnan(scores))
-    query = table.query[row]
-    row = row[np.lexsort((-scores[row], query))]
-    offsets = np.searchsorted(query, np.arange(len(table.queries) + 1)).astype(np.int64)
+    offsets = np.searchsorted(row, table.offsets).astype(np.int64)
+    row = row[best_first(offsets, scores[row])]
     return Ranking(offsets, row.astype(np.int64), scores[row])
 
 

@@ -15,6 +15,7 @@ read, so that half-lives and severity maps can be tuned on a recording.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -226,24 +227,30 @@ def _facts_of(facts: Facts, begin: int, end: int) -> Facts:
     )
 
 
-def starts(offsets: NDArray[np.int64], sorted_query: Ints) -> NDArray[np.int64]:
-    """For rows sorted by query, the index at which each row's query begins; int64[len(sorted_query)]."""
-    first = np.searchsorted(sorted_query, np.arange(len(offsets)))
-    return first[sorted_query].astype(np.int64)
-
-
 def ranks(table: SignalTable, values: Floats, rows: Bools) -> Floats:
     """Rank from 1 of each of the given rows within its query, by value descending, ties by id.
 
-    Returns float64[N], NaN outside `rows`. Rows are stored by ascending id, so a stable sort by
-    descending value is the tie rule.
+    Returns float64[N], NaN outside `rows`.
     """
     at = np.flatnonzero(rows)
     query = table.query[at]
-    order = np.lexsort((-values[at], query))
+    offsets = np.searchsorted(at, table.offsets)
     ranked = np.full(len(table), np.nan)
-    ranked[at[order]] = np.arange(len(at)) - starts(table.offsets, query) + 1
+    ranked[at[best_first(offsets, values[at])]] = np.arange(len(at)) - offsets[query] + 1
     return ranked
+
+
+def best_first(offsets: NDArray[np.int64], values: Floats) -> NDArray[np.int64]:
+    """The one tie rule: int64[n], the order of each query's values (float64[n], no NaN), best first.
+
+    Rows are stored by ascending id, so a stable sort leaves ties in id order. Queries are sorted one by one,
+    which is faster than all at once: each fits the cache.
+    """
+    order = np.empty(len(values), dtype=np.int64)
+    falling = -values
+    for begin, end in itertools.pairwise(offsets.tolist()):
+        order[begin:end] = begin + np.argsort(falling[begin:end], kind="stable")
+    return order
 
 
 def per_query(table: SignalTable, rows: Bools, reduce: np.ufunc, values: Floats, empty: float) -> Floats:

@@ -1,4 +1,4 @@
-"""Replay: one configuration over a recording, beside tools that fuse and evaluate runs held as dictionaries."""
+"""Replay: configurations over a recording, beside tools that fuse and evaluate runs held as dictionaries."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytrec_eval
 import synthetic
+from kernel import searching
 from timing import DisagreementError, Race, race
 
 from steelyard.config import SearchConfig
@@ -43,7 +44,7 @@ def races(quick: bool, data: Path | None, rounds: int) -> list[Race]:
     made = compete(f"synthetic, {queries} queries x {candidates} x {len(WEIGHTS)}", table, qrels, config, rounds)
     folders = [("starter", starter())]
     if data is not None and not quick:
-        folders.append(("scifact", data / "scifact"))
+        folders += [(name, data / name) for name in ("scifact", "locomo")]
     for name, folder in folders:
         if folder.is_dir():
             made += of_data_set(name, folder, rounds)
@@ -120,6 +121,7 @@ def compete(case: str, table: SignalTable, qrels: dict, config: SearchConfig, ro
     return [
         Race("replay", case, race(fusing, [None], rounds), notes=notes[0]),
         Race("evaluation", case, race(evaluating, [None], rounds), notes=notes[1]),
+        searching(case, table, qrels, replace(config, finish=()), lists, finished, rounds),
     ]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.entry import Entry
+from steelyard.entry import Entry, Query
 from steelyard.table import FINDERS, SignalTable, entry_facts, query_facts
 
 FUNCTION_WORDS = """
@@ -155,7 +155,7 @@ def recording(queries, candidates, signals, seed=5):
         columns=columns,
         positions=positions,
         about=entry_facts([Entry(id_) for id_ in ids], {}),
-        asked=query_facts([], [], {}),
+        asked=query_facts([Query("", id=name) for name in asked], [NOW] * queries, {}),
     )
     return table, qrels
 

@@ -10,11 +10,12 @@ from steelyard.entry import Query
 from steelyard.systems import find_system
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
-from steelyard_eval.metrics import parse_measures
+from steelyard_eval.kernel import Form, Kernel
+from steelyard_eval.metrics import Judgments, parse_measures
 from steelyard_eval.record import record
 from steelyard_eval.replay import replay
-from steelyard_eval.runs import oracle
-from steelyard_eval.workspace import Workspace
+from steelyard_eval.runs import oracle, write_run
+from steelyard_eval.workspace import Workspace, judged
 
 SETS = ("scifact", "locomo", "cranfield", "beam-128k", "cosqa", "cacm")
 CHECKED = ("nDCG@10", "R@10", "RR@10", "AP@10", "P@5", "Success@5")
@@ -51,6 +52,39 @@ def test_compare_reproduces_the_recorded_baselines_and_trec_eval(
             np.testing.assert_allclose(
                 list(ours.values()), theirs, rtol=0, atol=1e-9, err_msg=f"{label} {measure}"
             )
+
+
+FUSED = ("weighted_sum(0.3*fts, 0.7*vector, normalize=minmax)", "rrf(fts, vector, k=60)")
+EVERY = parse_measures(
+    [f"{family}@{k}" for family in ("nDCG", "R", "P", "RR", "Success", "AP") for k in (1, 5, 10, 100)]
+    + ["nDCG", "RR", "AP"]
+)
+
+
+def test_every_metric_of_every_query_is_trec_evals_and_the_kernel_finds_it(
+    shared_set: str, data_root: Path, tmp_path: Path
+) -> None:
+    dataset = load(data_root / shared_set)
+    space = Workspace.open(dataset)
+    plain = find_system("plain").config(100, space.model)
+    table = record(space, judged(dataset, dataset.queries), [plain.with_strategy(parse(FUSED[0]))])
+    judgments = Judgments.of(dataset.qrels, table.queries, table.entries)
+    for strategy in map(parse, FUSED):
+        done = replay(table, plain.with_strategy(strategy))
+        ours = done.metrics(judgments, EVERY)
+        form = Form.of(table, plain, strategy, judgments)
+        found = Kernel.of(form, EVERY).values(form.weights)
+
+        write_run(
+            tmp_path / "written.run", table.queries, done.ranking.offsets, done.entry, table.entries, "written"
+        )
+        theirs = oracle(run_of(tmp_path / "written.run"), dataset.qrels, EVERY)
+        for measure in EVERY:
+            expected = [theirs[measure][query] for query in table.queries]
+            np.testing.assert_allclose(ours[measure], expected, rtol=0, atol=1e-9, err_msg=str(measure))
+            # Where float32 cannot tell two scores apart, one query in a hundred at most may differ.
+            assert np.mean(found[measure][0] != ours[measure]) <= 0.01, measure
+            assert abs(np.mean(found[measure][0]) - np.mean(ours[measure])) < 1e-3, measure
 
 
 STRATEGIES = (
