@@ -15,7 +15,8 @@ from steelyard.explain import Explanation
 from steelyard.filters import Filters
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.lsa import LsaEmbedder
-from steelyard.search import Searcher, SearchResult
+from steelyard.results import SearchResult
+from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.table import SignalTable

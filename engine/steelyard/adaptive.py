@@ -61,9 +61,10 @@ class Feedback:
 def adapt(config: SearchConfig, feedback: Feedback, rule: AdaptiveRule) -> SearchConfig:
     """The configuration under weights that follow the feedback; the one given while there is too little.
 
-    In each of its strategies the signal's weight moves from its default by ``(rate - 0.5) * 2 * span``, and the
-    others that are not held are rescaled, all by one factor, so that the weights sum to 1 again. Source:
-    Soleri's document, adaptive weights, with the formula of its code.
+    In each of its strategies the signal's weight moves by ``(rate - 0.5) * 2 * span``, and the others that are
+    not held are rescaled, all by one factor, so that the weights sum to 1 again. `config` holds the defaults,
+    never weights that were adapted before. Source: Soleri's document, adaptive weights, and its code for the
+    formula.
 
     Raises ConfigError for a strategy that is no weighted_sum with that signal in it, has no other weight that
     may move, or whose weights do not sum to 1.

@@ -14,6 +14,7 @@ from steelyard.errors import PATH_WIDTH, ConfigError, nearest, shown
 from steelyard.files import STRICT_JSON, canonical, write_text
 from steelyard.finish import Cut, Stage, parse_stages
 from steelyard.fusion import ByIntent, Expr, parse_strategy
+from steelyard.stores.base import COSINE
 
 SCHEMA_VERSION = 1
 SCHEMA_FILE = "search-weights.schema.json"
@@ -25,13 +26,15 @@ class RetrieverConfig:
 
     `depth` is how many candidates it returns (None: all in scope). `field_weights` are FTS5's bm25
     weights by field, `model` names the vectors, `filters` says where the scope acts: before_cut
-    (the list is full) or after_cut (it may be short).
+    (the list is full) or after_cut (it may be short). `similarity` is how `vector` compares: cosine, or
+    l2, 1 - Euclidean distance.
     """
 
     depth: int | None = None
     field_weights: Mapping[str, float] = field(default_factory=dict)
     model: str = ""
     filters: str = "before_cut"
+    similarity: str = COSINE
 
     def to_json(self) -> dict[str, Any]:
         """Only what is set."""
@@ -42,6 +45,8 @@ class RetrieverConfig:
             record["field_weights"] = dict(self.field_weights)
         if self.model:
             record["model"] = self.model
+        if self.similarity != COSINE:
+            record["similarity"] = self.similarity
         return record
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,58 +18,22 @@ import numpy as np
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder
 from steelyard.entry import Hit, Query
-from steelyard.errors import ConfigError, EmbedderError, VaultError, shown
-from steelyard.explain import Explanation
+from steelyard.errors import ConfigError, EmbedderError, SteelyardError
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.finish import Ranking, finish
-from steelyard.fusion import Expr, compile_plan, fuse, leaves
+from steelyard.fusion import Expr, fuse
 from steelyard.join import Lists, join
+from steelyard.results import SearchResult, hits_of
 from steelyard.retrievers.bm25 import K1, B
 from steelyard.signals import PRIORS
 from steelyard.sources import Sources
 from steelyard.stores.base import Found, Readable
-from steelyard.stores.federation import plain, plain_id
+from steelyard.stores.federation import plain, same_copies
 from steelyard.systems import find_system
 from steelyard.table import EMBEDDING, LAYERS, RETRIEVERS, SCORERS, SignalTable
-from steelyard.text import clean_query, is_blank
+from steelyard.text import clean_query
 
-SEMANTIC = ("always", "auto", "never")
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """What one search gave.
-
-    `table` holds the signals and `ranking` the final rows of it, for explanation. `embedding_calls`
-    is 0 or 1; `degraded` says that the embedder failed and keywords answered alone.
-    """
-
-    hits: tuple[Hit, ...]
-    table: SignalTable
-    ranking: Ranking
-    strategy: Expr
-    embedding_calls: int
-    degraded: bool
-
-    def explain(self, hit: Hit | str) -> Explanation:
-        """How the score of a hit, or of an entry by its id, came about.
-
-        Raises ConfigError when the strategy did not rank the entry. A hit that a finish stage added has the
-        score of that stage.
-        """
-        id_ = hit if isinstance(hit, str) else hit.entry.id
-        names = self.table.entries
-        rows = [row for row, entry in enumerate(self.table.entry) if plain_id(names[entry]) == id_]
-        tree = compile_plan(self.table, self.strategy).explain(rows[0]) if rows else None
-        if tree is not None:
-            return tree
-        added = np.flatnonzero(np.isin(self.ranking.row, rows))
-        if not len(added):
-            raise ConfigError(f"entry {shown(id_)} is not ranked for this query; explain one of the hits")
-        return Explanation(
-            float(self.ranking.score[added[0]]), "added at a fixed score when the list was finished"
-        )
 
 
 def rank_table(table: SignalTable, config: SearchConfig, strategy: Expr) -> tuple[SignalTable, Ranking]:
@@ -85,6 +49,7 @@ def retrieval_identity(config: SearchConfig) -> dict[str, Any]:
         "bm25": {"k1": K1, "b": B},
         "field_weights": {name: dict(r.field_weights) for name, r in config.retrievers.items()},
         "filters": {name: r.filters for name, r in config.retrievers.items()},
+        "similarity": {name: r.similarity for name, r in config.retrievers.items() if name in EMBEDDING},
     }
 
 
@@ -115,7 +80,7 @@ class Searcher:
 
     # Searching
 
-    def search(self, query: Query | str, *, semantic: str = "always") -> SearchResult:
+    def search(self, query: Query | str, *, semantic: str | bool = "always") -> SearchResult:
         """Search one query. `semantic` is always, auto (only if the model is warm) or never.
 
         Raises ConfigError for an empty query, or a strategy that cannot do without vectors; EmbedderError
@@ -129,7 +94,7 @@ class Searcher:
         degraded = False
         try:
             table = self.candidates(asked, strategy, vectors)
-        except EmbedderError as error:
+        except self.system.survives as error:
             if self.config.without(EMBEDDING) is None:
                 raise
             degraded = True
@@ -138,7 +103,7 @@ class Searcher:
             table = self.candidates(asked, strategy, False)
         masked, ranking = rank_table(table, self.config, strategy)
         return SearchResult(
-            self._hits(masked, ranking, strategy),
+            hits_of(self.store, masked, ranking, strategy),
             masked,
             ranking,
             strategy,
@@ -172,23 +137,25 @@ class Searcher:
         text: str,
         filters: Filters = EVERYTHING,
         *,
-        semantic: str | None = None,
+        semantic: str | bool | None = None,
         topup_recent: bool | None = None,
     ) -> tuple[list[Hit], int]:
-        """Relevant entries filled up with recent ones to the limit; only recent ones for a blank text.
+        """Relevant entries filled up with recent ones to the limit; only recent ones for a text that asks nothing.
 
         `semantic` and `topup_recent` are the system's own settings by default. Recent entries carry no
         score, obey the same filters and never repeat. Returns the hits and how many entries the filters
         admit in all. Source: EchoVault's document, context retrieval.
         """
         topup = self.system.topup_recent if topup_recent is None else topup_recent
+        mode = self.system.semantic if semantic is None else semantic
         limit = self.config.limit
         hits: list[Hit] = []
         asked = self._timed(Query(text, filters=filters))
         scope = self._sources.scope(asked)
-        if not is_blank(text):
-            hits = list(self.search(asked, semantic=semantic or self.system.semantic).hits)
-        if topup or is_blank(text):
+        nothing = self.system.no_query(text)
+        if not nothing:
+            hits = list(self.search(asked, semantic=mode).hits)
+        if topup or nothing:
             seen = {hit.entry.id for hit in hits}
             newest = map(plain, self.store.recent(scope, limit))
             fresh = [entry for entry in newest if entry.id not in seen]
@@ -238,7 +205,7 @@ class Searcher:
 
     # Inside
 
-    def _count(self, error: EmbedderError) -> None:
+    def _count(self, error: SteelyardError) -> None:
         """A degraded search: counted every time, told the first time."""
         if not self.degraded:
             _log.warning("the embedder failed, keywords answer alone: %s", error)
@@ -258,13 +225,12 @@ class Searcher:
         """The query with its clock."""
         return query if query.asked_at is not None else replace(query, asked_at=self._clock())
 
-    def _wants_vectors(self, semantic: str) -> bool:
-        if semantic not in SEMANTIC:
-            raise ConfigError(f"semantic mode {shown(semantic)} is unknown; valid: {', '.join(SEMANTIC)}")
-        if semantic == "never" or not self._sources.has_vectors():
+    def _wants_vectors(self, semantic: str | bool) -> bool:
+        mode = self.system.mode(semantic)
+        if mode == "never" or not self._sources.has_vectors():
             return False
         embedder = self._sources.embedder
-        return semantic == "always" or (embedder is not None and embedder.warm())
+        return mode == "always" or (embedder is not None and embedder.warm())
 
     def _available(self, vectors: bool) -> Expr:
         """The strategy, or what is left of it without vectors."""
@@ -283,35 +249,3 @@ class Searcher:
         clocks = [query.asked_at or 0.0 for query in queries]
         score = {name: partial(self._sources.score, name) for name in scorers}
         return join(queries, clocks, lists, score, self.store.get if facts else None)
-
-    def _hits(self, table: SignalTable, ranking: Ranking, strategy: Expr) -> tuple[Hit, ...]:
-        ids = [table.entries[table.entry[row]] for row in ranking.row]
-        found = {entry.id: entry for entry in self.store.get(ids)}
-        if gone := [id_ for id_ in ids if id_ not in found]:
-            raise VaultError(
-                f"entry {shown(plain_id(gone[0]))} was found and is gone; search again, or run steelyard reindex"
-            )
-        signals = _signals(table, strategy, ranking)
-        scored = enumerate(zip(ids, ranking.score, signals, strict=True), 1)
-        return tuple(Hit(rank, float(score), plain(found[id_]), own) for rank, (id_, score, own) in scored)
-
-
-def _signals(table: SignalTable, strategy: Expr, ranking: Ranking) -> list[dict[str, float]]:
-    """What the strategy read of each ranked row, by the name of the signal; 0 where it was not returned.
-
-    Nothing of a row that it does not rank, which a finish stage added.
-    """
-    everywhere = np.ones(len(table), dtype=bool)
-    ranked = strategy.members(table, strategy.everywhere(table))[ranking.row]
-    read = {}
-    for leaf in leaves(strategy):
-        if leaf.name in PRIORS or leaf.name in table.columns:
-            values = leaf.compile(table, everywhere).branches[0].columns[0].values[ranking.row]
-            read[leaf.name] = np.nan_to_num(values)
-    return [{n: float(values[at]) for n, values in read.items()} if own else {} for at, own in enumerate(ranked)]
-
-
-def same_copies(found: list[Found], lists: Lists) -> list[Found]:
-    """The list with the copies of a federation's entries that the lists before it chose."""
-    chosen = {plain_id(hit.id): hit.id for own in lists.values() for hit in own}
-    return [replace(hit, id=chosen.get(plain_id(hit.id), hit.id)) for hit in found]

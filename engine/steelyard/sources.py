@@ -127,7 +127,8 @@ class Sources:
         if name == "bm25":
             return Bm25Retriever(self.store)
         if name == "vector":
-            return VectorRetriever(self.store, self.space("text"), self.embed, settings.filters != "after_cut")
+            late = settings.filters == "after_cut"
+            return VectorRetriever(self.store, self.space("text"), self.embed, not late, settings.similarity)
         return LayerRetriever(self.store, self.space("text" if name == "l2" else name), self.embed)
 
     def _keywords(self, name: str, settings: RetrieverConfig) -> Retriever:

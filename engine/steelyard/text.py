@@ -62,6 +62,15 @@ def prefix_or(text: str) -> str:
     return " OR ".join(f"{quote(term)}*" for term in text.split())
 
 
+def prefix_or_bare(text: str) -> str:
+    """EchoVault's code: as `prefix_or`, but quotes inside a term stay as they are, with what FTS5 makes of them.
+
+    >>> prefix_or_bare('"event loop"')
+    '""event"* OR "loop""*'
+    """
+    return " OR ".join(f'"{term}"*' for term in text.split())
+
+
 def words_or(text: str) -> str:
     """Baseline: the words that are not stop words (all of them if there are no others), joined by OR.
 

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 T = TypeVar("T")
 
 
-def bar(label: str) -> Callable[[Sequence[T]], Iterable[T]]:
+class Wrapper(Protocol):
+    """Wraps a sequence; `status` gives a word on how it goes, asked for after each item."""
+
+    def __call__(self, items: Sequence[T], status: Callable[[], str] | None = None) -> Iterable[T]:
+        """The items."""
+
+
+def bar(label: str) -> Wrapper:
     """A wrapper for a sequence that shows its progress once two seconds have passed, on a terminal only."""
     from tqdm import tqdm
 
-    def wrap(items: Sequence[T]) -> Iterable[T]:
-        shown: Iterable[T] = tqdm(items, desc=label, delay=2, leave=False, dynamic_ncols=True, disable=None)
-        return shown
+    def wrap(items: Sequence[T], status: Callable[[], str] | None = None) -> Iterable[T]:
+        shown = tqdm(items, desc=label, delay=2, leave=False, dynamic_ncols=True, disable=None)
+        for item in shown:
+            yield item
+            if status is not None:
+                shown.set_postfix_str(status(), refresh=False)
 
     return wrap

@@ -45,7 +45,8 @@ Arrays = dict[str, NDArray[Any]]
 
 def recording_key(system: System) -> str:
     """Systems with equal keys retrieve in the same way and can share a recording."""
-    return canonical({**system.retrieval(), "recipe": system.recipe, "filters": dict(system.filters)})
+    how = {"recipe": system.recipe, "filters": dict(system.filters), "similarity": system.similarity}
+    return canonical({**system.retrieval(), **how})
 
 
 def record(workspace: Workspace, queries: Sequence[Query], configs: Iterable[SearchConfig]) -> SignalTable:
@@ -208,7 +209,7 @@ def _check(manifest: Mapping[str, Any], arrays: Arrays) -> None:
         _check_spans(arrays, f"{side}.tags.offsets", size, len(arrays[codes]))
         _check_codes(arrays, codes, len(arrays[codes]), 2**31 - 1)
     fingerprint = manifest["fingerprint"]
-    for name in ("field_weights", "filters", "max_depth"):
+    for name in ("field_weights", "filters", "similarity", "max_depth"):
         _expect(isinstance(fingerprint[name], dict), f"fingerprint.{name}", "must be an object")
     _expect(all(isinstance(v, int) for v in fingerprint["max_depth"].values()), "max_depth", "must hold integers")
     _expect(isinstance(fingerprint["model"], str), "fingerprint.model", "must be a name")

@@ -15,6 +15,9 @@ from steelyard.search import rank_table, retrieval_identity
 from steelyard.table import EMBEDDING, Floats, Ints, SignalTable
 from steelyard_eval.metrics import Judgments, Measure, evaluate
 
+BY_RETRIEVER = ("field_weights", "filters", "similarity")
+"""What a recording has fixed of each retriever."""
+
 
 @dataclass(frozen=True)
 class Replay:
@@ -53,7 +56,7 @@ def agree(config: SearchConfig, fingerprint: Mapping[str, Any]) -> None:
     problems = []
     for key, asked in retrieval_identity(config).items():
         recorded: Any = fingerprint.get(key)
-        if key in ("field_weights", "filters"):  # a recording may hold more retrievers than this one uses
+        if key in BY_RETRIEVER:  # a recording may hold more retrievers than this one uses
             recorded = {name: value for name, value in recorded.items() if name in asked}
             names = [name for name in asked if name in recorded and asked[name] != recorded[name]]
             problems += [_differs(f"retrievers.{n}.{key}", asked[n], recorded[n]) for n in names]

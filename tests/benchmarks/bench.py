@@ -7,7 +7,13 @@ timed; a peer that is not installed is named and left out.
 
 import os
 
-for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+for variable in (
+    "OPENBLAS_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+):
     os.environ[variable] = "1"
 
 import argparse
@@ -25,9 +31,12 @@ warnings.filterwarnings("ignore")  # ranx and numba warn about types
 import apsw
 import keywords
 import replay
+import tuning
 import vectors
 
-PACKAGES = ("steelyard", "numpy", "apsw", "sqlite-vec", "pytrec_eval-terrier", "ranx", "bm25s", "numba")
+PEERS = ("ranx", "bm25s", "optuna", "cmaes", "fastrank")
+PACKAGES = ("steelyard", "numpy", "apsw", "sqlite-vec", "pytrec_eval-terrier", "numba", *PEERS)
+GROUPS = ("replay", "keywords", "vectors", "tuning")
 DATA = Path(os.environ.get("STEELYARD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 
 
@@ -42,7 +51,7 @@ def machine() -> dict[str, object]:
         "python": platform.python_version(),
         "sqlite": apsw.sqlite_lib_version(),
         "packages": {name: found for name in PACKAGES if (found := version_of(name))},
-        "missing_peers": [name for name in ("ranx", "bm25s") if not version_of(name)],
+        "missing_peers": [name for name in PEERS if not version_of(name)],
         "threads": 1,
         "load_before": round(os.getloadavg()[0], 2),
         "date": datetime.now(UTC).date().isoformat(),
@@ -66,6 +75,8 @@ def measure(quick: bool, groups: set[str]) -> dict[str, object]:
         done += keywords.races(quick, 40)
     if "vectors" in groups:
         done += vectors.races(quick, 120)
+    if "tuning" in groups:
+        done += tuning.races(quick, 3 if quick else 9)
     about |= {"load_after": round(os.getloadavg()[0], 2), "seconds": round(time.perf_counter() - begin)}
     cases = [{"group": r.group, "case": r.case, "document": r.document, "notes": r.notes} for r in done]
     return {"machine": about, "cases": cases, "rows": [row for r in done for row in r.rows()]}
@@ -100,12 +111,12 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run, not how fast is it")
     parser.add_argument("--show", type=Path, metavar="FILE", help="print the table of a document made with --json")
-    parser.add_argument("--only", nargs="+", choices=["replay", "keywords", "vectors"], help="these groups alone")
+    parser.add_argument("--only", nargs="+", choices=GROUPS, help="these groups alone")
     asked = parser.parse_args()
     if asked.show:
         show(json.loads(asked.show.read_text(encoding="utf-8")))
         return
-    report = measure(asked.quick, set(asked.only or ["replay", "keywords", "vectors"]))
+    report = measure(asked.quick, set(asked.only or GROUPS))
     if asked.json:
         json.dump(report, sys.stdout, indent=2)
         print()

@@ -27,14 +27,16 @@ def test_the_machine_and_its_versions_are_told(report):
 
 
 def test_every_case_has_us_and_a_peer_with_times_and_ratios(report):
-    assert {case["group"] for case in report["cases"]} == {"replay", "evaluation", "search", "keywords", "vectors"}
+    groups = {"replay", "evaluation", "search", "keywords", "vectors", "tuning"}
+    assert {case["group"] for case in report["cases"]} == groups
     for case in report["cases"]:
         rows = [r for r in report["rows"] if (r["group"], r["case"]) == (case["group"], case["case"])]
         assert rows[0]["ours"]
         assert rows[0]["ratio"] == 1.0
         assert all(row["median_ms"] > 0 and row["cpu_ms"] > 0 and row["ratio"] > 0 for row in rows)
         assert all(
-            (row["p95_ms"] is None) == (case["group"] in ("replay", "evaluation", "search")) for row in rows
+            (row["p95_ms"] is None) == (case["group"] in ("replay", "evaluation", "search", "tuning"))
+            for row in rows
         )
         no_peer = case["case"].startswith("bm25") and "bm25s" in report["machine"]["missing_peers"]
         assert no_peer or not all(row["ours"] for row in rows)

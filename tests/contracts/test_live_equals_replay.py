@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from steelyard.embed import RecordedEmbedder, embed_missing, space_of
@@ -14,6 +14,7 @@ from steelyard.finish import parse_stages
 from steelyard.fusion import parse_strategy
 from steelyard.recipe import render
 from steelyard.search import Searcher, rank_table
+from steelyard.stores.federation import Federation, Tier, plain_id
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.table import EMBEDDING, SCORERS
@@ -46,18 +47,28 @@ STRATEGIES = [
 
 def world(seed):
     """A vault of up to 25 entries with vectors that often tie, its embedder, and five queries."""
+    (vault,), embedder, queries = worlds(seed, 1)
+    return vault, embedder, queries
+
+
+def worlds(seed, count, remembers=False):
+    """Several such vaults over the same ids, each with about half of them; memories and windows on request."""
     rng = np.random.default_rng(seed)
-    entries = [entry(rng, at) for at in range(rng.integers(1, 26))]
+    make = remembered if remembers else entry
+    every = [[make(rng, at) for at in range(rng.integers(1, 26))] for _ in range(count)]
+    if count > 1:
+        every = [[replace(e, id=f"e{at}") for at, e in enumerate(own) if rng.random() < 0.6] for own in every]
     queries = [query(rng, at) for at in range(5)]
-    vault = Vault(":memory:")
-    vault.upsert(entries)
     texts = [q.text for q in queries]
-    for e in entries:
+    for e in (e for own in every for e in own):
         texts += [render(RECIPE, e), e.l0, e.l1]
     embedder = RecordedEmbedder("grid", RECIPE, {text: direction(rng) for text in texts if text})
-    for layer in ("text", "l0", "l1"):
-        embed_missing(vault, embedder, space_of(embedder, layer, RECIPE))
-    return vault, embedder, queries
+    vaults = [Vault(":memory:") for _ in every]
+    for vault, own in zip(vaults, every, strict=True):
+        vault.upsert(own)
+        for layer in ("text", "l0", "l1"):
+            embed_missing(vault, embedder, space_of(embedder, layer, RECIPE))
+    return vaults, embedder, queries
 
 
 def entry(rng, at):
@@ -74,6 +85,17 @@ def entry(rng, at):
         tags=tuple(str(tag) for tag in rng.choice(["a", "b"], size=rng.integers(3), replace=False)),
         importance=float(rng.integers(1, 11)) if rng.random() < 0.7 else None,
         created_at=NOW - 86_400.0 * float(rng.integers(0, 800)),
+    )
+
+
+def remembered(rng, at):
+    """An entry that may be a memory, and may have a validity window around the clock."""
+    opens, closes = NOW - 86_400.0 * rng.integers(-5, 100), NOW + 86_400.0 * rng.integers(-5, 100)
+    return replace(
+        entry(rng, at),
+        kind="memory" if rng.random() < 0.2 else "",
+        valid_from=opens if rng.random() < 0.3 else None,
+        valid_until=closes if rng.random() < 0.4 else None,
     )
 
 
@@ -114,7 +136,8 @@ def compare(vault, embedder, queries, config, recorded=None):
     """
     recorded = recorded or config
     recorder = Searcher(vault, recorded, embedder)
-    recording = recorder.record(queries, {*recorded.retrievers, *SCORERS}, MAX_DEPTH, "corpus")
+    signals = {*recorded.retrievers, *SCORERS} - {"lexical"}  # that one needs a system that knows exclusions
+    recording = recorder.record(queries, signals, MAX_DEPTH, "corpus")
     masked, ranking = rank_table(recording, config, config.effective)
     needs = config.effective.needs(masked, tuple(config.retrievers))
     embedded = np.any([needs[name] for name in EMBEDDING & needs.keys()] or np.zeros((1, len(queries))), axis=0)
@@ -124,7 +147,7 @@ def compare(vault, embedder, queries, config, recorded=None):
         calls += live.embedding_calls
 
         assert [h.entry.id for h in live.hits] == [
-            recording.entries[e] for e in recording.entry[ranking.row[begin:end]]
+            plain_id(recording.entries[e]) for e in recording.entry[ranking.row[begin:end]]
         ]
         assert same_bits(np.array([h.score for h in live.hits], dtype=float), ranking.score[begin:end])
         assert live.embedding_calls == int(embedded[q])
@@ -148,11 +171,53 @@ def test_live_search_and_replay_are_the_same(strategy, seed, depth, limit, filte
 
 
 @settings(max_examples=25)
-@given(seed=st.integers(0, 2**32 - 1), limit=st.sampled_from([1, 3, 8]))
-def test_echovault_is_the_same_live_and_replayed(seed, limit):
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    limit=st.sampled_from([1, 3, 8]),
+    name=st.sampled_from(["echovault", "echovault:shipped"]),
+)
+def test_echovault_is_the_same_live_and_replayed(seed, limit, name):
     vault, embedder, queries = world(seed)
     with vault:
-        compare(vault, embedder, queries, find_system("echovault").config(limit, model="grid"))
+        compare(vault, embedder, queries, find_system(name).config(limit, model="grid"))
+
+
+@pytest.mark.parametrize("name", ["soleri", "soleri:shipped"])
+@settings(max_examples=25)
+@given(seed=st.integers(0, 2**32 - 1), limit=st.sampled_from([1, 3, 8]))
+def test_soleri_is_the_same_live_and_replayed_with_memories_and_windows(name, seed, limit):
+    (vault,), embedder, queries = worlds(seed, 1, remembers=True)
+    with vault:
+        assume(vault.spaces())  # without vectors live search has other weights
+        compare(vault, embedder, queries, find_system(name).config(limit, model="grid"))
+
+
+@settings(max_examples=12)
+@given(seed=st.integers(0, 2**32 - 1), tiers=st.sampled_from([2, 3]), limit=st.sampled_from([1, 3, 8]))
+def test_several_vaults_are_the_same_live_and_replayed(seed, tiers, limit):
+    vaults, embedder, queries = worlds(seed, tiers, remembers=True)
+    store = Federation([Tier(name, v) for name, v in zip(("team", "agent", "x"), vaults, strict=False)])
+    assume(store.spaces())
+    compare(store, embedder, queries, find_system("soleri").config(limit, model="grid"))
+    compare(store, embedder, queries, find_system("echovault").config(limit, model="grid"))
+    for vault in vaults:
+        vault.close()
+
+
+def test_the_guard_and_the_memories_take_part():
+    """Otherwise the test of Soleri would say nothing of them."""
+    whole = merged = 0
+    for seed in range(10):
+        (vault,), embedder, queries = worlds(seed, 1, remembers=True)
+        with vault:
+            for asked in queries:
+                searcher = Searcher(vault, find_system("soleri").config(3, model="grid"), embedder)
+                hits = searcher.search(asked).hits
+                whole += len(hits) > 3
+                merged += any(hit.entry.kind == "memory" for hit in hits)
+
+    assert whole > 10
+    assert merged > 10
 
 
 @settings(max_examples=12)

@@ -76,6 +76,12 @@ class TestVectorFilteredFirst(RetrieverContract):
         return VectorRetriever(store, SPACE, embed, filter_first=True)
 
 
+class TestVectorByDistance(RetrieverContract):
+    @pytest.fixture
+    def retriever(self, store):
+        return VectorRetriever(store, SPACE, embed, metric="l2")
+
+
 class TestVectorFilteredAfterTheCut(RetrieverContract):
     late = True
 

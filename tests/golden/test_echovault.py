@@ -565,6 +565,7 @@ def test_the_details_are_read_by_id():
 
 def test_the_table_of_statements_names_these_tests_and_no_others():
     table = Path(__file__).resolve().parents[2] / "docs" / "echovault.md"
-    named = {*re.findall(r"`(test_\w+)`", table.read_text(encoding="utf-8"))}
+    statements, _, _ = table.read_text(encoding="utf-8").partition("## Documented against shipped")
+    named = {*re.findall(r"`(test_\w+)`", statements)}
     here = {name for name in globals() if name.startswith("test_")}
     assert named == here - {"test_the_table_of_statements_names_these_tests_and_no_others"}

@@ -299,6 +299,15 @@ def test_the_vocabulary_reads_title_description_context_and_tags(field):
     assert (signal(hits, "tfidf")[named.id] > signal(hits, "tfidf")["b"]) == read
 
 
+def test_the_vocabulary_follows_the_vault():
+    vault = vault_of(*TINY[:1])
+    asker = searcher(vault)
+    before = signal(asker.search("jwt token").hits, "tfidf")
+    vault.upsert(TINY[1:])
+    assert signal(asker.search("jwt token").hits, "tfidf") == signal(search(vault_of(*TINY), "jwt token"), "tfidf")
+    assert before["a"] == pytest.approx(3 / math.sqrt(10))  # alone all IDF are 1: (1, 2) and (1, 1)
+
+
 def test_the_query_is_cut_into_words_by_the_same_rules():
     entry = Entry("a", text="The full-text INDEX")
     for query in ("full-text index", "how is the full-text of an index"):
@@ -333,6 +342,12 @@ def test_a_validity_window_is_full_until_its_last_quarter_and_then_fades(left, e
     window = {"valid_from": NOW - (1 - left) * 400 * DAY, "valid_until": NOW + left * 400 * DAY}
     assert decay(**window) == pytest.approx(expected, rel=1e-9)
     assert decay(**window, updated_at=0.0) == pytest.approx(expected, rel=1e-9)  # it does not age as well
+
+
+def test_a_window_without_a_beginning_opens_with_creation():
+    # created 90 days ago, 10 days left: a tenth of the window, 0.4 of its last quarter
+    assert decay(created_at=NOW - 90 * DAY, valid_until=NOW + 10 * DAY) == pytest.approx(0.4)
+    assert decay(valid_until=NOW + 1) == 1.0
 
 
 def test_an_entry_outside_its_window_is_not_found():

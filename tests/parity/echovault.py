@@ -10,35 +10,42 @@ shares no code with the engine: the recorded keyword pool, and the recorded dist
 cosines (|a - b|^2 = |a|^2 + |b|^2 - 2ab; the vectors are of length 1 only to 1e-5, so lengths stay in).
 """
 
-import gzip
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import apsw
 import numpy as np
+from echovault_recording import (
+    EXACT,
+    HYBRID,
+    SINGLE,
+    SPACE,
+    Fixture,
+    both,
+    compare,
+    entry,
+    failed,
+    key,
+    keyed,
+    listed,
+    merge,
+    merge_function,
+    merged_tolerance,
+    refused,
+    run_groups,
+    same,
+    scope,
+    scored,
+)
 
-from steelyard.embed import space_of
-from steelyard.entry import Entry, Hit, Query
-from steelyard.errors import ConfigError, DimensionMismatchError, EmbedderError
-from steelyard.fields import parse_time
+from steelyard.entry import Hit, Query
+from steelyard.errors import DimensionMismatchError
 from steelyard.filters import Filters
-from steelyard.finish import Cut, finish
-from steelyard.fusion import fuse, parse_strategy
-from steelyard.join import join
-from steelyard.search import Searcher
-from steelyard.stores.base import Found
-from steelyard.stores.sqlite import Vault
+from steelyard.fusion import parse_strategy
 from steelyard.systems.echovault import DOCUMENTED, result
 from steelyard.text import prefix_or
 
-EXACT = 1e-9  # the same SQLite formula, in double precision on both sides
-SINGLE = 1e-6  # the recording's vector engine works in float32 (oracles/README.md)
-TIE = 1e-12  # rows this near may change places, also at a cut
-
 KEYS = ["id", "title", "what", "why", "impact", "category", "tags"]
 KEYS += ["project", "source", "score", "has_details", "created_at"]
-HYBRID = "weighted_sum(0.3*fts, 0.7*vector, normalize=max)"
 
 # Each quotes the line of systems/echovault.md by its words.
 QUOTES = "left out: 'seed_era does not escape double quotes'"
@@ -50,10 +57,9 @@ SWALLOWED = "left out: 'tiered and service.search fall back to FTS' on a wrong d
 TOOL = "left out: 'that tool passes no query and mode never' and shows other fields"
 
 
-def cases(folder: Path):
+def cases(folder):
     """Every comparison of EchoVault with its recording."""
-    fixture = Fixture(folder)
-    for group in (
+    groups = (
         match_expressions,
         keyword_lists,
         keyword_totals,
@@ -69,66 +75,16 @@ def cases(folder: Path):
         context,
         result_form,
         scenarios,
-    ):
-        for case, (verdict, error) in group(fixture):
-            yield group.__name__.replace("_", " "), case, verdict, error
+    )
+    return run_groups(groups, Documented(folder))
 
 
-# The recording, and the engine on the same memories
+class Documented(Fixture):
+    """The recording with what the document makes of it."""
 
-
-class Lookup:
-    """The recorded query vectors by text, as an embedder that can be down or cold."""
-
-    recipe = None
-    model = "fixture"
-
-    def __init__(self, vectors, scale=1.0, down=False, warm=True):
-        self.vectors, self.scale, self.down, self.loaded = vectors, scale, down, warm
-
-    def embed(self, texts, kind="entry"):
-        if self.down:
-            raise EmbedderError("the provider is down")
-        return np.array([self.vectors[text] for text in texts], dtype=np.float32) * np.float32(self.scale)
-
-    def warm(self):
-        return self.loaded
-
-
-class Fixture:
     def __init__(self, folder):
-        recorded = json.loads(gzip.decompress((folder / "echovault.json.gz").read_bytes()))
-        self.memories = recorded["memories"]
-        self.queries = {query["qid"]: query for query in recorded["queries"]}
-        self.recorded = recorded["runs"]["seed_era"]
-        self.asked = {query["query"]: query["embedding"] for query in recorded["queries"]}
-        self.stored = {key(m["rowid"]): m["embedding"] for m in self.memories if m["embedding"]}
-        self.vault = self.filled()
+        super().__init__(folder, DOCUMENTED)
         self.reference = Reference(self)
-
-    def filled(self, scale=1.0):
-        vault = Vault(":memory:")
-        vault.ensure_index(DOCUMENTED.index)
-        vault.upsert(map(entry, self.memories))
-        if scale:
-            matrix = np.array(list(self.stored.values()), dtype=np.float32) * np.float32(scale)
-            vault.put_vectors(SPACE, list(self.stored), matrix)
-        return vault
-
-    def searcher(self, limit, embedder=None, vault=None, strategy=None):
-        config = DOCUMENTED.config(limit, Lookup.model)
-        if strategy:
-            config = config.with_strategy(parse_strategy(strategy))
-        return Searcher(vault or self.vault, config, embedder, clock=lambda: 0.0)
-
-    def lookup(self, **how):
-        return Lookup(self.asked, **how)
-
-    def runs(self):
-        """(qid, limit, our query, recorded run) of every recorded run."""
-        for qid, run in self.recorded["runs"].items():
-            asked = self.queries[qid]
-            yield qid, asked["limit"], Query(asked["query"], filters=scope(asked)), run
 
     def keyword_runs(self):
         """The runs whose keyword side obeys the document; the others with the reason."""
@@ -146,63 +102,12 @@ class Fixture:
         return found
 
 
-SPACE = space_of(Lookup({}), "text", DOCUMENTED.recipe)
-
-
-def key(rowid):
-    """Ids that sort as the rowids do, so that ties come out in the recorded order."""
-    return f"{rowid:05d}"
-
-
-def keyed(rows):
-    return [(key(rowid), score) for rowid, score in rows]
-
-
-def entry(memory):
-    same = ("title", "why", "impact", "category", "project", "source", "details")
-    return Entry(
-        key(memory["rowid"]),
-        text=memory["what"],
-        tags=tuple(memory["tags"]),
-        created_at=parse_time(memory["created_at"]),
-        **{name: memory[name] or "" for name in same},
-    )
-
-
-def scope(args):
-    return Filters.of({name: args[name] for name in ("project", "source") if args.get(name)})
-
-
-def listed(searcher, query, name):
-    """The list of one retriever through the system's own wiring: (id, score), and positions."""
-    table = searcher.candidates(query, parse_strategy(name))
-    if name not in table.columns:
-        return [], []
-    at = np.argsort(table.positions[name])
-    rows = [(table.entries[table.entry[row]], float(table.columns[name][row])) for row in at]
-    return rows, table.positions[name][at].tolist()
-
-
-def scored(hits, divisor=1.0):
-    return [(hit.entry.id, None if hit.score is None else hit.score / divisor) for hit in hits]
-
-
 def over_top(hits):
     """Scores divided by the best, as the recording has them; the document shows them undivided."""
     return scored(hits, hits[0].score if hits and hits[0].score else 1.0)
 
 
-# The document's listings once more, on SQLite and numpy alone
-
-
-def merge(fts, vector, limit=5, fts_weight=0.3, vec_weight=0.7):
-    """The document's merge_results, with the decided guard; uncut, and how many rows it shows."""
-    total = {}
-    for rows, weight in ((fts, fts_weight), (vector, vec_weight)):
-        top = max((score for _, score in rows), default=0.0)
-        for id_, score in rows:
-            total[id_] = total.get(id_, 0.0) + weight * (score / top if top > 0 else 0.0)
-    return sorted(total.items(), key=lambda row: -row[1]), limit
+# The document's tiered search once more, on SQLite and numpy alone
 
 
 class Reference:
@@ -221,7 +126,8 @@ class Reference:
             self.db.execute(f"INSERT INTO f(rowid, {names}) VALUES(?{', ?' * 8})", (rowid, *values))
 
     def admits(self, rowid, filters):
-        return all(self.memories[rowid][name] == value for name, value in filters.equals)
+        rules = [rule for clause in filters.clauses for rule in clause]
+        return all(self.memories[rowid][rule.field] in rule.values for rule in rules)
 
     def tiered(self, text, filters, limit, min_results=3):
         """The document's tiered_search: uncut rows, how many are shown, tolerance, embedding calls."""
@@ -234,64 +140,10 @@ class Reference:
         near = [(id_, float(asked @ v / np.sqrt(asked @ asked) / np.sqrt(v @ v))) for id_, v in self._vectors()]
         near = sorted(near, key=lambda row: -row[1])[: 2 * limit]
         near = [row for row in near if self.admits(int(row[0]), filters)]
-        return *merge(fts, near, limit), merged_tolerance(near), 1
+        return merge(fts, near), limit, merged_tolerance(near), 1
 
     def _vectors(self):
         return ((id_, np.array(vector)) for id_, vector in self.stored.items())
-
-
-# Comparing
-
-
-def compare(expected, got, tolerance=EXACT, floor=0.0, show=None, beyond=()):
-    """Verdict and worst error of two lists of (id, score), best first.
-
-    Errors are relative to the expected score, or to `floor` where that is larger. `show` cuts the
-    expected list; `beyond` is a deeper one. An id may stand in another place only where its own
-    expected score is tied.
-    """
-    known, expected = dict(expected) | dict(beyond), expected[:show]
-    if len(expected) != len(got):
-        return f"differs: {len(expected)} rows expected, {len(got)} here", 0.0
-    worst = 0.0
-    for place, ((id_, score), (here, value)) in enumerate(zip(expected, got, strict=True), 1):
-        worst = max(worst, abs(value - score) / (max(abs(score), floor) or 1.0))
-        if worst > tolerance:
-            return f"differs: place {place} scores {score!r}, here {value!r}", worst
-        if here != id_ and abs(known.get(here, np.inf) - score) > TIE * max(abs(score), floor):
-            return f"differs: place {place} is {id_}, here {here}", worst
-    if len({id_ for id_, _ in got}) < len(got):
-        return "differs: an id appears twice", worst
-    return "", worst
-
-
-def same(expected, got):
-    """Verdict of two plain values."""
-    return ("" if expected == got else f"differs: {expected!r} expected, {got!r} here"), 0.0
-
-
-def both(*verdicts):
-    """The first difference, and the worst error."""
-    return next((verdict for verdict, _ in verdicts if verdict), ""), max(error for _, error in verdicts)
-
-
-def merged_tolerance(vector):
-    """Dividing by a maximum below 1 magnifies what float32 leaves open."""
-    top = max((score for _, score in vector), default=1.0)
-    return SINGLE / min(1.0, top) if top > 0 else SINGLE
-
-
-def refused(search):
-    """Verdict where the recording holds an error: ours must be an error that names the remedy."""
-    try:
-        search()
-    except ConfigError as error:
-        return ("" if "type at least one word" in str(error) else f"differs: {error}"), 0.0
-    return "differs: an error is recorded, here there is none", 0.0
-
-
-def failed(recorded):
-    return isinstance(recorded, dict) and "error" in recorded
 
 
 # The groups: generators of (case, (verdict, error))
@@ -398,9 +250,9 @@ def hybrid_always(fixture):
 
 def against_reference(fixture, limit, query, run, strategy, scale=1.0, vault=None, pool=None):
     vector = fixture.cosines(query.text, run["vec_pool"] if pool is None else pool, scale)
-    expected, show = merge(keyed(run["fts_pool"]), vector, limit)
+    expected = merge(keyed(run["fts_pool"]), vector)
     found = fixture.searcher(limit, fixture.lookup(scale=scale), vault, strategy).search(query)
-    return compare(expected, scored(found.hits), merged_tolerance(vector), 1.0, show)
+    return compare(expected, scored(found.hits), merged_tolerance(vector), 1.0, limit)
 
 
 def scaled_vectors(fixture):
@@ -435,21 +287,6 @@ def min_results(fixture):
                 expected, show, tolerance, _ = reference.tiered(query.text, query.filters, limit, int(least))
                 verdict = compare(expected, scored(found.hits), tolerance, 1.0, show)
             yield f"{qid} {least}", verdict
-
-
-def merge_function(fixture):
-    for number, case in enumerate(fixture.recorded["merge_cases"], 1):
-        given = case["kw"]
-        fts, vector = given.get("fts_weight", 0.3), given.get("vec_weight", 0.7)
-        lists = {
-            name: [Found(id_, score, place) for place, (id_, score) in enumerate(case[part], 1)]
-            for name, part in (("fts", "fts"), ("vector", "vec"))
-        }
-        table = join([Query("merge")], [0.0], [lists], {}, lambda ids, *_: [Entry(id_) for id_ in ids])
-        scores = fuse(table, parse_strategy(f"weighted_sum({fts}*fts, {vector}*vector, normalize=max)"))
-        ranking = finish(table, scores, (Cut(given.get("limit", 5)),))
-        got = [(table.entries[table.entry[r]], float(s)) for r, s in zip(ranking.row, ranking.score, strict=True)]
-        yield f"case {number}", compare([tuple(row) for row in case["out"]], got)
 
 
 def context(fixture):

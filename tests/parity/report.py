@@ -33,7 +33,10 @@ def cases_of(*names):
 
 
 SYSTEMS = {
-    ("echovault", "documented"): lambda folder: cases_of("echovault")(folder),
+    ("echovault", "documented"): lambda folder: cases_of("echovault_recording", "echovault")(folder),
+    ("echovault", "shipped"): lambda folder: cases_of(
+        "echovault_recording", "echovault_service", "echovault_shipped"
+    )(folder),
     ("moltnet", "shipped"): lambda folder: chain(cases_of("moltnet_text")(folder), cases_of("moltnet")(folder)),
     ("soleri", "shipped"): lambda folder: cases_of("soleri_recording", "soleri")(folder),
 }

@@ -88,12 +88,6 @@ def scored(rows):
     return [(id_, {"score": value}) for id_, value in rows]
 
 
-def listed(fixture, runs, setup):
-    """The cases of recorded lists of (id, score)."""
-    for number, run in enumerate(runs):
-        yield label(number, run), setup.compare(fixture.query(run), scored(run["results"]))
-
-
 def ranked(fixture, runs, store, config_of, embedder=None):
     """The cases of recorded rankings; `config_of` gives the configuration for a limit."""
     setup = cache(lambda limit: Setup(store, config_of(limit), embedder))
@@ -141,7 +135,8 @@ def expired_too(fixture):
     """Searched without regard to validity, at a limit of 400: here, in entries without windows."""
     timeless = vault(replace(entry, valid_from=None, valid_until=None) for entry in fixture.entries)
     setup = Setup(timeless, best("fts", 400), show=score)
-    yield from listed(fixture, fixture.recorded["fts_include_expired"], setup)
+    for number, run in enumerate(fixture.recorded["fts_include_expired"]):
+        yield label(number, run), setup.compare(fixture.query(run), scored(run["results"]))
 
 
 def idf(fixture, store):

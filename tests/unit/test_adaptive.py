@@ -128,7 +128,7 @@ def test_adapted_weights_can_be_written_and_read():
         "weighted_sum(1*tfidf)",
         "weighted_sum(0.85*tfidf, 0.15*cosine)",  # only a weight that is held stands beside it
         "weighted_sum(0.4*tfidf, 0.4*fts)",
-        "weighted_sum(0.3*tfidf, 0.3*tfidf, 0.4*fts)",
+        "weighted_sum(0.6*tfidf, 0.3*tfidf, 0.4*fts)",
     ],
 )
 def test_a_strategy_the_rule_does_not_fit_is_refused_however_little_feedback_there_is(strategy):
@@ -154,8 +154,8 @@ def line(*names):
 
 
 def test_actions_are_counted_over_all_lines():
-    lines = [line("accepted", "dismissed"), "", line(), line("accepted", "modified", "failed", "clicked", "cited")]
-    assert count_actions(lines) == Feedback(accepted=2, dismissed=1, modified=1, failed=1)
+    lines = [line(*["accepted"] * 4, "dismissed"), "", line(), line(*["modified"] * 2, *["failed"] * 3, "cited")]
+    assert count_actions(lines) == Feedback(accepted=4, dismissed=1, modified=2, failed=3)
 
 
 @pytest.mark.parametrize("broken", ["{", "[]", "{}", '{"actions": 3}', '{"actions": [{}]}', '"text"'])

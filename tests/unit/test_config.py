@@ -190,6 +190,7 @@ class TestBadFiles:
             ),
             (["retrievers", "fts", "field_weights", "title"], 1e9, "is greater than the maximum of 1000'"),
             (["retrievers", "vector", "filters"], "before", "'before' is not one of ['before_cut', "),
+            (["retrievers", "vector", "similarity"], "dot", "'dot' is not one of ['cosine', 'l2']"),
             (["provenance", "verdct"], "ship", "'provenance': unknown key 'verdct'; did you mean 'verdict'?"),
             (["provenance", "verdict"], "maybe", "'maybe' is not one of ['ship', 'keep-default']"),
             (["provenance", "holdout", "p"], 1, "'provenance.holdout': unknown key 'p'; valid: high, low"),

@@ -221,8 +221,8 @@ MEASURES = parse_measures(
         *("nDCG", "RR", "AP", "RecallAny@5", "RecallAll@5"),
     ]
 )
-CHECKED = (0, 1, 63, 64, 69)
-"""Of 70 configurations: both ends of two tiles."""
+CHECKED = (0, 1, 127, 128, 129)
+"""Of 130 configurations: both ends of two tiles."""
 
 
 def clear(table, strategy, form, weights):
@@ -244,7 +244,7 @@ def clear(table, strategy, form, weights):
 def test_where_margins_are_clear_the_kernel_gives_the_bits_of_replay(text, seed, limit, ties):
     table, _, judgments = case(seed, ties=ties)
     config = configured(text, limit)
-    weights = np.random.default_rng(seed).dirichlet(np.ones(len(weights_of(config.strategy)) or 1), size=70)
+    weights = np.random.default_rng(seed).dirichlet(np.ones(len(weights_of(config.strategy)) or 1), size=130)
     weights = weights[:, : len(weights_of(config.strategy))]
     form = Form.of(table, config, config.strategy, judgments)
 
@@ -401,17 +401,17 @@ def test_the_bits_do_not_depend_on_threads(seed, threads):
 def test_a_mean_adds_queries_in_order_and_does_not_depend_on_the_other_weights():
     table, _, judgments = case(1, queries=30, entries=60, ties=False)
     config = configured("rrf(fts, vector, bm25)")
-    weights = np.random.default_rng(1).dirichlet(np.ones(3), size=130)
+    weights = np.random.default_rng(1).dirichlet(np.ones(3), size=300)
     kernel = Kernel.of(Form.of(table, config, config.strategy, judgments), MEASURES)
 
     means, values = kernel.means(weights), kernel.values(weights)
 
     for measure in MEASURES:
-        added = np.zeros(130)
+        added = np.zeros(300)
         for query in range(30):
             added += values[measure][:, query]
         assert same_bits(means[measure], added / 30)
-        for some in (slice(0, 1), slice(5, 90), slice(129, 130)):
+        for some in (slice(0, 1), slice(5, 190), slice(299, 300)):
             assert same_bits(kernel.means(weights[some])[measure], means[measure][some])
 
 
@@ -421,7 +421,7 @@ def test_a_stream_of_blocks_from_a_mapped_recording_gives_the_bits_of_the_whole(
     table, _, judgments = case(11, queries=12, ties=False)
     config = configured(text, depth=9)
     count = len(weights_of(config.strategy))
-    weights = np.random.default_rng(2).uniform(0, 1, size=(70, count))
+    weights = np.random.default_rng(2).uniform(0, 1, size=(130, count))
     save(table, tmp_path / "recording")
     form = Form.of(table, config, config.strategy, judgments)
 
@@ -510,9 +510,9 @@ def test_a_form_of_no_rows_earns_nothing_under_any_weights():
     config = configured("rrf(fts)")
     form = Form.of(empty, config, config.strategy, judgments)
 
-    means = Kernel.of(form, MEASURES).means(np.ones((70, 1)))
+    means = Kernel.of(form, MEASURES).means(np.ones((130, 1)))
 
-    assert all(values.tolist() == [0.0] * 70 for values in means.values())
+    assert all(values.tolist() == [0.0] * 130 for values in means.values())
     assert all(len(values) == 0 for values in Kernel.of(form, MEASURES).means(np.ones((0, 1))).values())
 
 

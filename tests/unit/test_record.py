@@ -12,7 +12,7 @@ from steelyard.systems import find_system
 from steelyard_eval.datasets import load
 from steelyard_eval.demo import starter
 from steelyard_eval.record import load as load_recording
-from steelyard_eval.record import record, save
+from steelyard_eval.record import record, recording_key, save
 from steelyard_eval.replay import replay
 from steelyard_eval.workspace import Workspace
 
@@ -96,6 +96,7 @@ def test_a_broken_recording_is_told_from_a_whole_one(table, tmp_path, harm):
         ("match", "prefix_or"),
         ("bm25", {"k1": 2.0, "b": 0.75}),
         ("filters", {"vector": "after_cut"}),
+        ("similarity", {"vector": "l2"}),
         ("field_weights", {"fts": {"title": 3.0}}),
         ("model", "another"),
     ],
@@ -105,6 +106,18 @@ def test_every_part_of_the_fingerprint_is_compared(table, config, key, value):
 
     with pytest.raises(ConfigError, match=key):
         replay(other, config)
+
+
+def test_a_recording_may_hold_retrievers_that_a_configuration_has_not(table, config):
+    narrow = dataclasses.replace(config, retrievers={"bm25": config.retrievers["bm25"]})
+
+    found = replay(table, narrow.with_strategy(parse_strategy("bm25")))
+    assert len(found.entry) > 0
+
+
+def test_systems_that_compare_vectors_otherwise_share_no_recording():
+    cosine = find_system("echovault")
+    assert recording_key(dataclasses.replace(cosine, similarity="l2")) != recording_key(cosine)
 
 
 def test_other_vectors_make_another_fingerprint(table, space):

@@ -9,8 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search_forms import MEASURES, directly, drawn_forms, form_of, measure, random_form
 
+from steelyard.fusion import parse_strategy
+from steelyard.systems import find_system
+from steelyard_eval.datasets import load
+from steelyard_eval.kernel import Form
+from steelyard_eval.metrics import Judgments
+from steelyard_eval.record import record
 from steelyard_eval.tune.objective import Objective
 from steelyard_eval.tune.simplex import ceiling, prove
+from steelyard_eval.workspace import Workspace
 
 UNIFORM = np.full(3, 1 / 3)
 CORNERS = np.eye(3)
@@ -80,6 +87,19 @@ def test_the_proven_best_is_that_of_the_best_cell(seed, name, levels):
     assert directly(form, name, proof.weights).mean() == pytest.approx(proof.value, abs=1e-12)
 
 
+@settings(max_examples=12)
+@given(st.integers(0, 2**32), st.sampled_from(MEASURES))
+def test_no_drawn_weights_beat_the_proven_best_of_many_queries(seed, name):
+    rng = np.random.default_rng(seed)
+    form = random_form(rng, columns=3, queries=20, rows=20)
+    objective = Objective.of(form, measure(name))
+
+    proof = prove(objective, CORNERS, UNIFORM)
+
+    assert proof.bound == pytest.approx(proof.value, abs=2e-12)
+    assert max(objective.mean(weights) for weights in rng.dirichlet(np.ones(3), 1500)) <= proof.value + 1e-12
+
+
 def test_queries_whose_crossings_coincide_are_proven_all_the_same():
     # Reciprocal ranks of two lists, a third is silent. In every other query the relevant row, the second, is first
     # where w1 > w2, in the others where w1 < w2; ties go to the first row. So half of them are first, whatever the
@@ -123,3 +143,32 @@ def test_a_row_that_others_dominate_lowers_the_ceiling():
     form = form_of([[0.9, 0.5, 0.1], [0.8, 0.4, 0.7]], [0, 1, 0], [3])
 
     assert ceiling(Objective.of(form, measure("RR")), np.eye(2)) == 0.5
+
+
+def test_a_poorer_row_that_always_leads_lowers_the_ceiling():
+    # The row of grade 1 leads that of grade 2 in both columns: nDCG is (1 + 2 / log2 3) / (2 + 1 / log2 3).
+    form = form_of([[0.9, 0.5, 0.1], [0.8, 0.4, 0.1]], [1, 2, 0], [3])
+
+    expected = (1 + 2 / np.log2(3)) / (2 + 1 / np.log2(3))
+    assert ceiling(Objective.of(form, measure("nDCG")), np.eye(2)) == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    ["weighted_sum(0.3*fts, 0.3*bm25, 0.4*vector, normalize=max)", "rrf(fts, bm25, vector, k=60)"],
+)
+def test_on_a_real_recording_no_drawn_weights_beat_the_proven_best(strategy, data_root):
+    dataset = load(data_root / "cranfield")
+    space = Workspace.open(dataset)
+    config = find_system("plain").config(10, space.model).with_strategy(parse_strategy(strategy))
+    table = record(space, dataset.queries[:60], [config])
+    form = Form.of(table, config, config.strategy, Judgments.of(dataset.qrels, table.queries, table.entries))
+    objective = Objective.of(form, measure("nDCG@10"))
+
+    proof = prove(objective, CORNERS, UNIFORM)
+
+    assert proof.bound == pytest.approx(proof.value, abs=2e-12)
+    drawn = np.random.default_rng(0).dirichlet(np.ones(3), 3000)
+    # Closer and closer around the best, where rivals are likeliest.
+    near = [proof.weights + (drawn - proof.weights) * share for share in (1, 0.1, 0.01)]
+    assert max(objective.mean(weights) for weights in np.vstack(near)) <= proof.value + 1e-12

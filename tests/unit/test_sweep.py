@@ -14,6 +14,7 @@ from steelyard_eval.kernel import Form, with_weights
 from steelyard_eval.metrics import Judgments
 from steelyard_eval.record import record
 from steelyard_eval.replay import replay
+from steelyard_eval.tune.crossings import order_ties, smallest
 from steelyard_eval.tune.curve import NARROWEST, Curve
 from steelyard_eval.tune.objective import Objective
 from steelyard_eval.tune.sweep import segment, sweep
@@ -252,3 +253,22 @@ def test_on_real_recordings_no_grid_beats_the_sweep_of_any_pair_of_signals(name,
                 assert curve.values[at] == pytest.approx(expected, abs=1e-12)
 
     assert left_out < compared / 1000  # RRF crosses at round weights, such as 1/2
+
+
+@given(st.lists(st.integers(0, 4), max_size=60))
+def test_equal_crossings_are_taken_in_the_order_of_their_rows(values):
+    values = np.array(values, dtype=np.float64)
+    order = np.lexsort((-np.arange(len(values)), values))  # equal ones backwards
+
+    order_ties(order, values)
+
+    assert order.tolist() == np.argsort(values, kind="stable").tolist()
+
+
+@given(st.lists(st.floats(-1, 1), max_size=80), st.integers(1, 40))
+def test_the_smallest_crossings_are_kept(values, keep):
+    room = np.array([*values, 9.0])
+
+    kept = smallest(room, len(values), keep)
+
+    assert sorted(room[:kept].tolist()) == sorted(values)[:keep]

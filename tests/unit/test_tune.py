@@ -14,7 +14,6 @@ from steelyard_eval.datasets import load, tuning_queries
 from steelyard_eval.demo import starter
 from steelyard_eval.metrics import Judgments, evaluate, parse_measures
 from steelyard_eval.tune import tune
-from steelyard_eval.tune.grid import settings
 from steelyard_eval.workspace import Workspace, judged
 
 

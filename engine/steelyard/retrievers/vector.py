@@ -11,7 +11,7 @@ from steelyard.embed import Vectors
 from steelyard.entry import Query
 from steelyard.errors import DimensionMismatchError
 from steelyard.retrievers.scope import ScopeCache
-from steelyard.stores.base import Found, Readable, Space
+from steelyard.stores.base import COSINE, Found, Readable, Space
 from steelyard.table import Floats
 
 QueryVector = Callable[[str], Vectors]
@@ -20,12 +20,13 @@ QueryVector = Callable[[str], Vectors]
 
 @dataclass(frozen=True)
 class VectorRetriever:
-    """Nearest neighbours by cosine similarity, in -1..1; the scope acts before or after the cut."""
+    """Nearest neighbours by a metric, see Readable.nearest; the scope acts before or after the cut."""
 
     store: Readable
     space: Space
     embed: QueryVector
     filter_first: bool = True
+    metric: str = COSINE
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; entries without a vector are not returned."""
@@ -33,7 +34,7 @@ class VectorRetriever:
         if not vector.any():
             return []
         count = self.store.count() if depth is None else depth
-        return self.store.nearest(self.space, vector, query.filters, count, self.filter_first)
+        return self.store.nearest(self.space, vector, query.filters, count, self.filter_first, self.metric)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from steelyard.entry import Entry
 from steelyard.filters import EVERYTHING, Filters
 
+COSINE = "cosine"
+"""The metric of vectors where nothing else is said."""
+
 
 @dataclass(frozen=True, slots=True)
 class KeywordIndex:
@@ -89,12 +92,20 @@ class Readable(Protocol):
         """The vector spaces there are, with their dimensions."""
 
     def nearest(
-        self, space: Space, vector: NDArray[np.float32], filters: Filters, depth: int, filter_first: bool
+        self,
+        space: Space,
+        vector: NDArray[np.float32],
+        filters: Filters,
+        depth: int,
+        filter_first: bool,
+        metric: str = COSINE,
     ) -> list[Found]:
-        """The `depth` nearest entries by cosine similarity; none for a vector of zeros.
+        """The `depth` nearest entries; none for a vector of zeros.
 
-        With `filter_first` the scope is applied before the cut to `depth`; without, after it, so that
-        the list may be short and its positions have gaps.
+        The score is the cosine similarity, in -1..1, or with the metric l2 what the Euclidean distance
+        leaves of 1, which is 1 at most and has no lower end. With `filter_first` the scope is applied
+        before the cut to `depth`; without, after it, so that the list may be short and its positions
+        have gaps.
         """
 
     def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
@@ -113,11 +124,15 @@ class Store(Readable, Protocol):
         One inside another is part of the outer one.
         """
 
-    def upsert(self, entries: Iterable[Entry]) -> int:
+    def upsert(self, entries: Iterable[Entry], *, keep_vectors: bool = False) -> int:
         """Insert or replace entries by id in one transaction; returns how many changed.
 
-        A changed entry loses its vectors, because they stood for its old text.
+        A changed entry loses its vectors, because they stood for its old text; with `keep_vectors` it is
+        found by them still.
         """
+
+    def delete(self, ids: Iterable[str]) -> int:
+        """Remove entries with their keywords and vectors in one transaction; returns how many there were."""
 
     def ensure_index(self, index: KeywordIndex) -> None:
         """Create the index if it is absent; VaultError when it stands there with other settings."""

@@ -15,13 +15,23 @@ from steelyard.stores.schema import COLUMNS, SELECT, UPSERT, from_row, select, t
 class EntryTable(VaultFile):
     """See `steelyard.stores.base.Store`."""
 
-    def upsert(self, entries: Iterable[Entry]) -> int:
+    def upsert(self, entries: Iterable[Entry], *, keep_vectors: bool = False) -> int:
         """See Store.upsert."""
+        return self._change(UPSERT, map(to_row, entries), keep_vectors)
+
+    def delete(self, ids: Iterable[str]) -> int:
+        """See Store.delete; the triggers of the keyword indexes forget the entries."""
+        return self._change("DELETE FROM entries WHERE id = ? RETURNING rowid", ((id_,) for id_ in ids))
+
+    def _change(
+        self, sql: str, bound: Iterable[tuple[str | float | None, ...]], keep_vectors: bool = False
+    ) -> int:
+        """Run a statement that returns the rowids it changed, drop their vectors, count them."""
         changed = 0
         with self.transaction():
-            tables = [table for table, _, _ in self._spaces()]
-            for entry in entries:
-                for (rowid,) in self._db.execute(UPSERT, to_row(entry)).fetchall():
+            tables = [] if keep_vectors else [table for table, _, _ in self._spaces()]
+            for values in bound:
+                for (rowid,) in self._db.execute(sql, values).fetchall():
                     changed += 1
                     for table in tables:
                         self._db.execute(f"DELETE FROM {table} WHERE rowid = ?", (rowid,))

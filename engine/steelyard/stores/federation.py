@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, shown
 from steelyard.filters import EVERYTHING, Filters
-from steelyard.stores.base import Found, KeywordIndex, Readable, Space
+from steelyard.stores.base import COSINE, Found, KeywordIndex, Readable, Space
 from steelyard.stores.schema import COLUMNS
 
 Item = TypeVar("Item", Entry, Found)
@@ -41,6 +41,12 @@ def plain(entry: Entry) -> Entry:
     """The entry under its own id, with its tier as `vault`; as it is when it is no copy."""
     id_, mark, tier = entry.id.partition(MARK)
     return replace(entry, id=id_, vault=tier) if mark else entry
+
+
+def same_copies(found: list[Found], lists: Mapping[str, Sequence[Found]]) -> list[Found]:
+    """The list with the copies of a federation's entries that the lists before it chose."""
+    chosen = {plain_id(hit.id): hit.id for own in lists.values() for hit in own}
+    return [replace(hit, id=chosen.get(plain_id(hit.id), hit.id)) for hit in found]
 
 
 @dataclass(frozen=True)
@@ -165,7 +171,13 @@ class Federation:
         return [hit for hit in found if hit.id in inside] if late else found
 
     def nearest(
-        self, space: Space, vector: NDArray[np.float32], filters: Filters, depth: int, filter_first: bool
+        self,
+        space: Space,
+        vector: NDArray[np.float32],
+        filters: Filters,
+        depth: int,
+        filter_first: bool,
+        metric: str = COSINE,
     ) -> list[Found]:
         """See Readable.nearest: similarities as they are, whatever the tier."""
         late = bool(filters) and not filter_first
@@ -174,10 +186,11 @@ class Federation:
         def search(tier: Tier, count: int) -> list[Found]:
             if tier not in self._with_vectors:
                 return []
+            near = partial(tier.store.nearest, space, vector, metric=metric)
             if late:  # what stands outside keeps its place, so all is merged and cut before it goes
-                admitted = tier.store.nearest(space, vector, filters, count, False)
+                admitted = near(filters, count, False)
                 inside.update(copy_key(hit.id, tier.name) for hit in admitted)
-            return tier.store.nearest(space, vector, EVERYTHING if late else filters, count, True)
+            return near(EVERYTHING if late else filters, count, True)
 
         found = self._merged(depth, search, dict.fromkeys(self.weights, 1.0))
         return [hit for hit in found if hit.id in inside] if late else found

@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from steelyard.errors import DimensionMismatchError, VaultError, shown
 from steelyard.filters import Filters
-from steelyard.stores.base import Found, Space
+from steelyard.stores.base import COSINE, Found, Space
 from steelyard.stores.file import VaultFile
 from steelyard.stores.schema import where
 
 K_MAX = 4096
 """The most neighbours a vec0 table returns."""
+DISTANCES = {COSINE: "vec_distance_cosine", "l2": "vec_distance_L2"}
+"""The distance of two vectors by metric; the vec0 tables themselves have the cosine metric."""
 
 
 class VectorTables(VaultFile):
@@ -60,7 +62,13 @@ class VectorTables(VaultFile):
                 self._revise()
 
     def nearest(
-        self, space: Space, vector: NDArray[np.float32], filters: Filters, depth: int, filter_first: bool
+        self,
+        space: Space,
+        vector: NDArray[np.float32],
+        filters: Filters,
+        depth: int,
+        filter_first: bool,
+        metric: str = COSINE,
     ) -> list[Found]:
         """See Store.nearest. vec0 leaves ties at its cut open, so it is asked for more until none crosses."""
         table, dim = self._table(space)
@@ -70,26 +78,30 @@ class VectorTables(VaultFile):
         if depth < 1 or not vector.any():
             return []
         asked = depth + 1
-        rows = self._neighbours(table, vector, filters, asked, filter_first)
+        rows = self._neighbours(table, vector, filters, asked, filter_first, metric)
         while len(rows) == asked and rows[-1][1] == rows[depth - 1][1]:
             asked *= 2
-            rows = self._neighbours(table, vector, filters, asked, filter_first)
+            rows = self._neighbours(table, vector, filters, asked, filter_first, metric)
         rows = sorted(rows, key=lambda row: (row[1], row[0]))[:depth]
         return [
             Found(id_, 1.0 - distance, place) for place, (id_, distance, inside) in enumerate(rows, 1) if inside
         ]
 
     def _neighbours(
-        self, table: str, vector: NDArray[np.float32], filters: Filters, k: int, filter_first: bool
+        self, table: str, vector: NDArray[np.float32], filters: Filters, k: int, filter_first: bool, metric: str
     ) -> list[tuple[str, float, int]]:
-        """The k nearest as (id, distance, in scope); vec0 finds at most `K_MAX`, more are found by a scan."""
+        """The k nearest as (id, distance, in scope).
+
+        vec0 finds at most `K_MAX` by cosine; more, or those by another metric, are found by a scan.
+        """
+        indexed = metric == COSINE and k <= K_MAX
         condition, values = where(filters)
         scope = (
             f"AND rowid IN (SELECT e.rowid FROM entries e WHERE {condition})" if filters and filter_first else ""
         )
-        near = "embedding MATCH ? AND k = ?" if k <= K_MAX else "true"
-        distance = "distance" if k <= K_MAX else "vec_distance_cosine(embedding, ?) AS distance"
-        last = "" if k <= K_MAX else "ORDER BY distance LIMIT ?"
+        near = "embedding MATCH ? AND k = ?" if indexed else "true"
+        distance = "distance" if indexed else f"{DISTANCES[metric]}(embedding, ?) AS distance"
+        last = "" if indexed else "ORDER BY distance LIMIT ?"
         sql = (
             f"WITH near AS (SELECT rowid, {distance} FROM {table} WHERE {near} {scope} {last}) "
             f"SELECT e.id, near.distance, ({condition}) FROM near JOIN entries e ON e.rowid = near.rowid "
@@ -97,7 +109,7 @@ class VectorTables(VaultFile):
         )
         blob = np.ascontiguousarray(vector, dtype=np.float32).tobytes()
         inside = values if scope else ()
-        bound = (blob, k, *inside) if k <= K_MAX else (blob, *inside, k)
+        bound = (blob, k, *inside) if indexed else (blob, *inside, k)
         rows: list[Any] = self._db.execute(sql, (*bound, *values)).fetchall()
         return rows
 

@@ -17,6 +17,7 @@ SYSTEMS: dict[str, System] = {
         baselines.VECTOR,
         baselines.PLAIN,
         echovault.DOCUMENTED,
+        echovault.SHIPPED,
         moltnet.DOCUMENTED,
         moltnet.SHIPPED,
         soleri.DOCUMENTED,

@@ -10,16 +10,16 @@ from typing import Any
 from steelyard.adaptive import AdaptiveRule
 from steelyard.config import RetrieverConfig, SearchConfig, default_finish
 from steelyard.entry import Hit
-from steelyard.errors import ConfigError
+from steelyard.errors import ConfigError, EmbedderError, SteelyardError, shown
 from steelyard.fields import format_time
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.finish import Stage
 from steelyard.fusion import Expr
 from steelyard.retrievers.tfidf import Words
-from steelyard.stores.base import KeywordIndex, TextSearch
+from steelyard.stores.base import COSINE, KeywordIndex, TextSearch
 from steelyard.stores.federation import FederationRule
 from steelyard.table import ASIDE, EMBEDDING, KEYWORD, LAYERS
-from steelyard.text import MatchBuilder, words_or
+from steelyard.text import MatchBuilder, is_blank, words_or
 
 
 def _index(index: KeywordIndex | TextSearch) -> dict[str, Any]:
@@ -66,6 +66,17 @@ def plain_result(hit: Hit) -> dict[str, Any]:
     }
 
 
+SEMANTIC = ("always", "auto", "never")
+"""When a search may use vectors: always, only if the model is loaded, never."""
+
+
+def known_mode(mode: str | bool) -> str:
+    """One of `SEMANTIC`; ConfigError for any other."""
+    if mode not in SEMANTIC:
+        raise ConfigError(f"semantic mode {shown(mode)} is unknown; valid: {', '.join(SEMANTIC)}")
+    return str(mode)
+
+
 Present = Callable[[Hit], dict[str, Any]]
 
 
@@ -75,9 +86,11 @@ class System:
 
     `depth` gives a retriever's depth for a limit; `recipe` is the template of the embedded text;
     `filters` says where the scope acts, before_cut where a retriever is not named. `keywords_only` is the
-    strategy where there are no vectors; without it, what is left of `strategy`. `finish` gives the stages
-    for a limit. `present` and `scan` are the result forms, whole and for a first look. `semantic` and
-    `topup_recent` are its context settings.
+    strategy where there are no vectors; without it, what is left of `strategy`. `survives` are the
+    errors of the vector side after which keywords answer alone. `finish` gives the stages for a limit.
+    `similarity` is how vectors compare. `present` and `scan` are the result forms, whole and for a first
+    look. `semantic` and `topup_recent` are its context settings, `mode` reads a semantic mode, and
+    `no_query` says which texts ask for nothing, so that a context is the newest entries.
 
     `corpus` are the entries that are searched, `valid_only` leaves out those whose validity window does
     not hold the query's clock. Entries of kind memory are searched aside, with `match_memory`. `words`
@@ -99,6 +112,8 @@ class System:
     limit: int = 10
     finish: Callable[[int], tuple[Stage, ...]] = default_finish
     keywords_only: Expr | None = None
+    survives: tuple[type[SteelyardError], ...] = (EmbedderError,)
+    similarity: str = COSINE
     field_weights: Mapping[str, float] = field(default_factory=dict)
     filters: Mapping[str, str] = field(default_factory=dict)
     corpus: Filters = EVERYTHING
@@ -110,6 +125,8 @@ class System:
     adaptive: AdaptiveRule | None = None
     semantic: str = "always"
     topup_recent: bool = False
+    mode: Callable[[str | bool], str] = known_mode
+    no_query: Callable[[str], bool] = is_blank
 
     def config(self, limit: int | None = None, model: str = "") -> SearchConfig:
         """The configuration for a limit (the system's own by default), with vectors of `model`.
@@ -125,6 +142,7 @@ class System:
                 field_weights=self.field_weights if name in KEYWORD else {},
                 model=model if name in EMBEDDING else "",
                 filters=self.filters.get(name, "before_cut"),
+                similarity=self.similarity if name == "vector" else COSINE,
             )
             for name in self.retrievers
         }

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
 from steelyard.entry import Hit
+from steelyard.errors import DimensionMismatchError, EmbedderError
 from steelyard.fields import format_time
+from steelyard.filters import Filters
 from steelyard.fusion import parse_strategy
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import System
-from steelyard.text import prefix_or
+from steelyard.systems.base import SEMANTIC, System
+from steelyard.text import prefix_or, prefix_or_bare
 
 FIELDS = ("title", "text", "why", "impact", "tags", "category", "project", "source")
+POINTER = ("id", "title", "category", "tags", "project", "source", "created_at", "has_details")
+"""What the real program shows of a recent memory that fills up a context."""
+OTHER_COLUMNS = ("rowid", "file_path", "section_anchor", "related_files", "updated_count")
+"""Columns of the real program's table that no other system knows; an entry keeps them among its unknown fields."""
+DELETED = "deleted"
+"""The kind of an entry that the real program deleted: hidden, yet counted by FTS5 and near by its vector."""
+_MERGED = parse_strategy("weighted_sum(0.3*fts, 0.7*vector, normalize=max)")
+_KEYWORDS = parse_strategy("weighted_sum(1*fts, normalize=max)")
 
 
 def result(hit: Hit) -> dict[str, Any]:
@@ -33,13 +45,53 @@ def result(hit: Hit) -> dict[str, Any]:
     }
 
 
+def row(hit: Hit) -> dict[str, Any]:
+    """The database row that the real program returns: tags as their JSON text, has_details as 0 or 1.
+
+    A memory that fills up a context has only the fields of `POINTER`.
+    """
+    entry = hit.entry
+    shown = _with_nulls(hit) | {"tags": json.dumps(entry.tags), "has_details": int(bool(entry.details))}
+    for name in ("created_at", "updated_at"):
+        shown[name] = format_time(getattr(entry, name)).replace("Z", "+00:00") or None
+    if hit.score is None:
+        return {name: shown[name] for name in POINTER}
+    return shown | {name: entry.extra.get(name) for name in OTHER_COLUMNS}
+
+
+def tool_result(hit: Hit) -> dict[str, Any]:
+    """What the real program's search tool shows: a day, a score of two decimals, no source."""
+    shown = _with_nulls(hit)
+    del shown["source"]
+    score = None if hit.score is None else round(hit.score, 2)
+    return shown | {"created_at": shown["created_at"][:10], "score": score}
+
+
+def _with_nulls(hit: Hit) -> dict[str, Any]:
+    """The documented pointer with null for texts that are not given, as the real program stores them."""
+    shown = result(hit)
+    return shown | {name: shown[name] or None for name in ("why", "impact", "source")}
+
+
+def any_mode(mode: str | bool) -> str:
+    """A semantic mode as the real program reads it: booleans are always and never, the unknown is auto."""
+    if isinstance(mode, bool):
+        return "always" if mode else "never"
+    return mode if mode in SEMANTIC else "auto"
+
+
+def is_empty(text: str) -> bool:
+    """Whether there is no text at all; blanks are a query, which is then refused."""
+    return not text
+
+
 DOCUMENTED = System(
     name="echovault",
     profile="documented",
     index=KeywordIndex("echovault", FIELDS, "porter unicode61"),
     match=prefix_or,
     recipe="{title} {text} {why} {impact} {tags}",
-    strategy=parse_strategy("tiered(fts, min_results=3, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))"),
+    strategy=parse_strategy(f"tiered(fts, min_results=3, then={_MERGED})"),
     retrievers=("fts", "vector"),
     depth=lambda limit: 2 * limit,
     present=result,
@@ -48,4 +100,19 @@ DOCUMENTED = System(
     filters={"vector": "after_cut"},
     semantic="auto",
     topup_recent=True,
+)
+
+SHIPPED = replace(
+    DOCUMENTED,
+    profile="shipped",
+    match=prefix_or_bare,
+    similarity="l2",
+    strategy=parse_strategy(f"tiered({_KEYWORDS}, min_results=3, then={_MERGED})"),
+    keywords_only=_KEYWORDS,
+    survives=(EmbedderError, DimensionMismatchError),
+    corpus=Filters.of({"kind": {"none": [DELETED]}}),
+    present=row,
+    scan=tool_result,
+    mode=any_mode,
+    no_query=is_empty,
 )

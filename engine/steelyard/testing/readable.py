@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 from typing import Protocol
 
 import numpy as np
@@ -167,25 +168,36 @@ class ReadableContract:
         assert np.allclose([f.score for f in found], [1.0, 0.6, -1.0], atol=1e-6)
         assert store.nearest(SPACE, rows((0, 0))[0], EVERYTHING, 9, True) == []
 
+    def test_nearest_entries_by_distance(self, store: Fillable) -> None:
+        """1 - |(1,0) - (2,0)| = 0, 1 - |(1,0) - (-1,0)| = -1, 1 - |(1,0) - (3,4)| = 1 - sqrt(20)."""
+        store.upsert(Entry(id_) for id_ in "abc")
+        store.put_vectors(SPACE, ["c", "b", "a"], rows((2, 0), (3, 4), (-1, 0)))
+        found = store.nearest(SPACE, rows((1, 0))[0], EVERYTHING, 9, True, "l2")
+
+        assert [(f.id, f.position) for f in found] == [("c", 1), ("a", 2), ("b", 3)]
+        assert np.allclose([f.score for f in found], [0.0, -1.0, 1 - 20**0.5], atol=1e-6)
+        assert store.nearest(SPACE, rows((0, 0))[0], EVERYTHING, 9, True, "l2") == []
+
     def test_equal_neighbours_are_cut_by_id(self, store: Fillable) -> None:
-        """Also where the cut falls between them."""
+        """Also where the cut falls between them, by either metric."""
         ids = [f"e{i:02}" for i in range(20)]
         store.upsert(Entry(id_) for id_ in reversed(ids))
         store.put_vectors(SPACE, ids[::-1], rows(*[(1, 1)] * 20))
 
-        for depth in (1, 7, 20):
-            found = store.nearest(SPACE, rows((1, 0))[0], EVERYTHING, depth, True)
+        for depth, metric in product((1, 7, 20), ("cosine", "l2")):
+            found = store.nearest(SPACE, rows((1, 0))[0], EVERYTHING, depth, True, metric)
             assert [f.id for f in found] == ids[:depth]
 
     def test_a_scope_acts_before_or_after_the_cut(self, store: Fillable) -> None:
         """Before: the list is full. After: it is short and keeps the positions it had."""
         store.upsert(Entry(id_, project=f"p{i % 2}") for i, id_ in enumerate("abcd"))
         store.put_vectors(SPACE, list("abcd"), rows((4, 0), (4, 1), (4, 2), (4, 3)))
-        first = store.nearest(SPACE, rows((1, 0))[0], P1, 2, True)
-        after = store.nearest(SPACE, rows((1, 0))[0], P1, 2, False)
+        for metric in ("cosine", "l2"):
+            first = store.nearest(SPACE, rows((1, 0))[0], P1, 2, True, metric)
+            after = store.nearest(SPACE, rows((1, 0))[0], P1, 2, False, metric)
 
-        assert [(f.id, f.position) for f in first] == [("b", 1), ("d", 2)]
-        assert [(f.id, f.position) for f in after] == [("b", 2)]
+            assert [(f.id, f.position) for f in first] == [("b", 1), ("d", 2)]
+            assert [(f.id, f.position) for f in after] == [("b", 2)]
 
     def test_vectors_come_back_as_they_were_given(self, store: Fillable) -> None:
         """By ascending id and by scope; the last one written counts."""

@@ -44,6 +44,42 @@ class StoreContract(ReadableContract):
         assert self._keyword(store, '"new"') == []
         assert self._keyword(store, '"old"') == ["a"]
 
+    def test_a_deleted_entry_leaves_nothing(self, store: Store) -> None:
+        """Neither keywords nor vectors, not even for an entry that is written after it."""
+        store.ensure_index(INDEX)
+        store.upsert([Entry("a", text="apple"), Entry("b", text="apple")])
+        store.put_vectors(SPACE, ["a", "b"], rows((1, 0), (0, 1)))
+        before = store.revision()
+
+        assert store.delete(["b", "none"]) == 1
+        assert store.revision() != before
+        assert (list(store.entries()), self._keyword(store, "apple")) == ([Entry("a", text="apple")], ["a"])
+        store.upsert([Entry("c", text="pear")])
+        assert store.vectors(SPACE, EVERYTHING)[0] == ["a"]
+        assert self._keyword(store, "apple") == ["a"]
+
+    def test_deleting_what_is_not_there_changes_nothing(self, store: Store) -> None:
+        """The revision neither."""
+        store.upsert([Entry("a")])
+        before = store.revision()
+
+        assert store.delete(["b"]) == store.delete([]) == 0
+        assert (store.revision(), store.count()) == (before, 1)
+
+    def test_a_delete_that_breaks_off_leaves_all(self, store: Store) -> None:
+        """One transaction, vectors and keywords included."""
+        store.ensure_index(INDEX)
+        store.upsert([Entry("a", text="apple"), Entry("b", text="apple")])
+        store.put_vectors(SPACE, ["a"], rows((1, 0)))
+
+        def broken() -> Iterator[str]:
+            yield "a"
+            raise VaultError("the list broke off")
+
+        raised(VaultError, lambda: store.delete(broken()))
+        assert (store.count(), self._keyword(store, "apple")) == (2, ["a", "b"])
+        assert store.missing(SPACE) == ["b"]
+
     # Keyword indexes
 
     def test_an_index_covers_entries_from_before_and_after_it(self, store: Store) -> None:
@@ -77,6 +113,16 @@ class StoreContract(ReadableContract):
         store.upsert([Entry("a"), Entry("b", title="new")])
         assert store.missing(SPACE) == ["b"]
         assert list(store.vectors_of(SPACE, ["a", "b"])) == ["a"]
+
+    def test_a_changed_entry_may_keep_its_vectors(self, store: Store) -> None:
+        """It is found by what it said before; the revision changes all the same."""
+        store.upsert([Entry("a", title="old")])
+        store.put_vectors(SPACE, ["a"], rows((1, 0)))
+        before = store.revision()
+
+        assert store.upsert([Entry("a", title="new")], keep_vectors=True) == 1
+        assert (store.missing(SPACE), store.get(["a"])) == ([], [Entry("a", title="new")])
+        assert store.revision() != before
 
     def test_new_vectors_change_the_revision(self, store: Store) -> None:
         """So that nobody goes on with a copy of the old ones."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError, DataError, shown
 from steelyard.finish import Cut, Drop, Merge, Stage
 from steelyard.fusion import Branch, Column, Expr, Plan, compile_plan
-from steelyard.table import Floats, SignalTable
+from steelyard.table import Bools, Floats, SignalTable
 from steelyard_eval.kernel.weights import weights_of, with_weights
 from steelyard_eval.metrics import Judgments
 
@@ -99,6 +100,15 @@ class Form:
 
     def __len__(self) -> int:
         return int(self.columns.shape[1])
+
+    @cached_property
+    def ordering(self) -> Bools:
+        """bool[S]: the columns that differ between rows of one query."""
+        begins = self.offsets[:-1][np.diff(self.offsets) > 0]
+        if not len(begins):
+            return np.zeros(len(self.columns), dtype=bool)
+        high, low = (reduce.reduceat(self.columns, begins, axis=1) for reduce in (np.maximum, np.minimum))
+        return np.any(high > low, axis=1)
 
     @property
     def queries(self) -> int:

@@ -1,4 +1,4 @@
-"""The compiled loops: 64 configurations side by side, candidates streamed past them.
+"""The compiled loops: 128 configurations side by side, candidates streamed past them.
 
 A lane is a configuration. Scores are float32, added in the order of the columns and never fused with the
 product before, so that each is the same bits on every machine. No list is sorted: the rank of a relevant row is
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-LANES = 64
+LANES = 128
 STEP = 4
 """Columns come in multiples of this, filled up with zeros, which leave a sum as it is."""
 GAIN, PRECISIONS, HITS, ANY, ALL, FIRST = range(6)
@@ -59,8 +59,7 @@ def add_metrics(rows, offsets, relevant, ends, grade, tiles, kinds, cutoffs, div
         most = max(most, ends[q + 1] - ends[q])
     pair = np.empty((2, LANES), np.float32)
     own, rank = np.empty((most, LANES), np.float32), np.empty((most, LANES), np.int32)
-    place, gain = np.empty((LANES, most), np.int64), np.empty((LANES, most), np.float64)
-    shown, value = np.empty(LANES, np.int64), np.empty(LANES, np.float64)
+    key, value = np.empty((most, LANES), np.int64), np.empty(LANES, np.float64)
     for t in range(len(tiles)):
         first = t * LANES
         last = min(first + LANES, len(totals))
@@ -69,9 +68,9 @@ def add_metrics(rows, offsets, relevant, ends, grade, tiles, kinds, cutoffs, div
             if begin == end:
                 continue  # it adds 0 to every metric
             _count(rows, offsets[q], offsets[q + 1], relevant[begin:end], tiles[t], pair, own, rank)
-            _list(rank, grade[begin:end], logs, place, gain, shown)
+            _sort(rank, end - begin, key)
             for m in range(len(kinds)):
-                _measure(kinds[m], cutoffs[m], divisors[m, q], place, gain, shown, value)
+                _measure(kinds[m], cutoffs[m], divisors[m, q], key, grade[begin:end], logs, value)
                 for w in range(first, last):
                     totals[w, m] += value[w - first]
                 if len(each):
@@ -128,40 +127,48 @@ def _count(rows, begin, end, relevant, weights, pair, own, rank):
 
 
 @njit(**OPTIONS)
-def _list(rank, grade, logs, place, gain, shown):
-    """The relevant rows that a metric can see, best first, for each lane: insertion of the few."""
-    for n in range(LANES):
-        count = 0
-        for r in range(len(grade)):
-            here = rank[r, n]
-            if here < len(logs):
-                at = count
-                while at > 0 and place[n, at - 1] > here:
-                    place[n, at], gain[n, at] = place[n, at - 1], gain[n, at - 1]
-                    at -= 1
-                place[n, at], gain[n, at] = here, grade[r] / logs[here]
-                count += 1
-        shown[n] = count
+def _sort(rank, count, key):
+    """The relevant rows of each lane, best first, as keys: the rank in the upper half, the row in the lower.
+
+    A sorting network: every lane makes the same exchanges, so none has to branch.
+    """
+    for r in range(count):
+        for n in range(LANES):
+            key[r, n] = np.int64(rank[r, n]) << 32 | r
+    for last in range(count - 1, 0, -1):
+        for at in range(last):
+            upper, lower = key[at], key[at + 1]
+            for n in range(LANES):
+                a, b = upper[n], lower[n]
+                upper[n], lower[n] = min(a, b), max(a, b)
 
 
 @njit(**OPTIONS)
-def _measure(kind, cutoff, divisor, place, gain, shown, value):
-    """One metric of one query for each lane, added from the first rank on as trec_eval does."""
+def _measure(kind, cutoff, divisor, key, grade, logs, value):
+    """One metric of one query for each lane, added from the first rank on as trec_eval does.
+
+    What lies beyond the cutoff adds 0, which changes no sum.
+    """
     for n in range(LANES):
-        total, count = 0.0, 0
-        while count < shown[n] and place[n, count] <= cutoff:
-            if kind == GAIN:
-                total += gain[n, count]
-            elif kind == PRECISIONS:
-                total += (count + 1) / place[n, count]
-            count += 1
-        if kind in (GAIN, PRECISIONS):
-            value[n] = total / divisor
-        elif kind == HITS:
-            value[n] = count / divisor
-        elif kind == ANY:
-            value[n] = 1.0 if count else 0.0
-        elif kind == ALL:
-            value[n] = 1.0 if count == divisor else 0.0
+        value[n] = 0.0
+    for at in range(1 if kind == FIRST else len(grade)):
+        these = key[at]
+        if kind == GAIN:
+            for n in range(LANES):
+                place = these[n] >> 32
+                gain = grade[these[n] & 0xFFFFFFFF] / logs[min(place, cutoff)]
+                value[n] += gain if place <= cutoff else 0.0
+        elif kind in (PRECISIONS, FIRST):
+            for n in range(LANES):
+                place = these[n] >> 32
+                value[n] += (at + 1) / place if place <= cutoff else 0.0
         else:
-            value[n] = 1.0 / place[n, 0] if count else 0.0
+            for n in range(LANES):
+                value[n] += 1.0 if these[n] >> 32 <= cutoff else 0.0
+    if kind in (GAIN, PRECISIONS, HITS):
+        for n in range(LANES):
+            value[n] = value[n] / divisor
+    elif kind in (ANY, ALL):
+        least = 1.0 if kind == ANY else divisor
+        for n in range(LANES):
+            value[n] = 1.0 if value[n] >= least else 0.0

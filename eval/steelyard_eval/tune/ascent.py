@@ -3,12 +3,13 @@
 A step moves weight s from 0 to 1 while the others keep their proportions, and is a sweep: it sees every value the
 line has, where a step along a gradient or a grid sees a few. Metzler and Croft (Information Retrieval 10, 2007)
 tune linear retrieval models so, with grid steps. Ascents end where no single weight can gain, which may be a local
-optimum; seeded restarts look elsewhere.
+optimum: lines in random directions lead on from there, and seeded restarts look elsewhere.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,9 +17,11 @@ import numpy as np
 from steelyard.table import Floats
 from steelyard_eval.tune.curve import SAME, Plateau
 from steelyard_eval.tune.objective import Indices, Objective
-from steelyard_eval.tune.sweep import segment
+from steelyard_eval.tune.sweep import segment, sweep
 
 RESTARTS = 10
+DIRECTIONS = 30
+"""Random directions without a gain after which a search ends."""
 
 
 @dataclass(frozen=True)
@@ -71,16 +74,54 @@ def ascend(objective: Objective, point: Point, own: Indices) -> Point:
     return point
 
 
+def wander(objective: Objective, point: Point, own: Indices, rng: np.random.Generator) -> Point:
+    """Sweep lines in random directions through the point until `DIRECTIONS` of them in a row gain nothing.
+
+    They lead out of places that no weight alone can leave.
+    """
+    idle = 0
+    while idle < DIRECTIONS:
+        direction = np.zeros(len(point.weights))
+        drawn = rng.normal(size=len(own))
+        direction[own] = drawn - drawn.mean()
+        moved = _along(objective, point, own, direction)
+        idle = 0 if moved.value > point.value else idle + 1
+        point = moved
+    return point
+
+
+def _along(objective: Objective, point: Point, own: Indices, direction: Floats) -> Point:
+    """The best point of a line through the simplex, when it is better."""
+    with np.errstate(divide="ignore"):
+        reach = -point.weights[own] / direction[own]  # where each weight becomes 0
+    low, high = float(reach[direction[own] > 0].max()), float(reach[direction[own] < 0].min())
+    best = sweep(objective, point.weights, direction, low, high).curve().choose(near=0.0)
+    stay = replace(point, looks=point.looks + 1)
+    if best.value <= point.value + SAME:
+        return stay
+    found = point.weights + best.t * direction
+    found[own] = np.maximum(found[own], 0.0) / np.maximum(found[own], 0.0).sum()
+    value = objective.mean(found)
+    return Point(found, value, stay.looks) if value > point.value + SAME else stay
+
+
 def climb(objective: Objective, point: Point, own: Indices, seed: int, restarts: int = RESTARTS) -> Point:
-    """The best of an ascent from a point and of others from weights drawn evenly from the simplex."""
-    draws = np.random.default_rng(seed).dirichlet(np.ones(len(own)), restarts)
-    best = ascend(objective, point, own)
-    for draw in draws:
+    """The best of a search from a point and of others from weights drawn evenly from the simplex."""
+    return list(climbs(objective, point, own, seed, restarts))[-1]
+
+
+def climbs(objective: Objective, point: Point, own: Indices, seed: int, restarts: int) -> Iterator[Point]:
+    """The best point so far after the search from each start: an ascent, then lines in random directions."""
+    rng = np.random.default_rng(seed)
+    best = wander(objective, ascend(objective, point, own), own, rng)
+    yield best
+    for draw in rng.dirichlet(np.ones(len(own)), restarts):
         weights = point.weights.copy()
         weights[own] = draw
-        found = ascend(objective, Point(weights, objective.mean(weights), best.looks), own)
+        start = Point(weights, objective.mean(weights), best.looks)
+        found = wander(objective, ascend(objective, start, own), own, rng)
         best = found if found.value > best.value + SAME else replace(best, looks=found.looks)
-    return best
+        yield best
 
 
 def settle_in(objective: Objective, point: Point, own: Indices) -> tuple[Point, Plateau]:

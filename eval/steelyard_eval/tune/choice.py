@@ -1,4 +1,4 @@
-"""The choice of a setting for a set of queries: the exact optimum of every shape, then the nearest that ties.
+"""The choice of a setting for a set of queries: the exact optimum of every setting, then the nearest that ties.
 
 The optimum itself is a fit to these queries. Among the settings that these queries cannot tell from it, by
 one standard error of the paired difference (Breiman, Friedman, Olshen and Stone, 1984, choose trees so), the
@@ -11,38 +11,43 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard.config import SearchConfig
 from steelyard.expression import Duration
 from steelyard.fusion import Expr, Layered, Rrf, Signal, Tiered, WeightedSum
 from steelyard.table import Bools, Floats, SignalTable
-from steelyard_eval.kernel import Form, forms, weights_of, with_weights
 from steelyard_eval.metrics import Judgments, Measure
+from steelyard_eval.tune.candidate import Candidate, candidates
 from steelyard_eval.tune.curve import SAME
-from steelyard_eval.tune.objective import Objective
-from steelyard_eval.tune.optimise import Found, movable, on_simplices, optimise
+from steelyard_eval.tune.objective import Indices
+from steelyard_eval.tune.optimise import Found
 from steelyard_eval.tune.sweep import segment
 
 TIED = 1.0
 """Standard errors within which two settings tie."""
 LOOKS = 100
 """Places looked at between the current weights and the optimum."""
-Progress = Callable[[Sequence[int]], Iterable[int]]
+Progress = Callable[[Sequence[Candidate], Callable[[], str]], Iterable[Candidate]]
+"""Shows how far a sequence has come, with a word on how it goes."""
+
+
+def in_silence(items: Sequence[Candidate], status: Callable[[], str]) -> Iterable[Candidate]:
+    """No progress is shown."""
+    return items
 
 
 @dataclass(frozen=True)
 class Choice:
     """What was chosen for a set of queries.
 
-    `strategy` is the setting and `value` its mean; `optimum` the best setting found, with its mean, its
+    `config` is the setting and `value` its mean; `optimum` the best setting found, with its mean, its
     `certificate` and a `bound` that no setting exceeds. `plateau` is where the first weight can lie without
     a change of value. `looks` counts lines and polygons, `whole` is false when the search was broken off.
     """
 
-    strategy: Expr
+    config: SearchConfig
     value: float
-    optimum: Expr
+    optimum: SearchConfig
     best: float
     certificate: str
     bound: float
@@ -51,119 +56,101 @@ class Choice:
     whole: bool = True
 
 
+@dataclass(frozen=True)
+class _Tried:
+    """A candidate with its best weights, and the measure under them, float64[queries that count]."""
+
+    candidate: Candidate
+    found: Found
+    values: Floats
+
+
 class Chooser:
-    """Chooses among the shapes of a strategy, over one recording, for any of its queries."""
+    """Chooses among settings over one recording, for any of its queries; the first setting is the current one."""
 
     def __init__(
         self,
         table: SignalTable,
-        config: SearchConfig,
-        shapes: Sequence[Expr],
+        settings: Sequence[SearchConfig],
         judgments: Judgments,
         measure: Measure,
-        units: NDArray[np.int64],
+        units: Indices,
         seed: int,
     ) -> None:
         """`units` int64[Q] numbers the groups of queries that vary together."""
-        self.shapes = list(shapes)
-        self.forms = list(forms(table, config, shapes, judgments))
-        self.measure = measure
+        self.candidates = list(candidates(table, settings, judgments, measure))
         self.units = units
         self.seed = seed
 
-    def choose(self, queries: Bools, progress: Progress = iter) -> Choice:
+    def choose(self, queries: Bools, progress: Progress = in_silence) -> Choice:
         """The setting for the queries where bool[Q] is true.
 
-        Ctrl-C ends the search with the best of the shapes that were searched; raises KeyboardInterrupt when
+        Ctrl-C ends the search with the best of the settings that were searched; raises KeyboardInterrupt when
         there is none yet.
         """
-        found: list[Found] = []
+        tried: list[_Tried] = []
+        best = -np.inf
         try:
-            for at in progress(range(len(self.shapes))):
-                form = self.forms[at]
-                found.append(optimise(form, self.measure, form.weights, self.seed, queries))
+            for candidate in progress(self.candidates, lambda: f"best {best:.4f}"):
+                found = candidate.search(queries, self.seed)
+                tried.append(_Tried(candidate, found, candidate.values(found.weights)[queries]))
+                best = max(best, found.value)
         except KeyboardInterrupt:
-            if not found:
+            if not tried:
                 raise
-        best = max(range(len(found)), key=lambda at: (found[at].value, -at))
-        at = self._nearest_shape(found, best, queries)
-        weights, plateau = self._nearest_weights(self.forms[at], found[at], queries)
-        objective = Objective.of(self.forms[at], self.measure, queries)
+        top = max(tried, key=lambda one: one.found.value)
+        near = self._nearest(tried, top, queries)
+        weights = self._settled(near, queries)
         return Choice(
-            strategy=self._written(at, weights),
-            value=objective.mean(weights),
-            optimum=self._written(best, found[best].weights),
-            best=found[best].value,
-            certificate="exact" if all(f.certificate == "exact" for f in found) else "best-found",
-            bound=max(f.bound for f in found),
-            plateau=plateau,
-            looks=sum(f.evaluations for f in found),
-            whole=len(found) == len(self.shapes),
+            config=near.candidate.written(weights),
+            value=near.candidate.mean(weights, queries),
+            optimum=top.candidate.written(top.found.weights),
+            best=top.found.value,
+            certificate="exact" if all(one.found.certificate == "exact" for one in tried) else "best-found",
+            bound=max(one.found.bound for one in tried),
+            plateau=near.candidate.plateau(weights, queries),
+            looks=sum(one.found.evaluations for one in tried),
+            whole=len(tried) == len(self.candidates),
         )
 
-    def _nearest_shape(self, found: Sequence[Found], best: int, queries: Bools) -> int:
-        """Of the shapes whose optimum ties with the best, the one nearest to the current shape."""
-        top = Objective.of(self.forms[best], self.measure, queries).values(found[best].weights)
-        tied = [
-            at
-            for at, one in enumerate(found)
-            if self._ties(top, Objective.of(self.forms[at], self.measure, queries).values(one.weights), queries)
-        ]
-        here = _numbers(self.shapes[0])
-        return min(tied, key=lambda at: (float(np.abs(_numbers(self.shapes[at]) - here).sum()), at))
+    def _nearest(self, tried: Sequence[_Tried], top: _Tried, queries: Bools) -> _Tried:
+        """Of the settings whose optimum ties with the best, the one nearest to the current setting."""
+        here = _numbers(self.candidates[0].config)
+        tied = [one for one in tried if self._ties(top.values, one.values, queries)]
+        return min(tied, key=lambda one: float(np.abs(_numbers(one.candidate.config) - here).sum()))
 
-    def _nearest_weights(self, form: Form, found: Found, queries: Bools) -> tuple[Floats, tuple[float, ...]]:
-        """On the way from the current weights to the optimum, the first that tie with it; their plateau."""
-        objective = Objective.of(form, self.measure, queries)
-        branches = movable(form)
-        start = on_simplices(form.weights, form, branches)
-        if not branches or np.array_equal(start, found.weights):
-            return found.weights, found.plateau
-        top = objective.values(found.weights)
-        curve = segment(objective, start, found.weights).curve()
-        for t in np.linspace(0.0, 1.0, LOOKS + 1):
-            weights = start + t * (found.weights - start)
-            values = objective.values(weights)
-            if self._ties(top, values, queries):
-                break
-        own = curve.around(float(t), float(values.mean()))
-        middle = start + own.t * (found.weights - start)
-        chosen = middle if objective.mean(middle) >= values.mean() - SAME else weights
-        first = int(branches[0][0])
-        ends = sorted(float(start[first] + end * (found.weights - start)[first]) for end in (own.low, own.high))
-        return _short(objective, chosen), (ends[0], ends[1])
+    def _settled(self, near: _Tried, queries: Bools) -> Floats:
+        """On the way from the current weights to the optimum, the first that tie with it, amid their plateau."""
+        candidate, found = near.candidate, near.found
+        way = segment(candidate.objective, candidate.start, found.weights)
+        places = np.linspace(0.0, 1.0, LOOKS + 1).tolist()
+        t = next((t for t in places if self._ties(near.values, way.values(t)[queries], queries)), 1.0)
+        if t == 0.0:
+            return candidate.start
+        plateau = way.curve(queries).around(t, float(way.values(t)[queries].mean()))
+        weights, middle = (candidate.start + at * (found.weights - candidate.start) for at in (t, plateau.t))
+        better = candidate.mean(middle, queries) >= candidate.mean(weights, queries) - SAME
+        return candidate.short(middle if better else weights, queries)
 
     def _ties(self, best: Floats, other: Floats, queries: Bools) -> bool:
         """Whether the mean difference lies within `TIED` standard errors, by groups of queries."""
         return float((best - other).mean()) <= TIED * standard_error(best - other, self.units[queries]) + SAME
 
-    def _written(self, at: int, weights: Floats) -> Expr:
-        """The shape under weights float64[columns]."""
-        form = self.forms[at]
-        whole = np.array(weights_of(self.shapes[at]), dtype=np.float64)
-        moved = form.slot >= 0
-        whole[form.slot[moved]] = weights[moved]
-        return with_weights(self.shapes[at], whole)
 
-
-def standard_error(differences: Floats, units: NDArray[np.int64]) -> float:
+def standard_error(differences: Floats, units: Indices) -> float:
     """Of the mean of paired differences float64[Q], with queries of one unit int64[Q] varying together."""
     away = np.bincount(units, differences - differences.mean())
     return float(np.sqrt((away * away).sum())) / len(differences)
 
 
-def _short(objective: Objective, weights: Floats) -> Floats:
-    """The weights in as few decimals as keep the value to the bit, so that they can be read and typed."""
-    value = objective.mean(weights)
-    for digits in range(2, 8):
-        rounded = np.round(weights, digits)
-        if objective.mean(rounded) == value:
-            return rounded
-    return weights
+def _numbers(config: SearchConfig) -> Floats:
+    """The discrete parameters of a setting, each on a scale of about 1, for distances."""
+    deep = [np.log10(depth) for depth in config.depths.values() if depth is not None]
+    return np.concatenate(([np.mean(deep or [0.0])], _parameters(config.strategy)))
 
 
-def _numbers(expr: Expr) -> Floats:
-    """The discrete parameters of a shape, each on a scale of about 1, for distances."""
+def _parameters(expr: Expr) -> Floats:
+    """The discrete parameters of a strategy, each on a scale of about 1."""
     found: list[float] = []
     if isinstance(expr, WeightedSum):
         found += [float(expr.normalize == name) for name in ("none", "max", "minmax", "zscore", "rank")]
@@ -175,4 +162,4 @@ def _numbers(expr: Expr) -> Floats:
         found.append(expr.threshold)
     if isinstance(expr, Signal):
         found += [float(np.log10(span.seconds)) for _, span in expr.options if isinstance(span, Duration)]
-    return np.concatenate([np.array(found, dtype=np.float64), *(_numbers(child) for child in expr.children())])
+    return np.concatenate([np.array(found, dtype=np.float64), *(_parameters(child) for child in expr.children())])

@@ -104,7 +104,7 @@ class Objective:
         gain = _gain(form, measure)[part.relevant_rows]
         depth = _depth(form, measure)
         return cls(
-            columns=np.ascontiguousarray(form.columns[:, part.rows]),
+            columns=form.columns if queries is None else np.ascontiguousarray(form.columns[:, part.rows]),
             offsets=part.offsets,
             relevant=part.relevant,
             relevant_offsets=part.relevant_offsets,

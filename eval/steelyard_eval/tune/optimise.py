@@ -13,10 +13,11 @@ from steelyard.errors import ConfigError, shown
 from steelyard.table import Bools, Floats
 from steelyard_eval.kernel import Form
 from steelyard_eval.metrics import Measure
-from steelyard_eval.tune.ascent import RESTARTS, Point, climb, settle_in, step
+from steelyard_eval.tune.ascent import RESTARTS, Point, climb, line_of, settle_in, step
 from steelyard_eval.tune.curve import SAME
 from steelyard_eval.tune.objective import PRECISION, Indices, Objective
 from steelyard_eval.tune.simplex import NODES, ceiling, prove
+from steelyard_eval.tune.sweep import Sweep, segment
 
 _MOST_CORNERS = 64
 
@@ -62,8 +63,9 @@ def optimise(
 ) -> Found:
     """Search the weights of every branch with two columns or more, each on its own simplex.
 
-    Two weights are swept and three searched by branch and bound, down to `nodes` polygons; more, and several
-    branches in turn, by exact coordinate ascent from `start_weights` (float64[S]) and `restarts` seeded draws.
+    Two weights are swept; three are searched by branch and bound, which looks at `nodes` polygons at most; more by
+    exact coordinate ascent from `start_weights` (float64[S]) and `restarts` seeded draws. Several branches take
+    turns.
     `queries_mask` (bool[Q]) names the queries that count. Of equally good weights the nearest to the start, in the
     middle of their plateau.
 
@@ -75,26 +77,53 @@ def optimise(
     objective = Objective.of(form, measure, queries_mask)
     branches = movable(form)
     weights = on_simplices(start_weights, form, branches)
+    if not branches:
+        value = objective.mean(weights)
+        return Found(weights, value, "exact", (), value, 0)
+    if len(branches) == 1 and len(branches[0]) == 2:
+        own = branches[0]
+        return on_line(objective, segment(objective, *line_of(weights, own, int(own[0]))), own, weights)
     point, bound, before = Point(weights, objective.mean(weights)), np.inf, -np.inf
-    plateau: tuple[float, ...] = ()
     while point.value > before + SAME:
         before = point.value
         for own in branches:
             point, bound = _improve(objective, point, own, seed, restarts, nodes)
     if len(branches) != 1:
         bound = _ceiling(objective, point.weights, branches)
-    searched = not branches or (len(branches) == 1 and len(branches[0]) <= 3)
-    proven = searched and bound <= point.value + SAME and objective.kind != PRECISION
-    if branches:
-        point, along = settle_in(objective, point, branches[0])
-        plateau = (along.low, along.high)
+    proven = len(branches) == 1 and len(branches[0]) == 3 and bound <= point.value + SAME and objective.kind != PRECISION
+    point, along = settle_in(objective, point, branches[0])
     certificate: Literal["exact", "best-found"] = "exact" if proven else "best-found"
-    return Found(point.weights, point.value, certificate, plateau, max(bound, point.value), point.looks)
+    return Found(point.weights, point.value, certificate, (along.low, along.high), max(bound, point.value), point.looks)
+
+
+def on_line(
+    objective: Objective, line: Sweep, own: Indices, start: Floats, queries: Bools | None = None
+) -> Found:
+    """The best of two weights `own`, from the sweep of the first from 0 to 1 over the objective's queries.
+
+    For the queries where bool[Q] is true; `start` holds the other weights, and where these two come from.
+    """
+    chosen = np.ones(objective.queries, dtype=bool) if queries is None else queries
+    first, last = int(own[0]), int(own[1])
+    plateau = line.curve(chosen).choose(near=float(start[first]))
+    weights = start.copy()
+    weights[first], weights[last] = plateau.t, 1.0 - plateau.t
+    value = float(objective.values(weights)[chosen].mean())
+    current = float(objective.values(start)[chosen].mean())
+    if value < current - SAME:  # rounding keeps what the line promises from being reached
+        weights, value = start, current
+    proven = plateau.value <= value + SAME and objective.kind != PRECISION
+    certificate: Literal["exact", "best-found"] = "exact" if proven else "best-found"
+    return Found(weights, value, certificate, (plateau.low, plateau.high), max(plateau.value, value), 1)
 
 
 def movable(form: Form) -> list[Indices]:
-    """The columns (int64[n]) of each branch that has two or more."""
-    branches = (np.flatnonzero(form.branch == branch) for branch in np.unique(form.branch))
+    """The columns (int64[n]) of each branch that has two or more which order anything.
+
+    A column that is the same for all rows of each query orders none, whatever its weight.
+    """
+    ordering = form.ordering
+    branches = (np.flatnonzero((form.branch == branch) & ordering) for branch in np.unique(form.branch))
     return [own for own in branches if len(own) > 1]
 
 
@@ -117,10 +146,10 @@ def _improve(
     objective: Objective, point: Point, own: Indices, seed: int, restarts: int, nodes: int
 ) -> tuple[Point, float]:
     """A point that is no worse, by the means that suit the number of weights; a bound of their simplex."""
-    if len(own) == 2:
+    if len(own) == 2:  # of several branches
         point, plateau = step(objective, point, own, int(own[0]))
         return point, plateau.value
-    point = climb(objective, point, own, seed, restarts)
+    point = climb(objective, point, own, seed, restarts if len(own) > 3 else 0)  # a proof needs no restarts
     corners = _corners(point.weights, [own])
     if len(own) > 3:
         return point, ceiling(objective, corners)

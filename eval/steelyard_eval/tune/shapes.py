@@ -1,15 +1,17 @@
-"""The discrete parameters of a strategy: everything that is tuned but its weights.
+"""The discrete parameters of a search: everything that is tuned but its weights.
 
-A shape is a strategy with one choice of normalisation, k, threshold, half-life and bonus. The weights of each
-shape are searched exactly; the shapes themselves are listed.
+A shape is a strategy with one choice of normalisation, k, threshold, half-life and bonus; a setting is a shape
+with a choice of depth. The weights of each setting are searched exactly; the settings themselves are listed.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
 from steelyard.expression import Duration
 from steelyard.fusion import Bonus, ByIntent, Expr, Layered, Rrf, Signal, Term, Tiered, WeightedSum, leaves
@@ -17,6 +19,8 @@ from steelyard.fusion.normalize import NORMALIZERS
 from steelyard_eval.kernel import weights_of
 
 MOST = 500
+DEPTHS = (1.0, 0.5, 2.0)
+"""Times the depth of every retriever; never less than the limit."""
 RRF_K = (1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0)
 MIN_RESULTS = (1, 3, 5, 10, 20, 50)
 THRESHOLDS = (0.2, 0.3, 0.4, 0.5, 0.6)
@@ -25,6 +29,40 @@ HALF_LIVES = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Times the half-life that is written."""
 UNBOUNDED = frozenset({"fts", "bm25"})
 """Signals on a scale of their own; sums of the others, which lie in 0..1, are not normalised."""
+
+
+def settings(config: SearchConfig) -> list[SearchConfig]:
+    """Every shape at every depth, the given configuration first, those of one depth together.
+
+    Where there are more than `MOST` together, the other depths with the given shape alone. See `shapes` for the
+    errors.
+    """
+    every = shapes(config.strategy)
+    here, *others = depths(config)
+    elsewhere = every if len(every) * (1 + len(others)) <= MOST else every[:1]
+    return [here.with_strategy(shape) for shape in every] + [
+        other.with_strategy(shape) for other in others for shape in elsewhere
+    ]
+
+
+def depths(config: SearchConfig) -> list[SearchConfig]:
+    """The configuration at every depth, its own first, without repetition."""
+    found = [_deepened(config, factor) for factor in DEPTHS]
+    return [one for at, one in enumerate(found) if one not in found[:at]]
+
+
+def _deepened(config: SearchConfig, factor: float) -> SearchConfig:
+    """The configuration with every depth times a factor, rounded up; depths that are not limited stay so."""
+    retrievers = {
+        name: one if one.depth is None else replace(one, depth=_depth(one.depth, factor, config.limit))
+        for name, one in config.retrievers.items()
+    }
+    return replace(config, retrievers=retrievers)
+
+
+def _depth(own: int, factor: float, limit: int) -> int:
+    """A depth times a factor; a list shorter than what is shown would be no choice anybody makes."""
+    return max(math.ceil(own * factor), min(own, limit))
 
 
 def shapes(strategy: Expr) -> list[Expr]:

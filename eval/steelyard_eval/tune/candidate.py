@@ -1,0 +1,111 @@
+"""A setting with free weights over one recording, ready to be searched for any set of its queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import groupby
+
+import numpy as np
+
+from steelyard.config import SearchConfig
+from steelyard.table import Bools, Floats, SignalTable
+from steelyard_eval.kernel import Form, forms, weights_of, with_weights
+from steelyard_eval.metrics import Judgments, Measure
+from steelyard_eval.tune.ascent import line_of
+from steelyard_eval.tune.objective import Indices, Objective
+from steelyard_eval.tune.optimise import Found, movable, on_line, on_simplices, optimise
+from steelyard_eval.tune.sweep import Sweep, segment
+
+
+class Candidate:
+    """One choice of everything but the weights.
+
+    Weights that move are searched as shares of their sum, which stays what it is: `form` holds columns times
+    that sum, so that scores keep their scale beside weights that do not move, and beside fixed scores.
+    """
+
+    def __init__(self, config: SearchConfig, form: Form, measure: Measure) -> None:
+        self.config = config
+        self.measure = measure
+        self.branches = movable(form)
+        self.total = _totals(form.weights, self.branches)
+        self.form = replace(form, columns=form.columns * self.total[:, None], weights=form.weights / self.total)
+        self.objective = Objective.of(self.form, measure)
+        self.start = on_simplices(self.form.weights, self.form, self.branches)
+
+    def search(self, queries: Bools, seed: int) -> Found:
+        """The best weights for the queries where bool[Q] is true."""
+        if self._line is None:
+            return optimise(self.form, self.measure, self.start, seed, queries)
+        return on_line(self.objective, self._line, self.branches[0], self.start, queries)
+
+    def values(self, weights: Floats) -> Floats:
+        """float64[Q]: the measure under weights float64[S], in shares."""
+        return self.objective.values(weights)
+
+    def mean(self, weights: Floats, queries: Bools) -> float:
+        """The mean measure over the queries where bool[Q] is true."""
+        return float(self.values(weights)[queries].mean())
+
+    def short(self, weights: Floats, queries: Bools) -> Floats:
+        """The weights in as few decimals, as written, as keep the mean to the bit: to be read and typed."""
+        value = self.mean(weights, queries)
+        for digits in range(2, 8):
+            rounded = weights.copy()
+            for own in self.branches:
+                rounded[own] = np.round(weights[own] * self.total[own], digits) / self.total[own]
+            if self.mean(rounded, queries) == value:
+                return rounded
+        return weights
+
+    def plateau(self, weights: Floats, queries: Bools) -> tuple[float, ...]:
+        """Between which values, as written, the first weight that moves can lie without a change of the mean.
+
+        The others of its branch stay in proportion. Empty when nothing moves.
+        """
+        if not self.branches:
+            return ()
+        own = self.branches[0]
+        first = int(own[0])
+        line = self._line or self.line_of(own, first, weights)
+        found = line.curve(queries).around(float(weights[first]), self.mean(weights, queries))
+        return found.low * float(self.total[first]), found.high * float(self.total[first])
+
+    def line_of(self, own: Indices, s: int, weights: Floats) -> Sweep:
+        """The sweep of weight s of the branch `own` from 0 to 1, the others in proportion."""
+        return segment(self.objective, *line_of(weights, own, s))
+
+    def written(self, weights: Floats) -> SearchConfig:
+        """The configuration under weights float64[S], in shares."""
+        whole = np.array(weights_of(self.config.strategy), dtype=np.float64)
+        moved = [column for own in self.branches for column in own if self.form.slot[column] >= 0]
+        whole[self.form.slot[moved]] = (weights * self.total)[moved]
+        return self.config.with_strategy(with_weights(self.config.strategy, whole))
+
+    @cached_property
+    def _line(self) -> Sweep | None:
+        """Where two weights move, their whole line: the curve of any set of queries is read from it."""
+        if len(self.branches) != 1 or len(self.branches[0]) != 2:
+            return None
+        return self.line_of(self.branches[0], int(self.branches[0][0]), self.start)
+
+
+def candidates(
+    table: SignalTable, settings: Iterable[SearchConfig], judgments: Judgments, measure: Measure
+) -> Iterator[Candidate]:
+    """A candidate a setting, in order; neighbours of equal depths share a masked table."""
+    for _, alike in groupby(settings, key=lambda config: config.depths):
+        configs = list(alike)
+        made = forms(table, configs[0], [config.strategy for config in configs], judgments)
+        for config, form in zip(configs, made, strict=True):
+            yield Candidate(config, form, measure)
+
+
+def _totals(weights: Floats, branches: Sequence[Indices]) -> Floats:
+    """float64[S]: the sum of the weights of each movable branch; 1 for what does not move, or sums to 0."""
+    total = np.ones(len(weights))
+    for own in branches:
+        total[own] = weights[own].sum() or 1.0
+    return total

@@ -1,0 +1,111 @@
+"""What a tuning works on: one recording of the queries to tune on and of those held out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from steelyard.config import SearchConfig
+from steelyard.entry import Query
+from steelyard.errors import ConfigError
+from steelyard.fusion import parse_strategy
+from steelyard.systems import find_system
+from steelyard.table import Bools, Floats, SignalTable
+from steelyard_eval.contenders import Contender, usable
+from steelyard_eval.datasets import Dataset, tuning_queries
+from steelyard_eval.metrics import Judgments, Measure, parse_measures
+from steelyard_eval.record import record
+from steelyard_eval.replay import replay
+from steelyard_eval.tune.candidate import Candidate, candidates
+from steelyard_eval.tune.choice import Chooser
+from steelyard_eval.tune.objective import Indices
+from steelyard_eval.tune.shapes import depths, settings
+from steelyard_eval.workspace import Workspace, judged
+
+
+@dataclass(frozen=True)
+class Task:
+    """A recording of the queries to tune on, which come first, and of those held out."""
+
+    dataset: Dataset
+    config: SearchConfig
+    table: SignalTable
+    judgments: Judgments
+    measure: Measure
+    tuned_on: Sequence[Query]
+    held_out: Sequence[Query]
+    seed: int
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """The Q queries of the recording."""
+        return (*self.tuned_on, *self.held_out)
+
+    @property
+    def inside(self) -> Bools:
+        """bool[Q]: the queries to tune on."""
+        return np.arange(len(self.table.queries)) < len(self.tuned_on)
+
+    @cached_property
+    def chooser(self) -> Chooser:
+        """What chooses among the settings of the configuration."""
+        units = group_numbers(self.queries)
+        return Chooser(self.table, settings(self.config), self.judgments, self.measure, units, self.seed)
+
+    def candidate(self, config: SearchConfig) -> Candidate:
+        """One configuration with its weights free."""
+        (found,) = candidates(self.table, [config], self.judgments, self.measure)
+        return found
+
+    def values(self, config: SearchConfig) -> Floats:
+        """float64[Q]: the objective of a configuration on every query, by replay."""
+        return replay(self.table, config).metrics(self.judgments, [self.measure])[self.measure]
+
+    def under(self, config: SearchConfig) -> Task:
+        """The same queries and recording for another configuration, which needs no other signals."""
+        return replace(self, config=config)
+
+
+def prepare(
+    dataset: Dataset,
+    system: str,
+    strategy: str | None,
+    metric: str,
+    limit: int | None,
+    embedder: str,
+    seed: int,
+    workspace: Workspace | None = None,
+    table: SignalTable | None = None,
+) -> Task:
+    """Record what tuning needs, down to the greatest depth it tries; see `tune` for the arguments and errors.
+
+    `table` is such a recording made before, of the same system on the same data set.
+    """
+    measure = parse_measures([metric])[0]
+    space = workspace or Workspace.open(dataset, embedder)
+    preset = find_system(system)
+    config = preset.config(limit or measure.cutoff or preset.limit, space.model)
+    if strategy is not None:
+        config = config.with_strategy(parse_strategy(strategy))
+    config = usable(space, Contender(system, config, "system"))[0].config
+    settings(config)  # refuses one without parameters before anything is recorded
+    tuned_on, held_out = (judged(dataset, part) for part in tuning_queries(dataset, seed))
+    if not tuned_on or not held_out:
+        raise ConfigError(f"{dataset.name}: tuning needs judged queries to tune on and to hold out; add some")
+    recorded = record(space, (*tuned_on, *held_out), depths(config)) if table is None else table
+    judgments = Judgments.of(dataset.qrels, recorded.queries, recorded.entries)
+    return Task(dataset, config, recorded, judgments, measure, tuned_on, held_out, seed)
+
+
+def group_numbers(queries: Sequence[Query]) -> Indices:
+    """int64[Q]: a number for the group of each query; a query without one is a group of its own."""
+    known: dict[str, int] = {}
+    return np.array([known.setdefault(q.group or f"query {q.id}", len(known)) for q in queries], dtype=np.int64)
+
+
+def units(queries: Sequence[Query]) -> list[str] | None:
+    """What statistics resample: the group of a query where queries have one."""
+    return [q.group or f"query {q.id}" for q in queries] if any(q.group for q in queries) else None

@@ -1,0 +1,297 @@
+"""EchoVault as it shipped: what its code does otherwise than its document says, in figures worked out by hand.
+
+The facts are those of the section "Documented against shipped" of docs/echovault.md. Vectors are of length
+1 and placed by their cosine with the query, which is always the vector (1, 0); their distance is then the
+square root of 2 - 2 * cosine.
+"""
+
+import dataclasses
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from steelyard.embed import space_of
+from steelyard.entry import Entry, Hit, Query
+from steelyard.errors import ConfigError, EmbedderError
+from steelyard.fields import parse_time
+from steelyard.filters import Filters
+from steelyard.fusion import parse_strategy
+from steelyard.search import Searcher
+from steelyard.stores.sqlite import Vault
+from steelyard.systems import find_system
+from steelyard.systems.echovault import DELETED, DOCUMENTED, SHIPPED
+from steelyard.text import prefix_or_bare
+
+HYBRID = "weighted_sum(0.3*fts, 0.7*vector, normalize=max)"
+OTHERS = [Entry(f"other{i}", title="reeds moor") for i in range(4)]
+DOC = Path(__file__).resolve().parents[2] / "docs" / "echovault.md"
+HEADING = "## Documented against shipped"
+
+
+class East:
+    """An embedder for which every query is the vector (1, 0)."""
+
+    model = "east"
+    recipe = None
+
+    def __init__(self, down=False, dim=2, warm=True):
+        self.down, self.dim, self.loaded = down, dim, warm
+        self.calls = 0
+
+    def embed(self, texts, kind="entry"):
+        self.calls += 1
+        if self.down:
+            raise EmbedderError("the provider is down")
+        return np.tile(np.eye(1, self.dim, dtype=np.float32), (len(texts), 1))
+
+    def warm(self):
+        return self.loaded
+
+
+SPACE = space_of(East(), "text", SHIPPED.recipe)
+
+
+def vault_of(*entries, cosines=None):
+    vault = Vault(":memory:")
+    vault.upsert(entries)
+    if cosines:
+        sides = [[value, math.sqrt(1 - value * value)] for value in cosines.values()]
+        vault.put_vectors(SPACE, list(cosines), np.array(sides, dtype=np.float32))
+    return vault
+
+
+def searcher(vault, embedder=None, limit=5, strategy=None, system=SHIPPED):
+    config = system.config(limit, East.model)
+    return Searcher(
+        vault,
+        config.with_strategy(parse_strategy(strategy)) if strategy else config,
+        embedder,
+        clock=lambda: 0.0,
+    )
+
+
+def ids(hits):
+    return [hit.entry.id for hit in hits]
+
+
+def scores(hits):
+    return {hit.entry.id: hit.score for hit in hits}
+
+
+def test_the_profiles_differ_in_the_parameters_of_the_table_and_in_no_others():
+    names = [field.name for field in dataclasses.fields(SHIPPED)]
+    differing = {name for name in names if getattr(DOCUMENTED, name) != getattr(SHIPPED, name)} - {"profile"}
+    table = DOC.read_text(encoding="utf-8").partition(HEADING)[2]
+    assert {*re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)} == differing
+    assert find_system("echovault:shipped") is SHIPPED
+
+
+# Vectors
+
+
+def test_a_vector_score_is_what_the_distance_leaves_of_one():
+    # 1 - sqrt(2 - 2 * cosine)
+    expected = {1.0: 1.0, 0.875: 0.5, 0.5: 0.0, 0.0: 1 - math.sqrt(2), -1.0: -1.0}
+    entries = {f"at {cosine}": cosine for cosine in expected}
+    vault = vault_of(*map(Entry, entries), cosines=entries)
+    table = searcher(vault, East()).candidates(Query("q"), parse_strategy("vector"))
+    found = dict(zip(table.entries, table.column("vector"), strict=True))
+    assert found == pytest.approx({f"at {cosine}": score for cosine, score in expected.items()}, abs=1e-6)
+
+
+def test_longer_vectors_are_farther_away():
+    vault = vault_of(Entry("long"), Entry("short"), *OTHERS)
+    vault.put_vectors(SPACE, ["long", "short"], np.array([[8, 0], [0, 1]], dtype=np.float32))
+    hits = searcher(vault, East(), strategy="vector").search("q").hits
+    assert scores(hits) == pytest.approx({"short": 1 - math.sqrt(2), "long": -6.0}, abs=1e-6)
+
+
+def test_final_scores_may_be_negative():
+    # 1 - sqrt(2 - 2 * 0.875) = 0.5 is the maximum; 0.7 * (1 - sqrt(2)) / 0.5 for the other.
+    vault = vault_of(Entry("near"), Entry("across"), cosines={"near": 0.875, "across": 0.0})
+    hits = searcher(vault, East()).search("nothing").hits
+    assert scores(hits) == pytest.approx({"near": 0.7, "across": 1.4 * (1 - math.sqrt(2))}, abs=1e-6)
+
+
+def test_vectors_that_are_all_far_away_contribute_nothing():
+    # Below a cosine of 0.5 every score is negative, so the maximum is not positive; by cosine it adds 0.7.
+    vault = vault_of(Entry("word", title="heron"), *OTHERS, cosines={"other0": 0.4, "other1": -0.2})
+    hits = searcher(vault, East()).search("heron").hits
+    assert [(hit.entry.id, hit.score) for hit in hits] == [("word", 0.3), ("other0", 0.0), ("other1", 0.0)]
+    documented = searcher(vault, East(), system=DOCUMENTED).search("heron").hits
+    assert ids(documented) == ["other0", "word", "other1"]
+
+
+# Keywords
+
+
+@pytest.mark.parametrize(
+    ("text", "expression"),
+    [
+        ("auth token", '"auth"* OR "token"*'),
+        ('"event loop"', '""event"* OR "loop""*'),
+        ('say "hello world" now', '"say"* OR ""hello"* OR "world""* OR "now"*'),
+    ],
+)
+def test_quotes_inside_a_term_are_not_escaped(text, expression):
+    assert prefix_or_bare(text) == expression
+
+
+def test_a_quoted_phrase_means_something_else():
+    vault = vault_of(Entry("a", title="event loop"), *OTHERS)
+    assert ids(searcher(vault).search('"event loop"').hits) == []
+    assert ids(searcher(vault, system=DOCUMENTED).search('"event loop"').hits) == ["a"]
+
+
+@pytest.mark.parametrize("text", ['"', 'heron "', '"heron'])
+def test_an_expression_that_fts5_cannot_read_finds_nothing(text):
+    vault = vault_of(Entry("a", title="heron"), *OTHERS)
+    assert ids(searcher(vault).search(text).hits) == []
+
+
+HERONS = [
+    Entry("one", title="heron"),
+    Entry("two", title="heron", text="newt"),
+    Entry("three", title="heron", text="newt", why="owl"),
+]
+# Seven entries of mean length (1 + 2 + 3 + 4 * 2) / 7 = 2. A match in one of length l weighs
+# idf * 2.2 / (1 + 1.2 * (0.25 + 0.75 * l / 2)); divided by the maximum, the idf and 2.2 go.
+NORMALISED = {"one": 1.0, "two": 1.75 / 2.2, "three": 1.75 / 2.65}
+
+
+@pytest.mark.parametrize("embedder", [East(), None, East(down=True)], ids=["vectors", "no embedder", "down"])
+def test_the_first_tier_is_divided_by_its_maximum(embedder):
+    hits = searcher(vault_of(*HERONS, *OTHERS, cosines={"other0": 1.0}), embedder).search("heron").hits
+    assert scores(hits) == pytest.approx(NORMALISED, abs=1e-12)
+
+
+def test_hybrid_search_without_a_provider_is_the_first_tier():
+    hits = searcher(vault_of(*HERONS, *OTHERS), strategy=HYBRID).search("heron").hits
+    assert scores(hits) == pytest.approx(NORMALISED, abs=1e-12)
+
+
+def test_keywords_answer_when_the_vectors_have_another_dimension():
+    vault = vault_of(HERONS[0], *OTHERS, cosines={"one": 1.0})
+    result = searcher(vault, East(dim=3)).search("heron")
+    assert scores(result.hits) == {"one": 1.0}
+    assert result.degraded
+
+
+# Context
+
+
+@pytest.mark.parametrize(
+    ("mode", "warm", "calls"),
+    [("banana", True, 1), ("banana", False, 0), (True, False, 1), (False, True, 0), ("never", True, 0)],
+)
+def test_an_unknown_semantic_mode_is_auto_and_booleans_are_always_and_never(mode, warm, calls):
+    embedder = East(warm=warm)
+    searcher(vault_of(HERONS[0], *OTHERS, cosines={"one": 1.0}), embedder).context("heron", semantic=mode)
+    assert embedder.calls == calls
+
+
+def test_no_text_is_no_query_and_blanks_are_one_that_is_refused():
+    dated = searcher(vault_of(*(Entry(id_, created_at=float(at)) for at, id_ in enumerate("abc"))))
+    assert ids(dated.context("")[0]) == ["c", "b", "a"]
+    with pytest.raises(ConfigError, match="is empty; type at least one word"):
+        dated.context("   ")
+
+
+# Results
+
+
+NOTE = Entry(
+    "a",
+    title="Heron",
+    text="what",
+    why="why",
+    category="decision",
+    tags=("auth", "jwt"),
+    project="marsh",
+    details="body",
+    created_at=parse_time("2026-03-01T10:30:00Z"),
+    updated_at=parse_time("2026-03-02T10:30:00Z"),
+    extra={"file_path": "vault/marsh/2026-03-01.md", "updated_count": 2, "mood": "calm"},
+)
+POINTER = {
+    "id": "a",
+    "title": "Heron",
+    "category": "decision",
+    "tags": '["auth", "jwt"]',
+    "project": "marsh",
+    "source": None,
+    "created_at": "2026-03-01T10:30:00+00:00",
+    "has_details": 1,
+}
+
+
+def test_a_result_is_a_row_of_the_database():
+    columns = {
+        "what": "what",
+        "why": "why",
+        "impact": None,
+        "score": 0.5,
+        "updated_at": "2026-03-02T10:30:00+00:00",
+    }
+    others = {"rowid": None, "section_anchor": None, "related_files": None, "updated_count": 2}
+    others["file_path"] = "vault/marsh/2026-03-01.md"
+    assert SHIPPED.present(Hit(1, 0.5, NOTE)) == POINTER | columns | others
+    bare = SHIPPED.present(Hit(1, 0.5, dataclasses.replace(NOTE, details="", updated_at=None)))
+    assert (bare["has_details"], bare["updated_at"]) == (0, None)
+
+
+def test_a_row_that_fills_up_a_context_shows_eight_fields():
+    hits, _ = searcher(vault_of(NOTE, *OTHERS), limit=1).context("")
+    assert SHIPPED.present(hits[0]) == POINTER
+
+
+def test_the_search_tool_shows_a_day_and_two_decimals():
+    shown = SHIPPED.scan(Hit(1, 0.5678, NOTE))
+    assert shown == {
+        "id": "a",
+        "title": "Heron",
+        "what": "what",
+        "why": "why",
+        "impact": None,
+        "category": "decision",
+        "tags": ["auth", "jwt"],
+        "project": "marsh",
+        "created_at": "2026-03-01",
+        "score": 0.57,
+        "has_details": True,
+    }
+
+
+# Saving and deleting
+
+
+def test_a_memory_that_was_merged_is_near_to_what_it_said_before():
+    vault = vault_of(Entry("a", title="heron"), *OTHERS, cosines={"a": 1.0})
+    vault.upsert([Entry("a", title="newt")], keep_vectors=True)
+    assert scores(searcher(vault, East(), strategy="vector").search("q").hits) == {"a": 1.0}
+
+
+def test_a_deleted_memory_is_hidden_and_takes_one_of_the_places():
+    cosines = {f"m{i}": 0.9 - i / 10 for i in range(4)}
+    entries = [Entry(id_, title="heron", project="marsh") for id_ in cosines]
+    vault = vault_of(*entries, *OTHERS, cosines=cosines)
+    before = searcher(vault, East(), limit=2, strategy="fts").search("heron").hits
+    vault.upsert([dataclasses.replace(entries[0], kind=DELETED)], keep_vectors=True)
+
+    for filters in (Filters(), Filters.of({"project": "marsh"})):
+        table = searcher(vault, East(), limit=1).candidates(Query("q", filters=filters), parse_strategy("vector"))
+        assert (table.entries, table.positions["vector"].tolist()) == (("m1",), [2])  # a pool of 2 x 1
+    # Keywords leave it out before the cut, and its words still count for the rest.
+    after = searcher(vault, East(), limit=2, strategy="fts").search("heron").hits
+    assert (ids(before), ids(after)) == (["m0", "m1"], ["m1", "m2"])
+    assert {hit.score for hit in after} == {hit.score for hit in before}
+    assert searcher(vault).context("")[1] == 7
+
+
+def test_the_section_names_these_tests_and_no_others():
+    named = {*re.findall(r"`(test_\w+)`", DOC.read_text(encoding="utf-8").partition(HEADING)[2])}
+    here = {name for name in globals() if name.startswith("test_")}
+    assert named == here - {"test_the_section_names_these_tests_and_no_others"}

@@ -1,0 +1,264 @@
+"""EchoVault, profile shipped, around its ranking: context, result forms, saving and deleting."""
+
+import json
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+from echovault_recording import (
+    EXACT,
+    SINGLE,
+    SPACE,
+    Lookup,
+    both,
+    compare,
+    entry,
+    failed,
+    hybrid,
+    key,
+    keyed,
+    listed,
+    refused,
+    same,
+    scope,
+    scored,
+)
+
+from steelyard.embed import embed_missing
+from steelyard.entry import Entry, Hit, Query
+from steelyard.errors import DimensionMismatchError, EmbedderError
+from steelyard.filters import EVERYTHING, Filters
+from steelyard.recipe import render
+from steelyard.stores.sqlite import Vault
+from steelyard.systems.echovault import DELETED, SHIPPED, row, tool_result
+
+
+def context(fixture):
+    """Rows, scores, total, embedding calls and fields of context retrieval; recent rows carry no score."""
+    for number, case in enumerate(fixture.recorded["context"], 1):
+        yield f"call {number}", context_case(fixture, case)
+
+
+def context_case(fixture, case):
+    args, label = case["args"], case["label"]
+    text, limit, filters = args.get("query", ""), args["limit"], scope(args)
+    set_by_config = label.removeprefix("config semantic=") if label.startswith("config semantic=") else "auto"
+    mode = args.get("semantic_mode", set_by_config)
+    # Whether the model was loaded is part of the recording; it shows in the call.
+    embedder = fixture.lookup(warm="ollama" not in label or case.get("embed_called", True))
+    searcher = fixture.searcher(limit, embedder)
+    topup = args.get("topup_recent", True)
+    if failed(case):
+        return refused(lambda: searcher.context(text, filters, semantic=mode, topup_recent=topup))
+    hits, total = searcher.context(text, filters, semantic=mode, topup_recent=topup)
+    found = [hit for hit in hits if hit.score is not None]
+    recent = [key(rowid) for rowid, score in case["out"] if score is None]
+    expected = keyed(row for row in case["out"] if row[1] is not None)
+    tolerance = SINGLE if embedder.calls else EXACT
+    head = compare(expected, scored(found), tolerance, 1.0, beyond=nothing_near(fixture, text, limit))
+    tail = same(recent, [hit.entry.id for hit in hits if hit.score is None])
+    fields = same(case["keys_last"], sorted(row(hits[-1])) if hits else None)
+    return both(head, tail, fields, same(case["total"], total), same(case["embed_called"], embedder.calls == 1))
+
+
+def nothing_near(fixture, text, limit):
+    """The pool of a query near to nothing: all of its vectors tie at 0."""
+    qid = next((qid for qid, asked in fixture.queries.items() if asked["query"] == text), None)
+    pool = keyed(fixture.recorded["vec20"].get(qid, ()))[: 2 * limit]
+    return [(id_, 0.0) for id_, _ in pool] if pool and pool[0][1] <= 0 else []
+
+
+def result_form(fixture):
+    """The columns of a row, and their values."""
+    memory = fixture.memories[0]
+    shown = row(Hit(1, 0.5, entry(memory)))
+    for name in fixture.recorded["result_keys"]:
+        yield f"key {name}", same(True, name in shown)
+    yield "no other key", same(sorted(fixture.recorded["result_keys"]), sorted(shown))
+    yield "values of the rows", both(*map(row_values, fixture.memories))
+
+
+def row_values(memory):
+    """Verdict of one row; our ids are the rowids, and related files are lists in the recording."""
+    named = ("rowid", "title", "what", "why", "impact", "category", "project", "source", "file_path")
+    expected = {name: memory[name] for name in (*named, "created_at", "updated_at")}
+    expected |= {"tags": json.dumps(memory["tags"]), "has_details": int(bool(memory["details"])), "score": 0.5}
+    shown = row(Hit(1, 0.5, entry(memory)))
+    return same(expected, {name: shown[name] for name in expected})
+
+
+def search_tool(fixture):
+    """What the search and the context tool of the real program showed; its search asked for `cache stampede`."""
+    numbers = {key(memory["rowid"]): memory["id"] for memory in fixture.memories}
+    hits = fixture.searcher(5, fixture.lookup()).search("cache stampede").hits
+    ours = [tool_result(hit) | {"id": numbers[hit.entry.id]} for hit in hits]
+    recorded = fixture.recorded["tool_search"]
+    yield "order of the rows", same([r["id"] for r in recorded], [r["id"] for r in ours if r in recorded])
+    for shown in recorded:
+        mine = next((r for r in ours if r["id"] == shown["id"]), {})
+        yield f"row {shown['id'][:8]}", same(shown, mine)
+    recorded = fixture.recorded["tool_context"]
+    hits, total = fixture.searcher(recorded["showing"]).context("", Filters.of({"project": "vault"}))
+    yield "tool_context total", same([recorded["total"], recorded["showing"]], [total, len(hits)])
+    for shown, hit in zip(recorded["memories"], hits, strict=True):
+        mine = row(hit)
+        day = datetime.fromisoformat(mine["created_at"]).strftime("%b %d")
+        mine = {
+            "id": numbers[hit.entry.id],
+            "tags": list(hit.entry.tags),
+            "date": day,
+            **_only(mine, "title", "category"),
+        }
+        yield f"tool_context {shown['id'][:8]}", same(shown, mine)
+
+
+def _only(record, *names):
+    return {name: record[name] for name in names}
+
+
+def scenarios(fixture):
+    recorded = fixture.recorded["scenarios"]
+    yield from without_vectors(fixture, recorded["no_vec_table"])
+    yield from other_dimension(fixture, recorded["dimension_mismatch"])
+    yield from provider_down_on_save(fixture, recorded["provider_down_on_save"])
+    yield from merged_on_save(recorded["dedup"])
+    yield from deleted(fixture, recorded["delete"])
+    yield from updated(fixture, recorded["update"])
+
+
+def without_vectors(fixture, recorded):
+    bare, lookup = fixture.filled(scale=0), fixture.lookup()
+    searcher = fixture.searcher(5, lookup, vault=bare)
+    vector = np.array(fixture.asked["zephyrine"], dtype=np.float32)
+    yield "no vectors: nearest", same(recorded["vector_search"], bare.nearest(SPACE, vector, EVERYTHING, 9, True))
+    yield "no vectors: spaces", same(recorded["has_vec_table"], bool(bare.spaces()))
+    hits = scored(searcher.search("zephyrine").hits)
+    yield (
+        "no vectors: search",
+        both(compare(keyed(recorded["service_search"]), hits), same(recorded["embed_calls"], lookup.calls)),
+    )
+    yield (
+        "no vectors: hybrid",
+        compare(keyed(recorded["hybrid"]), hybrid(searcher, Query("zephyrine codec compression"))),
+    )
+
+
+def other_dimension(fixture, recorded):
+    vault, wrong = fixture.filled(), np.ones((1, 32), dtype=np.float32)
+    lookup = fixture.lookup(dim=32)
+    searcher = fixture.searcher(5, lookup, vault=vault)
+    for name, call in (
+        ("ensure", lambda: vault.put_vectors(SPACE, [key(1)], wrong)),
+        ("insert_vector_wrong_dim", lambda: vault.put_vectors(SPACE, [key(1)], wrong)),
+        ("vector_search_wrong_dim", lambda: vault.nearest(SPACE, wrong[0], EVERYTHING, 5, True, "l2")),
+        ("hybrid", lambda: hybrid(searcher, Query("zephyrine"))),
+    ):
+        said = [word in recorded[name]["error"] for word in ("64", "32")]
+        yield f"dimension: {name}", mismatch(said, call)
+    for name in ("tiered", "service_search"):
+        yield f"dimension: {name}", compare(keyed(recorded[name]), scored(searcher.search("zephyrine").hits))
+    saved = Entry(
+        "saved", title="Mismatch save flibbertigibbet", text="note saved while dimensions differ", tags=("x",)
+    )
+    vault.upsert([saved])
+    yield "dimension: save", mismatch([True, True], lambda: embed_missing(vault, lookup, SPACE))
+    yield (
+        "dimension: search after save",
+        same(recorded["search_after_save"], len(searcher.search("flibbertigibbet").hits)),
+    )
+    yield "dimension: vectors before reindex", same(recorded["vec_rows_before_reindex"], vectors_in(vault))
+    yield "dimension: embedded text", same(recorded["reindex_text_example"], render(SHIPPED.recipe, saved))
+    vault.drop_space(SPACE)
+    embed_missing(vault, lookup, SPACE)
+    counts = [recorded["reindex"]["count"], recorded["vec_rows_after_reindex"], recorded["stored_dim_after"]]
+    yield "dimension: reindex", same(counts, [vault.count(), vectors_in(vault), vault.spaces()[0][1]])
+    result = searcher.search("zephyrine")
+    yield (
+        "dimension: after reindex",
+        same(recorded["tiered_after_reindex_ok"], bool(result.hits) and not result.degraded),
+    )
+
+
+def mismatch(said, call):
+    """Verdict where another dimension is an error there: it is here, and names what it named."""
+    try:
+        call()
+    except DimensionMismatchError as error:
+        return same(said, [word in str(error) for word in ("64", "32")])
+    return "differs: an error is recorded, here there is none", 0.0
+
+
+def vectors_in(vault):
+    return len(vault.vectors(SPACE, EVERYTHING)[0])
+
+
+def provider_down_on_save(fixture, recorded):
+    vault = fixture.filled()
+    ten = list(fixture.stored)[:10]
+    vault.delete([memory.id for memory in vault.entries() if memory.id not in ten])
+    vault.upsert([Entry("saved", title="saved while down")])
+    try:
+        embed_missing(vault, fixture.lookup(down=True), SPACE)
+        stopped = False
+    except EmbedderError:
+        stopped = True
+    found = fixture.searcher(5, fixture.lookup(down=True), vault).search("saved while down").hits
+    expected = [recorded[name] for name in ("searchable", "total", "vec")]
+    yield (
+        "provider down on save",
+        both(same(expected, [len(found), vault.count(), vectors_in(vault)]), same(True, stopped)),
+    )
+
+
+def merged_on_save(recorded):
+    """What a dedup leaves in the store; deciding what is a duplicate is no part of search."""
+    text = "Consumer lag grew because the poll interval was too long"
+    saved = Entry("a", title=recorded["merged"]["title"], text=text, tags=("kafka",), details="d1")
+    new = replace(
+        saved,
+        text=recorded["merged"]["what"],
+        tags=tuple(json.loads(recorded["merged"]["tags"])),
+        details=recorded["details"],
+        extra={"updated_count": recorded["merged"]["updated_count"]},
+    )
+    yield "dedup: embedded on save", same(recorded["embed_text_on_save"], render(SHIPPED.recipe, saved))
+    yield "dedup: embedded on update", same(recorded["embed_text_on_update"], render(SHIPPED.recipe, new))
+    vault = Vault(":memory:")
+    vault.upsert([saved, Entry("b"), Entry("c")])
+    vault.put_vectors(SPACE, ["a", "b", "c"], np.eye(3, 64, dtype=np.float32))
+    vault.upsert([new], keep_vectors=True)
+    kept = vault.vectors_of(SPACE, ["a"])["a"].tolist() == np.eye(3, 64)[0].tolist()
+    yield (
+        "dedup: the vector",
+        same([recorded["vector_replaced"], recorded["vec_rows"]], [not kept, vectors_in(vault)]),
+    )
+    shown = row(Hit(1, 1.0, vault.get(["a"])[0]))
+    yield "dedup: the row", same(recorded["merged"], {name: shown[name] for name in recorded["merged"]})
+
+
+def deleted(fixture, recorded):
+    """A deleted memory is hidden, yet its words are counted and its vector takes one of the places.
+
+    The recording searched for its only word, and near its own vector.
+    """
+    vault, id_, query = fixture.filled(), key(recorded["deleted"]), Query("zephyrine")
+    searcher = fixture.searcher(5, Lookup({query.text: fixture.stored[id_]}), vault)
+    for when in ("before", "after"):
+        fts, _ = listed(searcher, query, "fts")
+        vector, _ = listed(searcher, query, "vector")
+        yield f"delete: keywords {when}", compare(keyed(recorded[f"fts_{when}"]), fts)
+        yield f"delete: vectors {when}", compare(keyed(recorded[f"vec_{when}"]), vector, SINGLE, 1.0)
+        vault.upsert([replace(vault.get([id_])[0], kind=DELETED)], keep_vectors=True)
+    everywhere = vault.keyword(SHIPPED.index, '"zephyrine"', [1.0] * 8, EVERYTHING, 5)
+    expected = [recorded["vec_rows"], recorded["fts_index_still_has_row"]]
+    yield "delete: what stays", same(expected, [vectors_in(vault), id_ in [hit.id for hit in everywhere]])
+
+
+def updated(fixture, recorded):
+    vault = fixture.filled()
+    old = entry(next(memory for memory in fixture.memories if memory["rowid"] == recorded["rowid"]))
+    before = [id_ for id_, _ in listed(fixture.searcher(5, vault=vault), Query("zephyrine"), "fts")[0]]
+    vault.upsert([replace(old, title="new", text="other words", why="", impact="", tags=())])
+    after = [id_ for id_, _ in listed(fixture.searcher(5, vault=vault), Query("zephyrine"), "fts")[0]]
+    expected = [recorded[name] for name in ("old_text_matched_before", "old_text_still_matches")]
+    yield "update", same(expected, [old.id in before, old.id in after])
