@@ -1,0 +1,213 @@
+"""A caller sees the union of his scopes and nothing else, whatever he asks for and by whichever way.
+
+Every system under every sort of strategy and depth, in the random worlds of `worlds.py`: search, context, list
+and get. STEELYARD_ISOLATION_CHECKS says how many checks each property makes of each system (1000000 takes
+hours), and the number that were done is printed.
+"""
+
+import tempfile
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from worlds import (
+    CHECKS,
+    NOW,
+    SEARCHES,
+    VECTORS_ESCAPE,
+    WORDS,
+    World,
+    one,
+    random_entry,
+    returned,
+    scope,
+    seen_by,
+    some,
+)
+
+from steelyard.entry import Query
+from steelyard.errors import DataError
+from steelyard.fusion import parse_strategy
+from steelyard.search import Searcher
+from steelyard.stores.sqlite import Vault
+from steelyard.systems import SYSTEMS, find_system
+from steelyard_eval.reading import list_entries, read_entries
+
+QUERIES = (
+    *WORDS,
+    "heron newt",
+    "heron OR pond",
+    '"heron reed"',
+    "heron -newt",
+    "-marsh",
+    "-pond -reed",
+    "nothing",
+)
+EXCLUDED = {"heron -newt": {"newt"}, "-marsh": {"marsh"}, "-pond -reed": {"pond", "reed"}}
+"""What a query excludes, for the system that knows exclusion."""
+PRIOR = "recency(half_life=1d, since=update)"
+
+
+class CallersWorld(World):
+    """A world as one caller sees it, searched by a random strategy down to random depths."""
+
+    def __init__(self, system, seed):
+        super().__init__(system, seed)
+        self.visible, self.sees = seen_by(self.rng)
+        config = self.searcher.config
+        config = config.with_strategy(self.strategy())
+        deep = {
+            name: replace(own, depth=own.depth and int(self.rng.integers(1, 15)))
+            for name, own in config.retrievers.items()
+        }
+        config = replace(config, retrievers=deep)
+        self.searcher = Searcher(
+            self.searcher.store, config, self.embedder, clock=lambda: NOW, visible=self.visible
+        )
+
+    def strategy(self):
+        finders = [name for name in self.system.retrievers if name != "memory"]
+        first = one(self.rng, *finders)
+        return one(
+            self.rng,
+            self.system.strategy,
+            *map(
+                parse_strategy,
+                (
+                    first,
+                    f"rrf({', '.join(finders)}, k=60)",
+                    f"weighted_sum(1*{first}, 0.5*importance, 0.5*{PRIOR}, normalize=max)",
+                    f"tiered({first}, min_results=2, then=rrf({', '.join(finders)}, k=5))",
+                    f"weighted_sum(1*importance, 1*{PRIOR})",
+                ),
+            ),
+        )
+
+    def admits(self, entry, around, holds):
+        """Whether a search may show the entry: what was asked, and the window where the system heeds it."""
+        opened = entry.valid_from is None or entry.valid_from <= NOW
+        ends = entry.valid_until is not None and entry.valid_until <= NOW
+        return holds(entry, around) and (not self.system.valid_only or (opened and not ends))
+
+
+def property_of(name, check, capsys):
+    """Runs a check of (world) until CHECKS are done, and prints how many were."""
+    system, counts = find_system(name), Counter()
+
+    @settings(max_examples=max(1, CHECKS // SEARCHES))
+    @given(seed=st.integers(0, 2**63))
+    def worlds(seed):
+        world = CallersWorld(system, seed)
+        for _ in range(SEARCHES):
+            check(world, counts)
+            counts["checks"] += 1
+        world.close()
+
+    worlds()
+    with capsys.disabled():
+        print(f" {name}: {', '.join(f'{count} {what}' for what, count in sorted(counts.items()))}", end="")
+    assert counts["shown"] > CHECKS / 10
+    return counts
+
+
+@pytest.mark.parametrize("name", sorted(SYSTEMS))
+def test_no_search_shows_what_the_caller_may_not_see(name, capsys):
+    def check(world, counts):
+        filters, holds = scope(world.rng)
+        text = one(world.rng, *QUERIES)
+        result = world.searcher.search(Query(text, filters=filters, asked_at=NOW))
+        for entry, finder in returned(result, world.searcher.store):
+            written, around = world.copy(entry)
+            assert world.sees(written, around), "foreign"
+            assert world.admits(written, around, holds) or (name in VECTORS_ESCAPE and finder == "vector")
+        for hit in result.hits:
+            written, around = world.copy(hit.entry)
+            assert world.sees(written, around), "foreign"
+            if world.system.name == "moltnet" and text in EXCLUDED:
+                counts["shown under an exclusion"] += 1
+                assert EXCLUDED[text].isdisjoint(f"{written.title} {written.text}".split())
+            counts["shown"] += 1
+
+    counts = property_of(name, check, capsys)
+    assert counts["shown under an exclusion"] > CHECKS / 10 or not name.startswith("moltnet")
+
+
+@pytest.mark.parametrize("name", sorted(SYSTEMS))
+def test_no_context_shows_what_the_caller_may_not_see(name, capsys):
+    def check(world, counts):
+        filters, holds = scope(world.rng)
+        hits, total = world.searcher.context(one(world.rng, "", *QUERIES), filters, topup_recent=True)
+        for hit in hits:
+            written, around = world.copy(hit.entry)
+            assert world.sees(written, around), "foreign"
+            found_by_vectors = name in VECTORS_ESCAPE and hit.score is not None
+            assert found_by_vectors or world.admits(written, around, holds)
+            counts["shown"] += 1
+        if world.alone:
+            [(_, held)] = world.tiers.values()
+            around = held.values()
+            inside = [e for e in around if world.sees(e, around) and world.admits(e, around, holds)]
+            memories = sum(e.kind == "memory" for e in inside) if "memory" in world.system.retrievers else 0
+            assert total == len(inside) - memories
+
+    property_of(name, check, capsys)
+
+
+def caller(rng):
+    """Scopes as the command line has them, and what they let a caller see."""
+    vaults, tenants = some(rng, ("v1", "v2")), some(rng, ("t1", "t2"))
+    texts = [f"vault={value}" for value in vaults] + [f"tenant={value}" for value in tenants]
+    return texts or ["vault=none"], lambda entry: entry.vault in vaults or entry.tenant in tenants
+
+
+def test_list_and_get_show_all_that_the_caller_may_see_and_nothing_else(capsys):
+    counts = Counter()
+
+    @settings(max_examples=max(1, CHECKS // SEARCHES))
+    @given(seed=st.integers(0, 2**63))
+    def worlds(seed):
+        rng = np.random.default_rng(seed)
+        entries = [random_entry(rng, f"e{at}", 12) for at in range(12)]
+        with tempfile.TemporaryDirectory() as folder:
+            path = str(Path(folder) / "vault.db")
+            with Vault(path, create=True) as vault:
+                vault.upsert(entries)
+            for _ in range(SEARCHES):
+                scopes, sees = caller(rng)
+                check_list(rng, path, entries, scopes, sees)
+                counts["refused"] += check_get(rng, path, entries, scopes, sees)
+                counts["checks"] += 1
+
+    worlds()
+    with capsys.disabled():
+        print(f" {counts['checks']} checks, {counts['refused']} ids refused", end="")
+    assert counts["refused"] > CHECKS / 10
+
+
+def check_list(rng, path, entries, scopes, sees):
+    """All of them, newest first, undated ones last, ties by id."""
+    filters, holds = scope(rng)
+    inside = [e for e in entries if sees(e) and holds(e, entries)]
+    expected = sorted(inside, key=lambda e: (e.created_at is None, -(e.created_at or 0.0), e.id))
+    listed, total = list_entries(path, filters, None, scopes)
+    assert [e.id for e in listed] == [e.id for e in expected]
+    assert total == len(expected)
+
+
+def check_get(rng, path, entries, scopes, sees):
+    """An id outside the scope gets the answer of one that does not exist; how many ids were refused."""
+    asked = [entries[at] for at in rng.choice(12, size=3, replace=False)]
+    hidden = sorted(e.id for e in asked if not sees(e))
+    seen = [e.id for e in asked if sees(e)]
+    assert [record["id"] for record in read_entries(path, seen, scopes)] == seen
+    if hidden:
+        with pytest.raises(DataError) as refused:
+            read_entries(path, [e.id for e in asked], scopes)
+        assert [part.split("'")[1] for part in str(refused.value).split("no entry ")[1:]] == hidden
+        suggested = {part.split("'")[3] for part in str(refused.value).split("no entry ")[1:] if "mean" in part}
+        assert suggested <= {e.id for e in entries if sees(e)}
+    return len(hidden)

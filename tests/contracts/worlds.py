@@ -1,0 +1,253 @@
+"""Random corpora in one vault or several, with random vectors, and filters beside predicates that say the same."""
+
+import os
+from dataclasses import replace
+
+import numpy as np
+
+from steelyard.embed import space_of
+from steelyard.entry import Entry, Query, Relation
+from steelyard.filters import Filters, Rule, visible_to
+from steelyard.search import Searcher
+from steelyard.stores.federation import Federation, Tier, plain
+from steelyard.stores.sqlite import Vault
+from steelyard.table import EMBEDDING
+
+CHECKS = int(os.environ.get("STEELYARD_ISOLATION_CHECKS", "200"))
+SEARCHES = 25
+"""Searches in one world."""
+VECTORS_ESCAPE = {"soleri:shipped"}
+"""Systems whose vector search knows neither filters nor windows, as recorded of the real program."""
+WORDS = ("heron", "reed", "marsh", "newt", "pond")
+TAGS = ("a", "b", "c")
+TIMES = (None, 0.0, 10.0, 20.0, 30.0)
+MEMORIES = ("e3", "e7")
+NOW = 20.0
+TIERS = ("agent", "project", "team", "archive")
+
+
+class Directions:
+    """Every text has a random direction; the same text has the same."""
+
+    model, recipe = "random", None
+
+    def __init__(self, rng):
+        self.rng, self.known = rng, {}
+
+    def embed(self, texts, kind="entry"):
+        rows = [self.known.setdefault(text, self.rng.normal(size=3).astype(np.float32)) for text in texts]
+        return np.array(rows, dtype=np.float32)
+
+    def warm(self):
+        return True
+
+
+def some(rng, values, most=None):
+    """A random selection."""
+    count = rng.integers(0, min(len(values), most or len(values)) + 1)
+    return tuple(values[i] for i in sorted(rng.choice(len(values), size=count, replace=False)))
+
+
+def one(rng, *values):
+    return values[rng.integers(len(values))]
+
+
+def random_entry(rng, id_, size):
+    others = [f"e{at}" for at in range(size) if f"e{at}" != id_]
+    related = [
+        Relation(one(rng, "supersedes", "cites"), i, None, one(rng, "", "accepted", "proposed")) for i in others
+    ]
+    return Entry(
+        id_,
+        title=one(rng, "", *WORDS),
+        text=" ".join(some(rng, WORDS)),
+        type=one(rng, "", "rule", "pattern"),
+        domain=one(rng, "", "auth", "data"),
+        severity=one(rng, "", "critical", "warning"),
+        vault=one(rng, "", "v1", "v2"),
+        tenant=one(rng, "", "t1", "t2"),
+        tags=some(rng, TAGS),
+        importance=one(rng, None, 1.0, 5.0),
+        created_at=one(rng, *TIMES),
+        valid_from=one(rng, None, None, *TIMES),
+        valid_until=one(rng, None, None, *TIMES),
+        kind=one(rng, "", "", "note", "memory"),
+        superseded_by=one(rng, "", "", "", "x"),
+        relations=some(rng, related, 2) if rng.random() < 0.2 else (),
+    )
+
+
+# Filters, each beside the same in Python: (filters, entry, entries of its vault -> bool)
+
+
+def asked(field, value, holds):
+    return Filters.of({field: value}), lambda entry, _: holds(getattr(entry, field))
+
+
+def same(rng):
+    field, value = one(
+        rng, ("type", "rule"), ("domain", "auth"), ("tenant", "t1"), ("importance", 5.0), ("type", "")
+    )
+    return asked(field, value, lambda own: own == value)
+
+
+def one_of(rng):
+    field, values = one(
+        rng, ("domain", ["auth", "data"]), ("created_at", [10.0, 20.0]), ("severity", ["warning", ""])
+    )
+    return asked(field, values, lambda own: own in values)
+
+
+def none_of(rng):
+    field, values = one(rng, ("type", ["rule"]), ("kind", ["note", ""]), ("importance", [1.0]))
+    return asked(field, {"none": values}, lambda own: own not in values)
+
+
+def every_tag(rng):
+    values = some(rng, TAGS, 2)
+    return asked("tags", list(values), lambda own: {*values} <= {*own})
+
+
+def any_tag(rng):
+    values = some(rng, TAGS, 2)
+    return asked("tags", {"any": list(values)}, lambda own: bool({*values} & {*own}))
+
+
+def no_tag(rng):
+    values = some(rng, TAGS, 2)
+    return asked("tags", {"none": list(values)}, lambda own: not {*values} & {*own})
+
+
+COMPARED = {
+    "from": lambda own, bound: own >= bound,
+    "after": lambda own, bound: own > bound,
+    "before": lambda own, bound: own < bound,
+    "until": lambda own, bound: own <= bound,
+}
+
+
+def between(rng):
+    field, bound, other = one(rng, "created_at", "importance", "valid_until"), one(rng, 1.0, 10.0, 20.0), 25.0
+    test = one(rng, *COMPARED)
+    bounds = {test: bound} | ({"before": other} if test in ("from", "after") else {})
+    return asked(
+        field, bounds, lambda own: own is not None and all(COMPARED[t](own, value) for t, value in bounds.items())
+    )
+
+
+def of_text_order(rng):
+    test = one(rng, *COMPARED)
+    return asked("domain", {test: "b"}, lambda own: COMPARED[test](own, "b"))
+
+
+def superseded(rng):
+    wanted = bool(rng.integers(2))
+
+    def holds(entry, around):
+        replaced = any(
+            relation.type == "supersedes" and relation.target == entry.id and relation.status in ("", "accepted")
+            for other in around
+            for relation in other.relations
+        )
+        return (bool(entry.superseded_by) or replaced) == wanted
+
+    return Filters.of({"superseded": wanted}), holds
+
+
+def seen_by(rng):
+    vaults, tenants = some(rng, ("v1", "v2")), some(rng, ("t1", "t2"))
+    return (
+        visible_to({"vault": vaults, "tenant": tenants}),
+        lambda entry, _: entry.vault in vaults or entry.tenant in tenants,
+    )
+
+
+def absent(rng):
+    field = one(rng, "domain", "importance", "tags", "valid_until")
+    return Filters.all_of((Rule(field, "absent"),)), lambda entry, _: getattr(entry, field) in ("", None, ())
+
+
+KINDS = (same, one_of, none_of, every_tag, any_tag, no_tag, between, of_text_order, superseded, seen_by, absent)
+
+
+def scope(rng):
+    """Up to two filters of any kind, and what they say."""
+    parts = [one(rng, *KINDS)(rng) for _ in range(one(rng, 0, 1, 1, 2))]
+    filters = Filters()
+    for part, _ in parts:
+        filters &= part
+    return filters, lambda entry, around: all(holds(entry, around) for _, holds in parts)
+
+
+# Worlds
+
+
+class World:
+    """Up to four vaults that share some ids, with vectors, searched by one system."""
+
+    def __init__(self, system, seed):
+        self.rng = rng = np.random.default_rng(seed)
+        self.system = system
+        self.embedder = Directions(rng)
+        size = int(rng.integers(4, 16))
+        self.tiers = {name: self.vault(size) for name in TIERS[: rng.integers(1, 5)]}
+        made = [Tier(name, vault) for name, (vault, _) in self.tiers.items()]
+        self.alone = len(made) == 1
+        store = made[0].store if self.alone else Federation(made, system.federation)
+        config = system.config(int(rng.integers(1, 12)), "random")
+        self.searcher = Searcher(store, config, self.embedder)
+
+    def vault(self, size):
+        """A vault with about half of the ids, and its entries by id."""
+        entries = [
+            random_entry(self.rng, f"e{at}", size) for at in range(size) if not at or self.rng.random() < 0.6
+        ]
+        if self.system.federation.best_copy:  # copies that differ in this would be told apart by id alone
+            entries = [replace(e, kind="memory" if e.id in MEMORIES else "note") for e in entries]
+        vault = Vault(":memory:")
+        vault.upsert(entries)
+        ids = [e.id for e in entries if e.id == "e0" or self.rng.random() < 0.9]
+        space = space_of(self.embedder, "text", self.system.recipe)
+        vault.put_vectors(space, ids, self.rng.normal(size=(len(ids), 3)).astype(np.float32))
+        return vault, {e.id: e for e in entries}
+
+    def close(self):
+        for vault, _ in self.tiers.values():
+            vault.close()
+
+    def copy(self, entry):
+        """The entry as it was written, and the entries around it."""
+        entry = plain(entry)
+        _, around = self.tiers[next(iter(self.tiers)) if self.alone else entry.vault]
+        return around[entry.id], around.values()
+
+    def search(self):
+        """One search: (what it returned, which entries it may show)."""
+        filters, holds = scope(self.rng)
+        query = Query(one(self.rng, *WORDS, "heron newt", "nothing"), filters=filters, asked_at=NOW)
+        memories = "memory" in self.system.retrievers
+        windows = self.system.valid_only
+
+        def admits(entry, around):
+            opened = entry.valid_from is None or entry.valid_from <= NOW
+            ends = entry.valid_until is not None and entry.valid_until <= NOW
+            return holds(entry, around) and (not windows or (opened and not ends))
+
+        def may_show(entry, found):
+            """Whether a retriever may return the entry."""
+            written, around = self.copy(entry)
+            aside = memories and written.kind == "memory"
+            return aside == (found == "memory") and admits(written, around)
+
+        without = self.searcher.config.without(EMBEDDING) is not None and self.rng.random() < 0.2
+        return self.searcher.search(query, semantic="never" if without else "always"), may_show
+
+
+def returned(result, store):
+    """(entry, retriever) of all that the retrievers returned, and of every hit the retriever that found it."""
+    table = result.table
+    finders = [name for name in table.positions if name in table.columns]
+    names = {e.id: e for e in store.get(table.entries)}
+    for name in finders:
+        for row in np.flatnonzero(~np.isnan(table.columns[name])):
+            yield names[table.entries[table.entry[row]]], name
