@@ -89,15 +89,20 @@ def optimise(
             point, bound = _improve(objective, point, own, seed, restarts, nodes)
     if len(branches) != 1:
         bound = _ceiling(objective, point.weights, branches)
-    proven = len(branches) == 1 and len(branches[0]) == 3 and bound <= point.value + SAME and objective.kind != PRECISION
+    proven = (
+        len(branches) == 1
+        and len(branches[0]) == 3
+        and bound <= point.value + SAME
+        and objective.kind != PRECISION
+    )
     point, along = settle_in(objective, point, branches[0])
     certificate: Literal["exact", "best-found"] = "exact" if proven else "best-found"
-    return Found(point.weights, point.value, certificate, (along.low, along.high), max(bound, point.value), point.looks)
+    return Found(
+        point.weights, point.value, certificate, (along.low, along.high), max(bound, point.value), point.looks
+    )
 
 
-def on_line(
-    objective: Objective, line: Sweep, own: Indices, start: Floats, queries: Bools | None = None
-) -> Found:
+def on_line(objective: Objective, line: Sweep, own: Indices, start: Floats, queries: Bools | None = None) -> Found:
     """The best of two weights `own`, from the sweep of the first from 0 to 1 over the objective's queries.
 
     For the queries where bool[Q] is true; `start` holds the other weights, and where these two come from.
