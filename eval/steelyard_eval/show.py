@@ -99,15 +99,54 @@ def tuning(record: Mapping[str, Any]) -> str:
     reason += "" if record["whole"] else "; broken off"
     best = record["optimum"]
     optimum = f"{best['value']:.4f}, {record['certificate']}, no setting exceeds {best['bound']:.4f}"
-    return (
+    depths = record["depths"]
+    deeper = f", {_depths(depths['tuned'])}" if depths["tuned"] != depths["current"] else ""
+    parts = [
         f"verdict: {record['verdict']} ({reason})\n"
-        f"current: {record['current']}\ntuned:   {record['tuned']}\n"
-        f"optimum: {record['optimum']['strategy']}  ({optimum})\n\n"
-        + table(rows, {"estimate": record["objective"], "value": "value [95%]", "queries": "queries"})
-        + "\n\nembedded: {current} of {queries} queries now, {tuned} when tuned".format(
-            **record["embedding_calls"]
-        )
-    )
+        f"current: {record['current']}\ntuned:   {record['tuned']}{deeper}\n"
+        f"optimum: {best['strategy']}, {_depths(best['depths'])}  ({optimum})",
+        table(rows, {"estimate": record["objective"], "value": "value [95%]", "queries": "queries"}),
+        "embedded: {current} of {queries} queries now, {tuned} when tuned".format(**record["embedding_calls"]),
+    ]
+    return "\n\n".join(parts + ([_ablation(record["ablation"])] if record.get("ablation") else []))
+
+
+def _depths(depths: Mapping[str, int | None]) -> str:
+    """Depths in words; those of retrievers without one are left out."""
+    alike: dict[int, list[str]] = {}
+    for name, depth in depths.items():
+        if depth is not None:
+            alike.setdefault(depth, []).append(name)
+    return ", ".join(f"depth {depth} of {' and '.join(sorted(names))}" for depth, names in sorted(alike.items()))
+
+
+def _ablation(record: Mapping[str, Any]) -> str:
+    """What signals, weights and labels are worth: three tables."""
+    signals = [
+        {
+            "signal": row["signal"],
+            "seen": f"{row['in_sample']:+.4f}",
+            "unseen": f"{row['held_out']['value']:+.4f} [{row['held_out']['low']:+.4f}, "
+            f"{row['held_out']['high']:+.4f}]",
+            "p": f"{row['held_out']['p']:.4f}",
+        }
+        for row in record["signals"]
+    ]
+    decimals = ("weight", "at", "best", "without", "alone")
+    weights = [row | {name: f"{row[name]:.4f}" for name in decimals} for row in record["weights"]]
+    labels = [
+        {
+            "queries": f"{row['queries']:.0f}",
+            "seen": f"{row['in_sample']:.4f}",
+            "unseen": f"{row['held_out']:.4f} ({row['low']:.4f} to {row['high']:.4f})",
+        }
+        for row in record["labels"]
+    ]
+    worth = {"signal": "signal", "seen": "worth in sample", "unseen": "held out [95%]", "p": "p"}
+    moved = {"signal": "signal", "weight": "weight", "best": "best", "at": "at weight"}
+    moved |= {"without": "at weight 0", "alone": "alone"}
+    learned = {"queries": "labelled queries", "seen": "in sample", "unseen": "held out (range)"}
+    return "\n\n".join((table(signals, worth), table(weights, moved), table(labels, learned)))
 
 
 def _triple(estimate: Mapping[str, Any]) -> str:

@@ -50,7 +50,10 @@ def grid(name, strategy):
         draws = np.random.default_rng(0).dirichlet(np.ones(len(weights_of(strategy))), 30)
         return [with_weights(strategy, draw) for draw in draws]
     templates = {
-        "echovault": ("tiered(fts, min_results={}, then=weighted_sum({}*fts, {}*vector, normalize=max))", (1, 3, 10)),
+        "echovault": (
+            "tiered(fts, min_results={}, then=weighted_sum({}*fts, {}*vector, normalize=max))",
+            (1, 3, 10),
+        ),
         "weighted sum": ("weighted_sum({1}*bm25, {2}*vector, normalize={0})", ("max", "minmax", "zscore")),
         "rrf": ("rrf({1}*bm25, {2}*vector, k={0})", (10, 60, 100)),
     }
@@ -84,7 +87,7 @@ def halves(task, candidates, count):
     for seed in bar("halves")(range(count)):
         order = np.random.default_rng([task.seed, seed]).permutation(units.max() + 1)
         seen = (order < (units.max() + 1) / 2)[units]
-        choice = task.chooser.choose(seen)
+        choice = task.chooser.choose(seen, proof=False)
         best = tried[int(np.argmax(tried[:, seen].mean(axis=1)))]
         for way, gain in zip(WAYS, (gains(choice.config), gains(choice.optimum), best), strict=True):
             found[way].append(Split(float(gain[seen].mean()), float(gain[~seen].mean())))
@@ -92,7 +95,7 @@ def halves(task, candidates, count):
 
 
 def summary(splits):
-    """What a way keeps: mean gains, the share that holds out, how often the other half got worse or nothing moved."""
+    """Mean gains, the share that holds out, and how often the other half got worse or nothing moved."""
     seen, unseen = (np.array([getattr(one, side) for one in splits]) for side in ("seen", "unseen"))
     return {
         "seen": float(seen.mean()),
@@ -153,7 +156,8 @@ def show(records, count):
     lines += [
         "",
         f"{count} random halves: chosen on one, measured on the other (gains over the default)",
-        f"{'set':10} {'configuration':13} {'chosen by':12}{'seen':>9}{'unseen':>9}{'kept':>7}{'worse':>7}{'unmoved':>9}",
+        f"{'set':10} {'configuration':13} {'chosen by':12}{'seen':>9}{'unseen':>9}{'kept':>7}"
+        f"{'worse':>7}{'unmoved':>9}",
     ]
     for one in records:
         for way, found in one["halves"].items():
@@ -183,7 +187,7 @@ def main():
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
     parser.add_argument("--halves", type=int, default=200)
     parser.add_argument("--metric", default="nDCG@10")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep recordings here, and use those there are")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep recordings here")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     asked = parser.parse_args()
     records = []

@@ -132,6 +132,7 @@ def compare(
 @click.option("--strategy", help="The strategy to start from; the system's own by default.")
 @click.option("--metric", default="nDCG@10", show_default=True)
 @click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
+@click.option("--ablate", is_flag=True, help="Say what each signal, each weight and more labels are worth.")
 @limit_option
 @embedder_option
 @seed_option
@@ -142,19 +143,28 @@ def tune(
     strategy: str | None,
     metric: str,
     out: str,
+    ablate: bool,
     limit: int | None,
     embedder: str,
     seed: int,
     as_json: bool,
 ) -> None:
-    """Search better weights, prove them on held-out queries, write search-weights.json."""
+    """Search better weights, prove them on held-out queries, write search-weights.json.
+
+    Ctrl-C ends the search and keeps the best found so far: the report says so, the file holds the current
+    weights, and the exit code is 130. A second one ends the command.
+    """
     from steelyard_eval.datasets import load
     from steelyard_eval.show import tuning
     from steelyard_eval.tune import tune as run
 
-    found = run(load(dataset), system, strategy, metric=metric, limit=limit, embedder=embedder, seed=seed)
+    found = run(
+        load(dataset), system, strategy, metric=metric, limit=limit, embedder=embedder, seed=seed, ablate=ablate
+    )
     found.config.save(out)
     put(found.to_json(), as_json, f"{tuning(found.to_json())}\nwritten: {out}")
+    if found.interrupted:
+        raise KeyboardInterrupt  # what there is was printed; the exit code says that it is not whole
 
 
 @click.command()

@@ -108,7 +108,8 @@ class Form:
         if not len(begins):
             return np.zeros(len(self.columns), dtype=bool)
         high, low = (reduce.reduceat(self.columns, begins, axis=1) for reduce in (np.maximum, np.minimum))
-        return np.any(high > low, axis=1)
+        differs: Bools = (high > low).any(axis=1)
+        return differs
 
     @property
     def queries(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
@@ -16,6 +16,7 @@ from steelyard_eval.metrics import Judgments, Measure
 from steelyard_eval.tune.ascent import line_of
 from steelyard_eval.tune.objective import Indices, Objective
 from steelyard_eval.tune.optimise import Found, movable, on_line, on_simplices, optimise
+from steelyard_eval.tune.simplex import NODES
 from steelyard_eval.tune.sweep import Sweep, segment
 
 
@@ -35,10 +36,11 @@ class Candidate:
         self.objective = Objective.of(self.form, measure)
         self.start = on_simplices(self.form.weights, self.form, self.branches)
 
-    def search(self, queries: Bools, seed: int) -> Found:
-        """The best weights for the queries where bool[Q] is true."""
+    def search(self, queries: Bools, seed: int, proof: bool = True) -> Found:
+        """The best weights for the queries where bool[Q] is true, proven where that can be."""
         if self._line is None:
-            return optimise(self.form, self.measure, self.start, seed, queries)
+            nodes = NODES if proof else 0
+            return optimise(self.form, self.measure, self.start, seed, queries, nodes=nodes)
         return on_line(self.objective, self._line, self.branches[0], self.start, queries)
 
     def values(self, weights: Floats) -> Floats:

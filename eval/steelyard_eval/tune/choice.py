@@ -1,8 +1,10 @@
 """The choice of a setting for a set of queries: the exact optimum of every setting, then the nearest that ties.
 
-The optimum itself is a fit to these queries. Among the settings that these queries cannot tell from it, by
-one standard error of the paired difference (Breiman, Friedman, Olshen and Stone, 1984, choose trees so), the
-one nearest to the current configuration is taken, in the middle of its plateau.
+The optimum is a fit to these queries, and the best of many is flattered. So the current setting stays unless the
+best one beats it by `PROOF` standard errors of the paired difference. Else, of the settings that these queries
+cannot tell from the best (within `TIED` standard errors), the one nearest to the current setting is taken, in the
+middle of its plateau; Breiman, Friedman, Olshen and Stone (1984) choose trees so. The figures behind both numbers:
+docs/tuning.md.
 """
 
 from __future__ import annotations
@@ -15,16 +17,17 @@ import numpy as np
 from steelyard.config import SearchConfig
 from steelyard.expression import Duration
 from steelyard.fusion import Expr, Layered, Rrf, Signal, Tiered, WeightedSum
-from steelyard.table import Bools, Floats, SignalTable
-from steelyard_eval.metrics import Judgments, Measure
-from steelyard_eval.tune.candidate import Candidate, candidates
+from steelyard.table import Bools, Floats
+from steelyard_eval.tune.candidate import Candidate
 from steelyard_eval.tune.curve import SAME
 from steelyard_eval.tune.objective import Indices
 from steelyard_eval.tune.optimise import Found
 from steelyard_eval.tune.sweep import segment
 
-TIED = 1.0
-"""Standard errors within which two settings tie."""
+PROOF = 2.5
+"""Standard errors that a gain over the current setting takes."""
+TIED = 0.5
+"""Standard errors within which other settings tie with the best."""
 LOOKS = 100
 """Places looked at between the current weights and the optimum."""
 Progress = Callable[[Sequence[Candidate], Callable[[], str]], Iterable[Candidate]]
@@ -68,79 +71,84 @@ class _Tried:
 class Chooser:
     """Chooses among settings over one recording, for any of its queries; the first setting is the current one."""
 
-    def __init__(
-        self,
-        table: SignalTable,
-        settings: Sequence[SearchConfig],
-        judgments: Judgments,
-        measure: Measure,
-        units: Indices,
-        seed: int,
-    ) -> None:
+    def __init__(self, candidates: Sequence[Candidate], units: Indices, seed: int) -> None:
         """`units` int64[Q] numbers the groups of queries that vary together."""
-        self.candidates = list(candidates(table, settings, judgments, measure))
+        self.candidates = list(candidates)
         self.units = units
         self.seed = seed
 
-    def choose(self, queries: Bools, progress: Progress = in_silence) -> Choice:
+    def choose(self, queries: Bools, progress: Progress = in_silence, *, proof: bool = True) -> Choice:
         """The setting for the queries where bool[Q] is true.
 
-        Ctrl-C ends the search with the best of the settings that were searched; raises KeyboardInterrupt when
-        there is none yet.
+        Without `proof` nothing is certified where that takes branch and bound: many choices need none. Ctrl-C ends
+        the search with the best of the settings that were searched; raises KeyboardInterrupt when there is none.
         """
         tried: list[_Tried] = []
-        best = -np.inf
         try:
-            for candidate in progress(self.candidates, lambda: f"best {best:.4f}"):
-                found = candidate.search(queries, self.seed)
+            for candidate in progress(self.candidates, lambda: f"best {_best(tried).found.value:.4f}"):
+                found = candidate.search(queries, self.seed, proof)
                 tried.append(_Tried(candidate, found, candidate.values(found.weights)[queries]))
-                best = max(best, found.value)
         except KeyboardInterrupt:
             if not tried:
                 raise
-        top = max(tried, key=lambda one: one.found.value)
-        near = self._nearest(tried, top, queries)
-        weights = self._settled(near, queries)
+        top = _best(tried)
+        chosen, weights = self._selected(tried, top, queries)
         return Choice(
-            config=near.candidate.written(weights),
-            value=near.candidate.mean(weights, queries),
+            config=chosen.written(weights),
+            value=chosen.mean(weights, queries),
             optimum=top.candidate.written(top.found.weights),
             best=top.found.value,
             certificate="exact" if all(one.found.certificate == "exact" for one in tried) else "best-found",
             bound=max(one.found.bound for one in tried),
-            plateau=near.candidate.plateau(weights, queries),
+            plateau=chosen.plateau(weights, queries),
             looks=sum(one.found.evaluations for one in tried),
             whole=len(tried) == len(self.candidates),
         )
 
-    def _nearest(self, tried: Sequence[_Tried], top: _Tried, queries: Bools) -> _Tried:
-        """Of the settings whose optimum ties with the best, the one nearest to the current setting."""
-        here = _numbers(self.candidates[0].config)
-        tied = [one for one in tried if self._ties(top.values, one.values, queries)]
-        return min(tied, key=lambda one: float(np.abs(_numbers(one.candidate.config) - here).sum()))
+    def _selected(self, tried: Sequence[_Tried], top: _Tried, queries: Bools) -> tuple[Candidate, Floats]:
+        """The current setting where it stays; else the nearest that ties with the best."""
+        current = self.candidates[0]
+        if self._within(PROOF, top.values, current.values(current.start)[queries], queries):
+            return current, current.start
+        here = _numbers(current.config)
+        tied = [one for one in tried if self._within(TIED, top.values, one.values, queries)]
+        near = min(tied, key=lambda one: float(np.abs(_numbers(one.candidate.config) - here).sum()))
+        return near.candidate, self._settled(near, top, queries)
 
-    def _settled(self, near: _Tried, queries: Bools) -> Floats:
-        """On the way from the current weights to the optimum, the first that tie with it, amid their plateau."""
+    def _settled(self, near: _Tried, top: _Tried, queries: Bools) -> Floats:
+        """On the way from the current weights to the optimum the first that tie with the best, amid a plateau."""
         candidate, found = near.candidate, near.found
         way = segment(candidate.objective, candidate.start, found.weights)
         places = np.linspace(0.0, 1.0, LOOKS + 1).tolist()
-        t = next((t for t in places if self._ties(near.values, way.values(t)[queries], queries)), 1.0)
+        tied = (t for t in places if self._within(TIED, top.values, way.values(t)[queries], queries))
+        t = next(tied, 1.0)
         if t == 0.0:
             return candidate.start
         plateau = way.curve(queries).around(t, float(way.values(t)[queries].mean()))
+        if plateau.high == 1.0:  # the plateau of the optimum, which is in its middle
+            return candidate.short(found.weights, queries)
         weights, middle = (candidate.start + at * (found.weights - candidate.start) for at in (t, plateau.t))
         better = candidate.mean(middle, queries) >= candidate.mean(weights, queries) - SAME
         return candidate.short(middle if better else weights, queries)
 
-    def _ties(self, best: Floats, other: Floats, queries: Bools) -> bool:
-        """Whether the mean difference lies within `TIED` standard errors, by groups of queries."""
-        return float((best - other).mean()) <= TIED * standard_error(best - other, self.units[queries]) + SAME
+    def _within(self, errors: float, best: Floats, other: Floats, queries: Bools) -> bool:
+        """Whether the mean difference lies within so many standard errors, by groups of queries."""
+        return float((best - other).mean()) <= errors * standard_error(best - other, self.units[queries]) + SAME
+
+
+def _best(tried: Sequence[_Tried]) -> _Tried:
+    return max(tried, key=lambda one: one.found.value)
 
 
 def standard_error(differences: Floats, units: Indices) -> float:
-    """Of the mean of paired differences float64[Q], with queries of one unit int64[Q] varying together."""
-    away = np.bincount(units, differences - differences.mean())
-    return float(np.sqrt((away * away).sum())) / len(differences)
+    """Of the mean of paired differences float64[Q], with queries of one unit int64[Q] varying together.
+
+    Infinite for a single unit, which says nothing of how far others would lie.
+    """
+    away = np.bincount(np.unique(units, return_inverse=True)[1], differences - differences.mean())
+    if len(away) < 2:
+        return np.inf
+    return float(np.sqrt((away * away).sum() * len(away) / (len(away) - 1))) / len(differences)
 
 
 def _numbers(config: SearchConfig) -> Floats:

@@ -51,7 +51,7 @@ def out_of_fold(task: Task) -> Folded | None:
     try:
         for left_out in bar("cross-validation")(np.unique(fold[fold >= 0]).tolist()):
             rest = (fold >= 0) & (fold != left_out)
-            chosen = task.chooser.choose(rest).config if rest.any() else task.config
+            chosen = task.chooser.choose(rest, proof=False).config if rest.any() else task.config
             result[fold == left_out] = task.values(chosen)[fold == left_out]
     except KeyboardInterrupt:
         return None
@@ -104,7 +104,11 @@ def judge(
         "curve": curve_of(task, choice.config),
     }
     # The file vouches for the strategy in it: under keep-default nothing was chosen, so nothing is optimistic.
-    kept = {"in_sample": inside["current"], "out_of_fold": inside["current"], "holdout": outside["current"]}
+    kept: Record = {
+        "in_sample": inside["current"],
+        "out_of_fold": inside["current"],
+        "holdout": outside["current"],
+    }
     kept |= {"optimism": 0.0, "plateau": []}
     vouched = {name: document[name] for name in kept} if ship else kept
     shared = {name: document[name] for name in ("baseline", "objective", "verdict", "certificate")}

@@ -34,8 +34,7 @@ UNBOUNDED = frozenset({"fts", "bm25"})
 def settings(config: SearchConfig) -> list[SearchConfig]:
     """Every shape at every depth, the given configuration first, those of one depth together.
 
-    Where there are more than `MOST` together, the other depths with the given shape alone. See `shapes` for the
-    errors.
+    Where there are more than `MOST` together, the other depths with the given shape alone.
     """
     every = shapes(config.strategy)
     here, *others = depths(config)
@@ -69,15 +68,17 @@ def shapes(strategy: Expr) -> list[Expr]:
     """Every shape of a strategy under its own weights, the given one first, without repetition.
 
     Where there are more than `MOST` together, those that differ from the given one in a single parameter.
-    Raises ConfigError when there is nothing to tune, neither a weight nor a parameter.
     """
     together = list(itertools.islice(_variants(strategy), MOST + 1))
-    found = list(dict.fromkeys([strategy, *(together if len(together) <= MOST else _single(strategy))]))
-    if len(found) == 1 and len(weights_of(strategy)) < 2:
+    return list(dict.fromkeys([strategy, *(together if len(together) <= MOST else _single(strategy))]))
+
+
+def refuse_fixed(strategy: Expr) -> None:
+    """ConfigError when there is nothing to tune, neither a weight nor a parameter of the strategy."""
+    if len(shapes(strategy)) == 1 and len(weights_of(strategy)) < 2:
         raise ConfigError(
             f"{strategy} has nothing to tune; name a strategy with weights, such as rrf(fts, vector)"
         )
-    return found
 
 
 def _variants(expr: Expr) -> Iterator[Expr]:

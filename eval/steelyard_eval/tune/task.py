@@ -22,7 +22,7 @@ from steelyard_eval.replay import replay
 from steelyard_eval.tune.candidate import Candidate, candidates
 from steelyard_eval.tune.choice import Chooser
 from steelyard_eval.tune.objective import Indices
-from steelyard_eval.tune.shapes import depths, settings
+from steelyard_eval.tune.shapes import depths, refuse_fixed, settings
 from steelyard_eval.workspace import Workspace, judged
 
 
@@ -52,13 +52,14 @@ class Task:
     @cached_property
     def chooser(self) -> Chooser:
         """What chooses among the settings of the configuration."""
-        units = group_numbers(self.queries)
-        return Chooser(self.table, settings(self.config), self.judgments, self.measure, units, self.seed)
+        return Chooser(self._candidates(settings(self.config)), group_numbers(self.queries), self.seed)
 
     def candidate(self, config: SearchConfig) -> Candidate:
         """One configuration with its weights free."""
-        (found,) = candidates(self.table, [config], self.judgments, self.measure)
-        return found
+        return self._candidates([config])[0]
+
+    def _candidates(self, configs: list[SearchConfig]) -> list[Candidate]:
+        return list(candidates(self.table, configs, self.judgments, self.measure))
 
     def values(self, config: SearchConfig) -> Floats:
         """float64[Q]: the objective of a configuration on every query, by replay."""
@@ -91,7 +92,7 @@ def prepare(
     if strategy is not None:
         config = config.with_strategy(parse_strategy(strategy))
     config = usable(space, Contender(system, config, "system"))[0].config
-    settings(config)  # refuses one without parameters before anything is recorded
+    refuse_fixed(config.strategy)
     tuned_on, held_out = (judged(dataset, part) for part in tuning_queries(dataset, seed))
     if not tuned_on or not held_out:
         raise ConfigError(f"{dataset.name}: tuning needs judged queries to tune on and to hold out; add some")

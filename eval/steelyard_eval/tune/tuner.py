@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from steelyard.config import SearchConfig
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.progress import bar
-from steelyard_eval.tune.proof import judge, out_of_fold
+from steelyard_eval.tune.ablation import ablation
+from steelyard_eval.tune.choice import Choice
+from steelyard_eval.tune.proof import Record, judge, out_of_fold
 from steelyard_eval.tune.task import Task, prepare
 from steelyard_eval.workspace import Workspace
 
@@ -21,10 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Tuning:
-    """What tuning found. `record` is the JSON document; `config` is what a weights file should hold."""
+    """What tuning found. `record` is the JSON document; `config` is what a weights file should hold.
+
+    `interrupted` says that Ctrl-C left something out of the record.
+    """
 
     record: Mapping[str, Any]
     config: SearchConfig
+    interrupted: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The document, as plain JSON values."""
@@ -35,7 +41,7 @@ class Tuning:
         import pandas as pd
 
         names = ("in_sample", "out_of_fold", "holdout", "baseline", "gain")
-        return pd.DataFrame([{"estimate": name, **self.record[name]} for name in names])
+        return pd.DataFrame([{"estimate": name, **self.record[name]} for name in names if self.record[name]])
 
     def __repr__(self) -> str:
         return f"Tuning({self.record['verdict']}: {self.record['strategy']})"
@@ -63,6 +69,7 @@ def tune(
     limit: int | None = None,
     embedder: str = "auto",
     seed: int = 0,
+    ablate: bool = False,
     workspace: Workspace | None = None,
     now: Callable[[], float] = time.time,
 ) -> Tuning:
@@ -70,14 +77,29 @@ def tune(
 
     Tuned on train, else dev, else a seeded 80%; held out test, else the rest. The verdict is `ship`
     when the gain on the held-out queries lies above 0, by its interval and by a sign-flip test at 5%,
-    else `keep-default`. Ctrl-C ends the search with the best found so far, which is not proven and so not
-    shipped. Raises ConfigError when the strategy has nothing to tune or no judged queries are left.
+    else `keep-default`. With `ablate` the document says under "ablation" what signals, weights and labels are
+    worth (`steelyard_eval.tune.ablation`).
+
+    Ctrl-C ends the search with the best found so far, which is not proven and so not shipped: `whole` is false.
+    After the proof it ends the ablation, which then is null. Raises ConfigError when the strategy has nothing to
+    tune or no judged queries are left.
     """
-    return proven(prepare(dataset, system, strategy, metric, limit, embedder, seed, workspace), now)
+    return proven(prepare(dataset, system, strategy, metric, limit, embedder, seed, workspace), ablate, now)
 
 
-def proven(task: Task, now: Callable[[], float] = time.time) -> Tuning:
-    """The tuning of a task that is prepared."""
+def proven(task: Task, ablate: bool = False, now: Callable[[], float] = time.time) -> Tuning:
+    """The tuning of a task that is prepared; see `tune`."""
     choice = task.chooser.choose(task.inside, bar("tuning"))
     folded = out_of_fold(task) if choice.whole else None
-    return Tuning(*judge(task, choice, folded, now))
+    document, config = judge(task, choice, folded, now)
+    if not ablate:
+        return Tuning(document, config, folded is None)
+    document["ablation"] = _ablation(task, choice) if folded else None
+    return Tuning(document, config, document["ablation"] is None)
+
+
+def _ablation(task: Task, choice: Choice) -> Record | None:
+    try:
+        return ablation(task, choice)
+    except KeyboardInterrupt:
+        return None

@@ -1,0 +1,122 @@
+"""What a tuned setting rests on: on which signals, on which weights, on how many labels.
+
+Every signal is left out in turn and the rest tuned anew; every weight is followed from 0 to all of the sum, the
+others in proportion; and tuning is repeated on fewer labelled queries, drawn by group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from steelyard.config import SearchConfig
+from steelyard.table import Bools
+from steelyard_eval.progress import bar
+from steelyard_eval.tune.candidate import Candidate
+from steelyard_eval.tune.choice import Choice
+from steelyard_eval.tune.objective import Indices
+from steelyard_eval.tune.proof import Record, held_out_gain, steps_of
+from steelyard_eval.tune.task import Task, group_numbers
+
+SIZES = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+"""Shares of the groups of tuning queries."""
+DRAWS = 5
+"""Orders in which groups are taken; the shares of one order are nested."""
+
+
+def ablation(task: Task, choice: Choice) -> Record:
+    """The three parts as JSON values: `signals`, `weights`, `labels`."""
+    return {"signals": signals(task, choice), "weights": weights(task, choice.config), "labels": labels(task)}
+
+
+def signals(task: Task, choice: Choice) -> list[Record]:
+    """For every signal what it is worth: the optimum with it less the optimum of the strategy without it.
+
+    `in_sample` is the difference on the tuning queries, `held_out` that on the others with interval and p. Both
+    sides are optima, because the nearest setting that ties would blur a small difference. A signal that is all
+    the strategy has is left out of the list.
+    """
+    best = task.values(choice.optimum)
+    found = []
+    for name, rest in bar("leaving signals out")(_rests(task.config)):
+        without = task.under(rest).chooser.choose(task.inside, proof=False).optimum
+        values = task.values(without)
+        found.append(
+            {
+                "signal": name,
+                "strategy": str(without.strategy),
+                "in_sample": float((best - values)[task.inside].mean()),
+                "held_out": held_out_gain(task, best, values),
+            }
+        )
+    return found
+
+
+def _rests(config: SearchConfig) -> list[tuple[str, SearchConfig]]:
+    """Every signal, by name, with the configuration without it, where one is left."""
+    rests = {name: config.strategy.without({name}) for name in sorted(config.strategy.signals())}
+    return [(name, config.with_strategy(rest)) for name, rest in rests.items() if rest is not None]
+
+
+def weights(task: Task, config: SearchConfig) -> list[Record]:
+    """For every weight that moves its exact curve over the tuning queries, as steps.
+
+    `weight` is where it stands, `best` and `at` the highest value and a weight that has it, `without` and
+    `alone` the values at both ends.
+    """
+    candidate = task.candidate(config)
+    return [_curve(candidate, int(s), own, task.inside) for own in candidate.branches for s in own]
+
+
+def _curve(candidate: Candidate, s: int, own: Indices, queries: Bools) -> Record:
+    total = float(candidate.total[s])
+    curve = candidate.line_of(own, s, candidate.start).curve(queries)
+    top = curve.choose(near=float(candidate.start[s]))
+    return {
+        "signal": candidate.form.labels[s],
+        "weight": total * float(candidate.start[s]),
+        "best": top.value,
+        "at": total * top.t,
+        "without": curve.ends[0],
+        "alone": curve.ends[1],
+        "curve": steps_of(curve, total),
+    }
+
+
+def labels(task: Task) -> list[Record]:
+    """The learning curve: tuned on ever more groups of queries, the value there and on the held-out queries.
+
+    Means over `DRAWS` seeded orders of the groups; `low` and `high` are the least and greatest held-out value.
+    """
+    found = []
+    for share in bar("fewer labels")(SIZES):
+        tried = [_tuned_on(task, subset) for subset in _subsets(task, share)]
+        queries, inside, outside = np.array(tried).T
+        found.append(
+            {
+                "share": share,
+                "queries": float(queries.mean()),
+                "in_sample": float(inside.mean()),
+                "held_out": float(outside.mean()),
+                "low": float(outside.min()),
+                "high": float(outside.max()),
+            }
+        )
+    return found
+
+
+def _subsets(task: Task, share: float) -> Iterator[Bools]:
+    """bool[Q]: the tuning queries of the first groups in each order; all orders agree on the whole."""
+    groups = group_numbers(task.queries)
+    known = np.unique(groups[task.inside])
+    count = max(1, round(share * len(known)))
+    for draw in range(DRAWS if count < len(known) else 1):
+        order = np.random.default_rng([task.seed, draw]).permutation(known)
+        yield task.inside & np.isin(groups, order[:count])
+
+
+def _tuned_on(task: Task, subset: Bools) -> tuple[int, float, float]:
+    """How many queries, and the value of what is chosen for them: there, and held out."""
+    values = task.values(task.chooser.choose(subset, proof=False).config)
+    return int(subset.sum()), float(values[subset].mean()), float(values[~task.inside].mean())
