@@ -241,7 +241,7 @@ class TestHostileWords:
         vault.upsert([Entry("a", importance=float(number)), Entry("b", importance=2.0)])
         assert [e.id for e in vault.entries(Filters.of({"importance": number}))] == ["a"]
 
-    @pytest.mark.parametrize("number", [10**400, float("nan"), float("inf"), True, None, []])
+    @pytest.mark.parametrize("number", [10**400, float("nan"), float("inf"), True, None, [[]]])
     def test_a_filter_of_no_finite_number_is_refused(self, number):
-        with pytest.raises(ConfigError, match=r"'importance' = .* must be a string of valid Unicode or a number"):
+        with pytest.raises(ConfigError, match=r"'importance' = .* must be a number or a date"):
             Filters.of({"importance": number})
