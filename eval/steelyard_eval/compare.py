@@ -20,6 +20,7 @@ from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system, find_systems
 from steelyard.table import Floats
 from steelyard.text import visible
+from steelyard_eval import SYSTEMS
 from steelyard_eval.contenders import Contender, contenders, usable
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.metrics import Judgments, Measure, parse_measures
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-SYSTEMS = ("fts", "bm25", "vector", "echovault")
 METRICS = ("nDCG@10", "R@10", "RR@10", "RecallAll@10", "Judged@10")
 DIALECT = "trec_eval: linear gain, discount log2(rank + 1), ideal cut at k; ties by entry id, ascending"
 TIMED = 50

@@ -161,7 +161,7 @@ def test_demo_writes_everything_and_the_same_bytes_twice(tmp_path: Path, monkeyp
     run("demo", "--out", tmp_path / "b")
 
     assert {row["label"] for row in document["configurations"]} == {
-        *("fts", "bm25", "vector", "echovault"),
+        *("fts", "bm25", "vector", "echovault", "soleri", "moltnet"),
         *("weighted sum", "RRF", "tiered", "layered"),
     }
     names = {path.name for path in (tmp_path / "a").iterdir()}

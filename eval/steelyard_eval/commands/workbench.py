@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from steelyard.errors import MachineError
+from steelyard_eval import SYSTEMS
 from steelyard_eval.commands.options import (
     embedder_option,
     json_option,
@@ -47,7 +48,7 @@ def check(dataset: str, as_json: bool) -> None:
 @click.command()
 @click.argument("dataset", type=click.Path())
 @click.argument("out", type=click.Path())
-@click.option("--systems", default="fts,bm25,vector,echovault", show_default=True)
+@click.option("--systems", default=",".join(SYSTEMS), show_default=True)
 @split_option
 @limit_option
 @embedder_option
@@ -66,7 +67,7 @@ def record(
 
 @click.command()
 @click.argument("dataset", type=click.Path())
-@click.option("--systems", default="fts,bm25,vector,echovault", show_default=True)
+@click.option("--systems", default=",".join(SYSTEMS), show_default=True)
 @click.option(
     "--strategies", multiple=True, help="A strategy over fts, bm25, vector, l0-l2; repeat, or separate by ;"
 )
