@@ -108,8 +108,7 @@ class Form:
         if not len(begins):
             return np.zeros(len(self.columns), dtype=bool)
         high, low = (reduce.reduceat(self.columns, begins, axis=1) for reduce in (np.maximum, np.minimum))
-        differs: Bools = (high > low).any(axis=1)
-        return differs
+        return np.asarray((high > low).any(axis=1), dtype=bool)
 
     @property
     def queries(self) -> int:

@@ -62,7 +62,7 @@ class Curve:
         Each with the middle as its t, except where a change lies there: then the middle of its widest interval.
         """
         _, _, values = self._pieces()
-        return self._runs(values >= self.best - max(slack, SAME))
+        return self._runs(values >= self.best - slack - SAME)
 
     def around(self, t: float, value: float) -> Plateau:
         """The maximal run of pieces of one value that holds a t or lies nearest to it; t alone without any."""
