@@ -54,7 +54,7 @@ def grid(name, strategy):
     templates = {
         "echovault": (
             "tiered(fts, min_results={}, then=weighted_sum({}*fts, {}*vector, normalize=max))",
-            (1, 3, 10),
+            (3, 10, 50),
         ),
         "weighted sum": ("weighted_sum({1}*bm25, {2}*vector, normalize={0})", ("max", "minmax", "zscore")),
         "rrf": ("rrf({1}*bm25, {2}*vector, k={0})", (10, 60, 100)),
