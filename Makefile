@@ -4,7 +4,7 @@ BIN := .venv/bin
 SOURCES := pyproject.toml constraints.txt $(shell find engine eval qrels -type f -not -name '*.pyc')
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lab lint types parity bench clean
+.PHONY: demo test lab lint types parity bench evidence clean
 
 demo: .venv/installed  ## compare, tune and report on the data set inside the package
 	$(BIN)/steelyard demo --out reports/demo
@@ -27,6 +27,9 @@ parity: .venv/tested  ## recorded outputs of the real systems beside ours
 
 bench: .venv/benched  ## speed, as ratios against peers in one process
 	$(BIN)/python tests/benchmarks/bench.py
+
+evidence: .venv/tested  ## whether tuned settings keep what they promise, on real sets (STEELYARD_DATA)
+	$(BIN)/python tests/benchmarks/evidence.py
 
 clean:
 	rm -rf .venv reports/demo

@@ -55,8 +55,10 @@ def decision(tuning: Record) -> str:
     value, low, high = gain.get("value"), gain.get("low"), gain.get("high")
     ship = tuning["verdict"] == "ship"
     lead = "Ship the tuned strategy" if ship else "Keep the default"
-    if tuning.get("tuned") and tuning.get("tuned") == tuning.get("current"):
-        return f"{lead}: the best strategy found is the one in use."
+    depths = tuning.get("depths") or {}
+    moved = tuning.get("tuned") != tuning.get("current") or depths.get("tuned") != depths.get("current")
+    if tuning.get("tuned") and not moved:
+        return f"{lead}: no setting beats the one in use by more than chance."
     if value is None or low is None or high is None:
         return f"{lead}: no gain was measured on held-out queries."
     count = (tuning.get("holdout") or {}).get("queries")

@@ -45,6 +45,7 @@ def tuning(record: Record) -> Tuning:
             ("best value found", number(record.get("value"))),
             ("certificate", record.get("certificate") or MISSING),
             ("plateau", _plateau(record.get("plateau"))),
+            ("depth, current and tuned", _depths(record.get("depths") or {})),
             ("optimism (in sample minus out of fold)", optimism),
         ),
         strategies=tuple((key, record.get(name) or MISSING) for key, name in _STRATEGIES),
@@ -57,6 +58,13 @@ def _part(part: Record | None, signed: bool) -> tuple[str, str, str]:
     part = part or {}
     ends = interval(part.get("low"), part.get("high")) or MISSING
     return number(part.get("value"), signed=signed), ends, number(part.get("queries"), 0)
+
+
+def _depths(depths: Record) -> str:
+    """The depths of the current and of the tuned setting, each number once."""
+    sides = [depths.get(side) or {} for side in ("current", "tuned")]
+    texts = [", ".join(str(depth) for depth in sorted({d for d in side.values() if d})) for side in sides]
+    return " and ".join(texts) if all(texts) else MISSING
 
 
 def _plateau(plateau: object) -> str:

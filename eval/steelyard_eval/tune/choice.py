@@ -10,7 +10,7 @@ docs/tuning.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -46,6 +46,7 @@ class Choice:
     `config` is the setting and `value` its mean; `optimum` the best setting found, with its mean, its
     `certificate` and a `bound` that no setting exceeds. `plateau` is where the first weight can lie without
     a change of value. `looks` counts lines and polygons, `whole` is false when the search was broken off.
+    `values` and `best_values` are the measure of every query of the recording, float64[Q], chosen for or not.
     """
 
     config: SearchConfig
@@ -56,7 +57,9 @@ class Choice:
     bound: float
     plateau: tuple[float, ...]
     looks: int
-    whole: bool = True
+    whole: bool
+    values: Floats = field(compare=False, repr=False)
+    best_values: Floats = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,8 @@ class Chooser:
             plateau=chosen.plateau(weights, queries),
             looks=sum(one.found.evaluations for one in tried),
             whole=len(tried) == len(self.candidates),
+            values=chosen.values(weights),
+            best_values=top.candidate.values(top.found.weights),
         )
 
     def _selected(self, tried: Sequence[_Tried], top: _Tried, queries: Bools) -> tuple[Candidate, Floats]:

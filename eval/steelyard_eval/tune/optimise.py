@@ -88,6 +88,8 @@ def optimise(
         before = point.value
         for own in branches:
             point, bound = _improve(objective, point, own, seed, restarts, nodes)
+        if len(branches) == 1:
+            break  # only another branch could make room for more
     if len(branches) != 1:
         bound = _ceiling(objective, point.weights, branches)
     proven = (
