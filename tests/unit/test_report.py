@@ -418,7 +418,10 @@ def test_the_decision_gives_its_reason(verdict, gain, sentence):
 
 
 def test_the_best_setting_may_be_the_one_in_use():
-    assert decision({**TUNING, "tuned": "a"}) == "Keep the default: no setting beats the one in use by more than chance."
+    assert (
+        decision({**TUNING, "tuned": "a"})
+        == "Keep the default: no setting beats the one in use by more than chance."
+    )
 
 
 @pytest.mark.parametrize(
