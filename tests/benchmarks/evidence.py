@@ -26,6 +26,7 @@ from steelyard_eval import record
 from steelyard_eval.datasets import load
 from steelyard_eval.kernel import weights_of, with_weights
 from steelyard_eval.progress import bar
+from steelyard_eval.tune import choice as choices
 from steelyard_eval.tune.task import group_numbers, prepare
 from steelyard_eval.tune.tuner import proven
 from steelyard_eval.workspace import Workspace
@@ -87,7 +88,8 @@ def halves(task, candidates, count):
             sys.exit(f"{choice.config.strategy}: replay gives other values than the search")
         best = tried[int(np.argmax(tried[:, seen].mean(axis=1)))]
         for way, gain in zip(WAYS, (choice.values - current, choice.best_values - current, best), strict=True):
-            found[way].append(Split(float(gain[seen].mean()), float(gain[~seen].mean())))
+            moved = np.where(np.abs(gain) > SAME, gain, 0.0)
+            found[way].append(Split(float(moved[seen].mean()), float(moved[~seen].mean())))
     return found
 
 
@@ -174,8 +176,9 @@ def totals(records):
         own = [one["halves"][way] for one in records]
         seen, unseen = (float(np.mean([found[side] for found in own])) for side in ("seen", "unseen"))
         worse = [found["worse"] for found in own]
+        kept = f"{unseen / seen:.0%}" if seen else "-"
         yield (
-            f"{way:12} in all: {seen:+.4f} seen, {unseen:+.4f} unseen, {unseen / seen:.0%} kept; worse in "
+            f"{way:12} in all: {seen:+.4f} seen, {unseen:+.4f} unseen, {kept} kept; worse in "
             f"{np.mean(worse):.1%} of the halves, at most {max(worse):.1%} in one row"
         )
 
@@ -187,8 +190,13 @@ def main():
     parser.add_argument("--halves", type=int, default=200)
     parser.add_argument("--metric", default="nDCG@10")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep recordings here")
+    parser.add_argument("--proof", type=float, default=choices.PROOF, help="standard errors that a gain takes")
+    parser.add_argument(
+        "--tied", type=float, default=choices.TIED, help="standard errors within which settings tie"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     asked = parser.parse_args()
+    choices.PROOF, choices.TIED = asked.proof, asked.tied
     records = []
     for name in asked.sets:
         space, tables = Workspace.open(load(DATA / name)), {}

@@ -84,6 +84,9 @@ def test_curves_have_the_values_of_replay_at_their_ends_and_between(planted, fou
     assert first["without"] == pytest.approx(value(0, 0.8), abs=1e-12)
     assert first["alone"] == pytest.approx(value(0.8, 0), abs=1e-12)
     assert first["best"] == pytest.approx(value(first["at"], 0.8 - first["at"]), abs=1e-12)
+    second = found["weights"][1]
+    assert second["best"] == pytest.approx(value(0.8 - second["at"], second["at"]), abs=1e-12)
+    assert first["at"] + second["at"] == pytest.approx(0.8)  # one line, followed from both ends
     for point in first["curve"][:: max(1, len(first["curve"]) // 7)]:
         assert point["value"] == pytest.approx(value(point["weight"], 0.8 - point["weight"]), abs=1e-12)
     assert max(point["value"] for point in first["curve"]) == pytest.approx(first["best"], abs=1e-12)
@@ -111,6 +114,15 @@ def test_subsets_are_whole_groups_of_tuning_queries_nested_and_seeded(planted):
         assert not set(groups[many]) & set(groups[planted.inside & ~many])
     again = list(module._subsets(planted, 0.2))
     assert [s.tolist() for s in again] == [s.tolist() for s in smaller]
+
+
+def test_held_out_queries_of_a_tuning_group_stay_held_out(planted):
+    (group,) = {q.group for q in planted.tuned_on if q.id == "q01"}
+    shared = replace(planted, held_out=tuple(replace(q, group=group) for q in planted.held_out))
+
+    assert group
+    for share in module.SIZES:
+        assert all(not (subset & ~shared.inside).any() for subset in module._subsets(shared, share))
 
 
 def test_the_command_prints_the_ablation_as_text_and_json(tmp_path):

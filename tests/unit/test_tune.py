@@ -248,6 +248,7 @@ def test_a_signal_that_is_the_same_for_all_keeps_its_weight_and_the_rest_its_sum
 
     assert found.certificate == "exact"  # two weights are left to search
     assert weights_of(found.config.strategy) == pytest.approx((0.32, 0.08, 0.6))  # 0.8 and 0.2 of 0.4
+    assert found.plateau == (pytest.approx(0.24), pytest.approx(0.4))  # 0.6 .. 1 of 0.4
 
 
 # Proof
