@@ -39,17 +39,18 @@ STEPS = [round(0.05 + 0.1 * at, 2) for at in range(10)]
 CASES = {
     "echovault": ("echovault", None),
     "soleri": ("soleri", None),
+    "moltnet": ("moltnet", None),
     "weighted sum": ("plain", "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"),
     "rrf": ("plain", "rrf(bm25, vector, k=60)"),
 }
 """What is tuned: a system's own strategy, or one over the baselines' retrievers."""
-FEWER = {"soleri": 10}
+FEWER = {"soleri": 10, "moltnet": 10}
 """Where more than two weights are searched a choice takes seconds: so many times fewer halves."""
 
 
 def grid(name, strategy):
     """30 settings that somebody might try: 3 values of a parameter by 10 weights; 30 mixtures of many signals."""
-    if name == "soleri":
+    if name in FEWER:
         draws = np.random.default_rng(0).dirichlet(np.ones(len(weights_of(strategy))), 30)
         return [with_weights(strategy, draw) for draw in draws]
     templates = {
