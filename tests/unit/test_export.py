@@ -713,3 +713,27 @@ def test_a_refusal_exits_with_2_and_leaves_the_old_file(weights: Path, tmp_path:
 
 def test_the_help_names_every_target() -> None:
     assert set(TARGETS) <= set(re.findall(r"\w+", run("--help").stdout))
+
+
+# What only the configuration's own system does
+
+
+def test_another_measure_of_vectors_is_refused_elsewhere():
+    config = find_system("echovault:shipped").config(10).with_strategy(parse_strategy("rrf(vector, fts)"))
+
+    with pytest.raises(ConfigError, match="vector compared by l2: only cosine is said"):
+        export(config, "elasticsearch")
+
+
+def test_what_happens_to_the_finished_list_is_told_elsewhere():
+    config = find_system("moltnet").config(10).with_strategy(parse_strategy("rrf(vector, fts)"))
+
+    assert any("drop(lexical)" in note for note in export(config, "elasticsearch").notes)
+
+
+@pytest.mark.parametrize(("since", "told"), [("access", 0), ("update", 1)])
+def test_recency_that_runs_from_another_date_is_told(since, told):
+    text = f"weighted_sum(1*rrf(vector, fts), 0.2*recency(half_life=69h, since={since}))"
+    config = find_system("moltnet").config(10).with_strategy(parse_strategy(text))
+
+    assert sum("runs from the last access" in note for note in export(config, "moltnet").notes) == told

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError, nearest, shown
+from steelyard.finish import Cut
 from steelyard.fusion import ByIntent
+from steelyard.stores.base import COSINE
 from steelyard_eval.export import (
     echovault,
     elasticsearch,
@@ -51,5 +53,24 @@ def say(config: SearchConfig, target: Target) -> Export:
     strategy = config.effective
     if isinstance(strategy, ByIntent):
         raise Lost(why_no_fusion(strategy))
+    own = target.name == config.system
+    if not own and (losses := _elsewhere(config)):
+        raise Lost(*losses)
     parts, notes = target.write(config)
-    return Export(target, str(strategy), parts, tuple(notes))
+    return Export(target, str(strategy), parts, (*notes, *([] if own else _left_out(config))))
+
+
+def _elsewhere(config: SearchConfig) -> list[str]:
+    """What changes the ranking in every system but the configuration's own."""
+    far = [name for name, retriever in config.retrievers.items() if retriever.similarity != COSINE]
+    return (
+        [f"{', '.join(far)} compared by {config.retrievers[far[0]].similarity}: only cosine is said"]
+        if far
+        else []
+    )
+
+
+def _left_out(config: SearchConfig) -> list[str]:
+    """What happens to the list after ranking, in the configuration's own system only."""
+    stages = [str(stage) for stage in config.finish if stage != Cut(config.limit)]
+    return [f"left out, since it acts on the finished list: {', '.join(stages)}"] if stages else []

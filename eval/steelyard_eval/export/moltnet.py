@@ -41,7 +41,7 @@ def write(config: SearchConfig) -> Parts:
         "rrf_k": whole(k, "k", 0, MAX_K),
         "limit": whole(config.limit, "limit", 1, MAX_LIMIT),
     }
-    return parts, _notes(config, weights["w_recency"], largest)
+    return parts, _notes(config, any(_from_update(term) for term in priors), largest)
 
 
 def _relevance(term: Term) -> tuple[float, float]:
@@ -71,16 +71,20 @@ def _prior(term: Term) -> str:
     return "w_recency"
 
 
-def _notes(config: SearchConfig, recency: float, largest: float) -> list[str]:
+def _from_update(term: Term) -> bool:
+    """Whether recency counts, and not from the last access as it does there."""
+    options = dict(term.expr.options) if isinstance(term.expr, Signal) and term.expr.name == "recency" else {}
+    return bool(options and term.weight) and options.get("since") != "access"
+
+
+def _notes(config: SearchConfig, updated: bool, largest: float) -> list[str]:
     notes = [
         f"lists are {POOL} x limit = {POOL * config.limit} deep there; {name} was tuned at depth {depth}"
         for name, depth in config.depths.items()
         if name in ("vector", "fts") and depth != POOL * config.limit
     ]
-    if recency:
-        notes.append(
-            "0.99 per hour is a half-life of 68.97h, from the last access, else creation; here from the update"
-        )
+    if updated:
+        notes.append("its recency runs from the last access, else creation; here from the update")
     if largest > 1:
         notes.append("weights are divided by the largest, since its API takes 0 to 1; no order changes")
     return notes
@@ -89,6 +93,6 @@ def _notes(config: SearchConfig, recency: float, largest: float) -> list[str]:
 TARGET = Target(
     "moltnet",
     "MoltNet's document, scoring model: arguments of diary_search",
-    "tune weighted_sum(1*rrf(vector, fts, k=60), 0*recency(half_life=69h), 0*importance)",
+    "tune weighted_sum(1*rrf(vector, fts, k=60), 0*recency(half_life=69h, since=access), 0*importance)",
     write,
 )
