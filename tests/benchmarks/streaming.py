@@ -19,7 +19,7 @@ from steelyard_eval.record import load, save
 
 CONFIG = find_system("plain").config(10)
 STRATEGY = parse_strategy("weighted_sum(0.4*fts, 0.3*bm25, 0.2*vector, 0.1*cosine, normalize=minmax)")
-NOTHING_FIXED = {"field_weights": {}, "filters": {}, "max_depth": {}, "model": ""}
+NOTHING_FIXED = {"field_weights": {}, "filters": {}, "similarity": {}, "max_depth": {}, "model": ""}
 
 
 def write(folder: Path, queries: int) -> dict:
