@@ -14,6 +14,7 @@ from steelyard.table import Bools, Floats, SignalTable
 from steelyard_eval.kernel import Form, forms, weights_of, with_weights
 from steelyard_eval.metrics import Judgments, Measure
 from steelyard_eval.tune.ascent import line_of
+from steelyard_eval.tune.intents import alike, shrunk
 from steelyard_eval.tune.objective import Indices, Objective
 from steelyard_eval.tune.optimise import Found, movable, on_line, on_simplices, optimise
 from steelyard_eval.tune.simplex import NODES
@@ -40,7 +41,10 @@ class Candidate:
         """The best weights for the queries where bool[Q] is true, proven where that can be."""
         if self._line is None:
             nodes = NODES if proof else 0
-            return optimise(self.form, self.measure, self.start, seed, queries, nodes=nodes)
+            found = optimise(self.form, self.measure, self.start, seed, queries, nodes=nodes)
+            if alike(self.config.effective, self.form, self.branches):
+                return shrunk(self.form, self.branches, found, self.measure, seed, queries)
+            return found
         return on_line(self.objective, self._line, self.branches[0], self.start, queries)
 
     def values(self, weights: Floats) -> Floats:
@@ -98,8 +102,8 @@ def candidates(
     table: SignalTable, settings: Iterable[SearchConfig], judgments: Judgments, measure: Measure
 ) -> Iterator[Candidate]:
     """A candidate a setting, in order; neighbours of equal depths share a masked table."""
-    for _, alike in groupby(settings, key=lambda config: config.depths):
-        configs = list(alike)
+    for _, equal in groupby(settings, key=lambda config: config.depths):
+        configs = list(equal)
         made = forms(table, configs[0], [config.strategy for config in configs], judgments)
         for config, form in zip(configs, made, strict=True):
             yield Candidate(config, form, measure)

@@ -1,0 +1,64 @@
+"""Weights by intent, pulled to those of all queries: an intent with few labels has little to say for itself.
+
+The weights of an intent with n queries become ``(n * own + M * common) / (n + M)``: own is its optimum, common
+that of all queries under one set of weights, and M says how many queries common is worth. It is the mean of a
+group shrunk to that of all groups (James and Stein, 1961), with a fixed M.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from steelyard.fusion import ByIntent, Expr
+from steelyard.table import Bools, Floats
+from steelyard_eval.kernel import Form
+from steelyard_eval.metrics import Measure
+from steelyard_eval.tune.objective import Indices, Objective
+from steelyard_eval.tune.optimise import Found, optimise
+
+M = 20
+"""An intent with so many labelled queries counts half."""
+
+
+def alike(strategy: Expr, form: Form, branches: Sequence[Indices]) -> bool:
+    """Whether a strategy weighs the same signals for several intents."""
+    named = {tuple(form.labels[column] for column in own) for own in branches}
+    return isinstance(strategy, ByIntent) and len(branches) > 1 and len(named) == 1
+
+
+def shrunk(
+    form: Form, branches: Sequence[Indices], found: Found, measure: Measure, seed: int, queries: Bools
+) -> Found:
+    """What was found for each intent, pulled to what is best for all the queries where bool[Q] is true."""
+    common = optimise(_pooled(form, branches), measure, found.weights[branches[0]], seed, queries, nodes=0)
+    counts = _queries_of(form, branches, queries)
+    weights = found.weights.copy()
+    for own, count in zip(branches, counts, strict=True):
+        weights[own] = (count * found.weights[own] + M * common.weights) / (count + M)
+    value = Objective.of(form, measure, queries).mean(weights)
+    looks = found.evaluations + common.evaluations
+    return replace(found, weights=weights, value=value, certificate="best-found", plateau=(), evaluations=looks)
+
+
+def _pooled(form: Form, branches: Sequence[Indices]) -> Form:
+    """The form under one set of weights: a row has columns in one branch only, so they add up to one."""
+    columns: Floats = np.sum([form.columns[own] for own in branches], axis=0)
+    first = branches[0]
+    return replace(
+        form,
+        columns=columns,
+        labels=tuple(form.labels[column] for column in first),
+        branch=np.zeros(len(first), dtype=np.int64),
+        weights=form.weights[first],
+        slot=form.slot[first],
+    )
+
+
+def _queries_of(form: Form, branches: Sequence[Indices], queries: Bools) -> list[int]:
+    """How many of the queries each branch ranks."""
+    query = np.repeat(np.arange(form.queries), np.diff(form.offsets))
+    ranked = [np.unique(query[(form.columns[own] != 0).any(axis=0)]) for own in branches]
+    return [int(queries[own].sum()) for own in ranked]
