@@ -20,7 +20,7 @@ from steelyard.fusion import fuse, parse_strategy
 from steelyard.search import retrieval_identity
 from steelyard.table import RETRIEVERS, SignalTable, entry_facts, query_facts
 from steelyard.testing import random_table, same_bits, select_queries
-from steelyard_eval.kernel import Form, Kernel, exact, forms, lanes, streamed_means, weights_of, with_weights
+from steelyard_eval.kernel import Form, Kernel, forms, lanes, streamed_means, weights_of, with_weights
 from steelyard_eval.metrics import Judgments, parse_measures
 from steelyard_eval.record import load, save
 from steelyard_eval.replay import replay
@@ -252,7 +252,8 @@ def test_where_margins_are_clear_the_kernel_gives_the_bits_of_replay(text, seed,
 
     for w in CHECKED:
         sure = clear(table, config.strategy, form, form.spread(weights)[w])
-        theirs = exact(table, config, config.strategy, weights[w], judgments, MEASURES)
+        reweighted = config.with_strategy(with_weights(config.strategy, weights[w]))
+        theirs = replay(table, reweighted).metrics(judgments, MEASURES)
         for measure in MEASURES:
             assert same_bits(ours[measure][w][sure], theirs[measure][sure]), measure
 
