@@ -570,3 +570,12 @@ def test_all_faults_are_told_at_once(results, tmp_path):
 def test_two_values_of_one_metric_are_refused(results, tmp_path):
     results["results"].append(mean("fts", 0.9))
     assert "results = 'fts': has 2 values of 'nDCG@10', and must have one" in broken(tmp_path, json.dumps(results))
+
+
+def test_the_best_setting_found_is_told_beside_the_one_chosen():
+    from steelyard_eval.report.tuning import tuning
+
+    shown = tuning({**TUNING, "tuned": "a", "value": 0.5, "optimum": {"strategy": "b", "value": 0.75}})
+
+    assert {("chosen", "a"), ("best found", "b")} <= set(shown.strategies)
+    assert {("value of the one chosen", "0.500"), ("best value found", "0.750")} <= set(shown.facts)

@@ -12,7 +12,7 @@ from steelyard_eval.report.sentences import decision
 from steelyard_eval.report.text import MISSING, clip, interval, number, system_name
 
 Record = Mapping[str, Any]
-_STRATEGIES = (("written to search-weights.json", "strategy"), ("best found", "tuned"), ("current", "current"))
+_STRATEGIES = (("written to search-weights.json", "strategy"), ("chosen", "tuned"), ("current", "current"))
 _PARTS = (
     ("tuned, in sample", "in_sample"),
     ("tuned, out of fold", "out_of_fold"),
@@ -36,19 +36,24 @@ class Tuning:
 def tuning(record: Record) -> Tuning:
     """What a report shows of a tuning record."""
     optimism = number(record["optimism"], signed=True) if record.get("optimism") is not None else MISSING
+    best = record.get("optimum") or {}
     return Tuning(
         sentence=decision(record),
         parts=tuple((name, _part(record.get(key), key == "gain")) for name, key in _PARTS),
         facts=(
             ("system", system_name(record)),
             ("objective", record.get("objective") or MISSING),
-            ("best value found", number(record.get("value"))),
+            ("value of the one chosen", number(record.get("value"))),
+            ("best value found", number(best.get("value"))),
             ("certificate", record.get("certificate") or MISSING),
             ("plateau", _plateau(record.get("plateau"))),
             ("depth, current and tuned", _depths(record.get("depths") or {})),
             ("optimism (in sample minus out of fold)", optimism),
         ),
-        strategies=tuple((key, record.get(name) or MISSING) for key, name in _STRATEGIES),
+        strategies=(
+            *((key, record.get(name) or MISSING) for key, name in _STRATEGIES),
+            ("best found", best.get("strategy") or MISSING),
+        ),
         curve=curve_chart(record.get("curve") or (), record.get("plateau"), record.get("objective") or ""),
     )
 
