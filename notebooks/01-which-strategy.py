@@ -55,7 +55,7 @@ pd.DataFrame([(grade, id_, titles[id_]) for id_, grade in judged], columns=["gra
 
 # %%
 from steelyard_eval.compare import compare
-from steelyard_eval.workspace import Workspace
+from steelyard_eval.recording.workspace import Workspace
 
 space = Workspace.open(dataset)
 labels = {text: name for name, text in FAMILIES.items()}

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder, RecordedEmbedder
-from steelyard.entry import Entry, Hit, Query
+from steelyard.entry import Entry, Hit
 from steelyard.errors import SteelyardError
 from steelyard.explain import Explanation
 from steelyard.filters import Filters
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.lsa import LsaEmbedder
+from steelyard.query import Query
 from steelyard.results import SearchResult
 from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from steelyard.entry import Entry
 from steelyard.errors import EmbedderError, shown
-from steelyard.recipe import render
 from steelyard.stores.base import Space, Store
+from steelyard.template import render
 
 Vectors = NDArray[np.float32]
 Kind = Literal["entry", "query"]

@@ -1,4 +1,4 @@
-"""What a vault holds and what a search asks: entries, queries, filters, hits.
+"""What a vault holds and what a search returns: entries and hits.
 
 Field names are those of the data-set format; each system's own names are mapped onto them by its
 preset. Times are seconds since 1970-01-01 UTC; a time without a zone is UTC.
@@ -7,13 +7,12 @@ preset. Times are seconds since 1970-01-01 UTC; a time without a zone is UTC.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.errors import ConfigError, Fault, shown
-from steelyard.fields import READERS, RULES, Reader, parse_time, read_number, read_text, read_texts
-from steelyard.filters import EVERYTHING, Filters
+from steelyard.errors import Fault, shown
+from steelyard.fields import READERS, RULES, Reader, read_number, read_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +78,6 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
-    """One request. `asked_at` (seconds UTC) is its clock; `group` ties queries that share a cause."""
-
-    text: str
-    id: str = ""
-    filters: Filters = EVERYTHING
-    asked_at: float | None = None
-    intent: str = ""
-    category: str = ""
-    group: str = ""
-    tags: tuple[str, ...] = ()
-    domain: str = ""
-    split: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Hit:
     """One result: `rank` from 1, `score` (None where an entry was filled in unscored), and by name the
     signals that the strategy read of it, with 0 for a retriever that did not return it.
@@ -137,21 +120,9 @@ _RULES: dict[Reader, tuple[str, str]] = RULES | {
     )
 }
 
-QUERY_FIELDS: dict[str, Reader] = {
-    "id": read_text,
-    "text": read_text,
-    "asked_at": parse_time,
-    "intent": read_text,
-    "category": read_text,
-    "group": read_text,
-    "tags": read_texts,
-    "domain": read_text,
-    "split": read_text,
-}
-
 
 def read_fields(
-    record: Mapping[str, Any], parsers: Mapping[str, Reader], file: str, line: int
+    record: Mapping[str, Any], parsers: Mapping[str, Reader], required: Sequence[str], file: str, line: int
 ) -> tuple[dict[str, Any], list[Fault]]:
     """Read the known fields of a JSON object; null counts as absent. Returns values and faults."""
     values: dict[str, Any] = {}
@@ -165,9 +136,9 @@ def read_fields(
         except (ValueError, OverflowError):
             rule, remedy = _RULES[parser]
             faults.append(Fault(file, line, name, shown(raw), rule, remedy))
-    for name in ("id", "text"):
-        if name in parsers and record.get(name) is None and (name == "id" or parsers is QUERY_FIELDS):
-            faults.append(Fault(file, line, name, "", "is missing", f'Add "{name}"'))
+    faults += [
+        Fault(file, line, name, "", "is missing", f'Add "{name}"') for name in required if record.get(name) is None
+    ]
     identifier = values.get("id")
     if identifier is not None and (not identifier or any(c.isspace() for c in identifier)):
         rule = "must be non-empty and without white space, because TREC files separate by it"
@@ -177,21 +148,8 @@ def read_fields(
 
 def read_entry(record: Mapping[str, Any], file: str = "entry", line: int = 0) -> tuple[Entry | None, list[Fault]]:
     """Build an Entry from a JSON object, keeping unknown fields in `extra`; None when faulty."""
-    values, faults = read_fields(record, FIELDS, file, line)
+    values, faults = read_fields(record, FIELDS, ("id",), file, line)
     if faults:
         return None, faults
     extra = {name: value for name, value in record.items() if name not in FIELDS}
     return Entry(**values, extra=extra), []
-
-
-def read_query(record: Mapping[str, Any], file: str = "query", line: int = 0) -> tuple[Query | None, list[Fault]]:
-    """Build a Query from a JSON object with its optional `filter`; None when faulty."""
-    values, faults = read_fields(record, QUERY_FIELDS, file, line)
-    filters = EVERYTHING
-    scope = record.get("filter")
-    if scope is not None:
-        try:
-            filters = Filters.of(scope if isinstance(scope, Mapping) else {"filter": scope})
-        except ConfigError as error:
-            faults.append(Fault(file, line, "filter", shown(scope), str(error), 'Write {"field": "value"}'))
-    return (None, faults) if faults else (Query(**values, filters=filters), [])

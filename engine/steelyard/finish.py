@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.errors import ConfigError, nearest, shown
-from steelyard.expression import Item, number_text, parse_call
+from steelyard.grammar import Item, number_text, parse_call
 from steelyard.table import RETRIEVERS, SCORERS, Bools, Floats, SignalTable, best_first, count_rows
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.entry import Entry, Query
+from steelyard.entry import Entry
 from steelyard.errors import ConfigError
+from steelyard.query import Query
 from steelyard.stores.base import Found
 from steelyard.table import FACT_FIELDS, NO_FACTS, Floats, Ints, SignalTable, entry_facts, query_facts
 

@@ -17,12 +17,13 @@ import numpy as np
 
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder
-from steelyard.entry import Hit, Query
+from steelyard.entry import Hit
 from steelyard.errors import ConfigError, EmbedderError, SteelyardError
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.finish import Ranking, finish
 from steelyard.fusion import Expr, fuse
 from steelyard.join import Lists, join
+from steelyard.query import Query
 from steelyard.results import SearchResult, hits_of
 from steelyard.retrievers.bm25 import K1, B
 from steelyard.signals import PRIORS

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from steelyard.config import RetrieverConfig, SearchConfig
 from steelyard.embed import Embedder, Vectors, embed_checked, space_of
-from steelyard.entry import Query
 from steelyard.errors import ConfigError, EmbedderError, nearest, shown
 from steelyard.filters import EVERYTHING, Filters, Rule, valid_at
+from steelyard.query import Query
 from steelyard.retrievers import Retriever, Scorer
 from steelyard.retrievers.bm25 import Bm25Retriever
+from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.fts import FtsRetriever
-from steelyard.retrievers.scope import ScopeCache
 from steelyard.retrievers.tfidf import TfidfScorer
 from steelyard.retrievers.tsquery import LexicalScorer, TsRetriever
 from steelyard.retrievers.vector import CosineScorer, LayerRetriever, VectorRetriever

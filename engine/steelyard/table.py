@@ -23,8 +23,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.entry import Entry, Query
+from steelyard.entry import Entry
 from steelyard.errors import ConfigError, nearest
+from steelyard.query import Query
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

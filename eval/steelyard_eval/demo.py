@@ -8,9 +8,9 @@ from typing import Any
 
 from steelyard_eval.compare import Comparison, compare
 from steelyard_eval.datasets import Dataset, load
+from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.report import write_report
 from steelyard_eval.tune import Tuning, tune
-from steelyard_eval.workspace import Workspace
 
 FAMILIES = {
     "weighted sum": "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)",

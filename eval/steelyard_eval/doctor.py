@@ -54,7 +54,7 @@ class Diagnosis:
         return {"schema_version": 1, "fit": self.fit, "checks": [asdict(row) for row in self.rows]}
 
     def __str__(self) -> str:
-        from steelyard_eval.show import table
+        from steelyard_eval.terminal import table
 
         columns = {"name": "", "state": "state", "value": "", "remedy": "remedy"}
         faults = sum(row.state == "fault" for row in self.rows)

@@ -22,14 +22,14 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.fusion import parse_strategy
-from steelyard_eval import record
 from steelyard_eval.datasets import load
 from steelyard_eval.kernel import weights_of, with_weights
 from steelyard_eval.progress import bar
+from steelyard_eval.recording import files as recordings
+from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune import choice as choices
 from steelyard_eval.tune.task import group_numbers, prepare
 from steelyard_eval.tune.tuner import proven
-from steelyard_eval.workspace import Workspace
 
 DATA = Path(os.environ.get("STEELYARD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 SETS = ("cacm", "cisi", "vaswani", "cranfield", "beam-128k", "cosqa", "scifact", "locomo")
@@ -111,11 +111,11 @@ def prepared(space, name, asked, tables):
     system, strategy = CASES[name]
     kept = asked.keep / f"{space.dataset.name}.{system}" if asked.keep else None
     if kept and kept.exists():
-        tables.setdefault(system, record.load(kept))
+        tables.setdefault(system, recordings.load(kept))
     known = tables.get(system)
     task = prepare(space.dataset, system, strategy, asked.metric, None, "auto", 0, space, known)
     if kept and known is None:
-        record.save(task.table, kept)
+        recordings.save(task.table, kept)
     tables[system] = task.table
     return task
 

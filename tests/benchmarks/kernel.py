@@ -15,7 +15,7 @@ from timing import Race, once, race
 from steelyard.config import SearchConfig
 from steelyard.table import SignalTable
 from steelyard_eval.kernel import Form, Kernel
-from steelyard_eval.metrics import Judgments, parse_measures
+from steelyard_eval.measures.metrics import Judgments, parse_measures
 
 try:
     import ranx

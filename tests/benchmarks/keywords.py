@@ -7,7 +7,7 @@ import apsw
 import synthetic
 from timing import Race, once, race, same_scores
 
-from steelyard.entry import Query
+from steelyard.query import Query
 from steelyard.search import Searcher
 from steelyard.sources import Sources
 from steelyard.stores.sqlite import Vault

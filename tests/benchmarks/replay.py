@@ -17,10 +17,10 @@ from steelyard.systems import find_system
 from steelyard.table import SignalTable
 from steelyard_eval.datasets import load
 from steelyard_eval.demo import starter
-from steelyard_eval.metrics import Judgments, evaluate, parse_measures
-from steelyard_eval.record import record
-from steelyard_eval.replay import replay
-from steelyard_eval.workspace import Workspace
+from steelyard_eval.measures.metrics import Judgments, evaluate, parse_measures
+from steelyard_eval.recording.record import record
+from steelyard_eval.recording.replay import replay
+from steelyard_eval.recording.workspace import Workspace
 
 try:
     import ranx

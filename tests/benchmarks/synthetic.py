@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.entry import Entry, Query
+from steelyard.entry import Entry
+from steelyard.query import Query
 from steelyard.table import FINDERS, SignalTable, entry_facts, query_facts
 
 FUNCTION_WORDS = """

@@ -14,11 +14,11 @@ from timing import DisagreementError, Race, race
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
+from steelyard_eval.exact.ascent import RESTARTS, Point, climbs
+from steelyard_eval.exact.objective import Objective
+from steelyard_eval.exact.sweep import segment
 from steelyard_eval.kernel import Form, Kernel
-from steelyard_eval.metrics import Judgments, parse_measures
-from steelyard_eval.tune.ascent import RESTARTS, Point, climbs
-from steelyard_eval.tune.objective import Objective
-from steelyard_eval.tune.sweep import segment
+from steelyard_eval.measures.metrics import Judgments, parse_measures
 
 try:
     import ranx

@@ -10,8 +10,9 @@ import synthetic
 from timing import Race, once, race, same_scores
 
 from steelyard.embed import RecordedEmbedder
-from steelyard.entry import Entry, Query
+from steelyard.entry import Entry
 from steelyard.filters import EVERYTHING
+from steelyard.query import Query
 from steelyard.search import Searcher
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from worlds import CHECKS, KINDS, NOW, SEARCHES, VECTORS_ESCAPE, Directions, World, random_entry, returned
 
 from steelyard.embed import space_of
-from steelyard.entry import Entry, Query
+from steelyard.entry import Entry
 from steelyard.filters import Filters
+from steelyard.query import Query
 from steelyard.search import Searcher
 from steelyard.stores.federation import Federation, Tier, plain
 from steelyard.stores.sqlite import Vault

@@ -8,16 +8,17 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from steelyard.embed import RecordedEmbedder, embed_missing, space_of
-from steelyard.entry import Entry, Query
+from steelyard.entry import Entry
 from steelyard.filters import Filters
 from steelyard.finish import parse_stages
 from steelyard.fusion import parse_strategy
-from steelyard.recipe import render
+from steelyard.query import Query
 from steelyard.search import Searcher, rank_table
 from steelyard.stores.federation import Federation, Tier, plain_id
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.table import EMBEDDING, SCORERS
+from steelyard.template import render
 from steelyard.testing import same_bits
 
 RECIPE = "{title}\n{text}"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steelyard.entry import Query
+from steelyard.query import Query
 from steelyard.retrievers.bm25 import Bm25Retriever
 from steelyard.retrievers.fts import FtsRetriever
 from steelyard.retrievers.vector import CosineScorer, LayerRetriever, VectorRetriever, cosine

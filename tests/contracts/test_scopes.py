@@ -29,13 +29,13 @@ from worlds import (
     some,
 )
 
-from steelyard.entry import Query
 from steelyard.errors import DataError
 from steelyard.fusion import parse_strategy
+from steelyard.query import Query
 from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
-from steelyard_eval.reading import list_entries, read_entries
+from steelyard_eval.vaults.read import list_entries, read_entries
 
 QUERIES = (
     *WORDS,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from steelyard.expression import Duration
+from steelyard.grammar import Duration
 from steelyard.signals import PRIORS
 from steelyard.testing import SignalContract, random_table
 

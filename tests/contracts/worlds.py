@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard.embed import space_of
-from steelyard.entry import Entry, Query, Relation
+from steelyard.entry import Entry, Relation
 from steelyard.filters import Filters, Rule, visible_to
+from steelyard.query import Query
 from steelyard.search import Searcher
 from steelyard.stores.federation import Federation, Tier, plain
 from steelyard.stores.sqlite import Vault

@@ -14,7 +14,7 @@ from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite import Vault
 from steelyard_eval.cli import main
 from steelyard_eval.datasets import load as load_dataset
-from steelyard_eval.record import load as load_recording
+from steelyard_eval.recording.files import load as load_recording
 from steelyard_eval.vaults import index_dataset
 
 STARTER = Path(__file__).resolve().parents[2] / "qrels" / "starter"

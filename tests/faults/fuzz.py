@@ -40,25 +40,30 @@ from typing import Any
 import numpy as np
 
 from steelyard.config import SearchConfig
-from steelyard.entry import Entry, Query, Relation
+from steelyard.entry import Entry, Relation
 from steelyard.errors import SteelyardError
 from steelyard.filters import Filters
 from steelyard.finish import Cut, finish, parse_stages
 from steelyard.fusion import compile_plan, fuse, parse_strategy
 from steelyard.lsa import LsaEmbedder
-from steelyard.recipe import render, template_fields
+from steelyard.query import Query
 from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
 from steelyard.table import EMBEDDING, FETCHED, LAYERS
+from steelyard.template import render, template_fields
 from steelyard.text import content
-from steelyard_eval import arguments, reading, record, vaults
+from steelyard_eval.commands.arguments import parse_filters
 from steelyard_eval.datasets import check as check_folder
 from steelyard_eval.datasets import load as load_folder
-from steelyard_eval.metrics import Judgments, parse_measures
-from steelyard_eval.replay import replay
+from steelyard_eval.measures.metrics import Judgments, parse_measures
+from steelyard_eval.recording import files as recordings
+from steelyard_eval.recording.record import record
+from steelyard_eval.recording.replay import replay
+from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.report import load_results, write_report
-from steelyard_eval.workspace import Workspace, judged
+from steelyard_eval.vaults import index_dataset, reindex_vault
+from steelyard_eval.vaults.read import open_searcher, read_entries
 
 HANG = 20.0
 """Seconds after which the runner calls an input a hang."""
@@ -198,7 +203,7 @@ def filters(data: bytes) -> str:
         scope = json.loads(text)
     except (ValueError, RecursionError):
         scope = None
-    found = Filters.of(scope) if isinstance(scope, dict) else arguments.parse_filters(text.split("\n"))
+    found = Filters.of(scope) if isinstance(scope, dict) else parse_filters(text.split("\n"))
     vault = world().vault
     inside = {entry.id for entry in vault.entries(found)}
     alike = {e.id for e in world().entries if not found.failed(e)}
@@ -269,7 +274,7 @@ def results(data: bytes) -> str:
 def recording(data: bytes) -> str:
     """A recording is refused, or every configuration ranks it with finite scores."""
     with world().recording.changed(data) as folder:
-        table = record.load(folder)
+        table = recordings.load(folder)
         outcome = []
         for config in world().configs:
             try:
@@ -304,7 +309,7 @@ def vault(data: bytes) -> str:
 
 def _search_file(path: str) -> str:
     for system in ("echovault", "plain", "bm25"):
-        with reading.open_searcher([path], system, None, None) as searcher:
+        with open_searcher([path], system, None, None) as searcher:
             _search(searcher, Query("rotate token", filters=Filters.of({"project": "p"})))
             _search(searcher, Query("rotate token"))
             searcher.context("token")
@@ -312,7 +317,7 @@ def _search_file(path: str) -> str:
 
 
 def _read_file(path: str) -> str:
-    json.dumps(reading.read_entries(path, ["e1", "e2"]))
+    json.dumps(read_entries(path, ["e1", "e2"]))
     return "read"
 
 
@@ -328,7 +333,7 @@ def _list_file(path: str) -> str:
 def _change_file(path: str) -> str:
     with Vault(path) as store:
         store.upsert([Entry("e1", text="another text"), Entry("new", text="token")])
-    vaults.reindex_vault(path)
+    reindex_vault(path)
     return "changed"
 
 
@@ -445,12 +450,12 @@ class World:
         self.vault = space.store
         plain = find_system("plain").config(10, self.embedder.model)
         self.configs = [plain.with_strategy(parse_strategy(text)) for text in (*STRATEGIES, str(FROM_FACTS))]
-        self.table = record.record(space, found.queries, self.configs)
-        record.save(self.table, self.folder / "recording")
+        self.table = record(space, found.queries, self.configs)
+        recordings.save(self.table, self.folder / "recording")
         self.recording = Folder(self.folder / "recording", {})
         self.searchers = [space.searcher(find_system(n).config()) for n in ("fts", "bm25", "echovault")]
         self.searchers.append(space.searcher(plain.with_strategy(parse_strategy("rrf(fts, vector, 1*tfidf)"))))
-        vaults.index_dataset(found, str(self.folder / "seed.vault"))
+        index_dataset(found, str(self.folder / "seed.vault"))
         self.vault_file = (self.folder / "seed.vault").read_bytes()
 
 

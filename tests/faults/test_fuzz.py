@@ -19,20 +19,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.config import SearchConfig
-from steelyard.entry import Entry, Query, read_entry, read_query
+from steelyard.entry import Entry, read_entry
 from steelyard.errors import ConfigError, DataError, VaultError
-from steelyard.expression import MAX_LENGTH
 from steelyard.files import MAX_NESTING, STRICT_JSON
 from steelyard.fusion import compile_plan, fuse, parse_strategy
 from steelyard.fusion.layered import Layered
+from steelyard.grammar import MAX_LENGTH
 from steelyard.lsa import LsaEmbedder
+from steelyard.query import Query, read_query
 from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.text import MAX_WORDS, clean_query, prefix_or, words_or
-from steelyard_eval import reading, record
 from steelyard_eval.datasets import check
-from steelyard_eval.replay import replay
+from steelyard_eval.recording import files as recordings
+from steelyard_eval.recording.replay import replay
+from steelyard_eval.vaults.read import open_searcher
 
 # The folder is no package: the targets are loaded by their path, and found again when unpickled.
 _spec = importlib.util.spec_from_file_location("steelyard_fuzz", Path(__file__).with_name("fuzz.py"))
@@ -321,7 +323,7 @@ class TestFound:
             vault._db.execute(sql)
         with (
             pytest.raises(VaultError, match=message),
-            reading.open_searcher([str(path)], "fts", None, None) as searcher,
+            open_searcher([str(path)], "fts", None, None) as searcher,
         ):
             searcher.search("token")
 
@@ -355,10 +357,10 @@ class TestRecordings:
 
     @pytest.mark.parametrize(("name", "change", "message"), CASES)
     def test_a_changed_column_is_refused(self, tmp_path, name, change, message):
-        record.save(fuzz.world().table, tmp_path / "r")
+        recordings.save(fuzz.world().table, tmp_path / "r")
         np.save(tmp_path / "r" / f"{name}.npy", change(np.load(tmp_path / "r" / f"{name}.npy")))
         with pytest.raises(DataError, match=rf"is not a whole recording \(.*{message}.*\); record again"):
-            record.load(tmp_path / "r")
+            recordings.load(tmp_path / "r")
 
     def test_a_fingerprint_that_lacks_a_parameter_differs_in_it(self):
         table, config = fuzz.world().table, fuzz.world().configs[0]
@@ -368,10 +370,10 @@ class TestRecordings:
 
     @pytest.mark.parametrize("raw", [b"PK\x03\x04", b"", b"\x93NUMPY\x01\x00\x04\x00((((", b"\x80\x04."])
     def test_a_column_of_another_format_is_refused(self, tmp_path, raw):
-        record.save(fuzz.world().table, tmp_path / "r")
+        recordings.save(fuzz.world().table, tmp_path / "r")
         (tmp_path / "r" / "column.fts.npy").write_bytes(raw)
         with pytest.raises(DataError, match="is not a whole recording"):
-            record.load(tmp_path / "r")
+            recordings.load(tmp_path / "r")
 
 
 def test_a_small_gzip_file_may_be_a_large_corpus():

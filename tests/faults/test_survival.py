@@ -26,7 +26,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval import demo as demo_module
 from steelyard_eval.cli import main
-from steelyard_eval.record import load as load_recording
+from steelyard_eval.recording.files import load as load_recording
 
 HERE = Path(__file__).parent
 _spec = importlib.util.spec_from_file_location("faults_commands", HERE / "commands.py")
@@ -318,7 +318,7 @@ class TestFullDisk:
 
 def save_one(place):
     """One column of a size that ends within numpy's own buffer."""
-    from steelyard_eval.record import _save
+    from steelyard_eval.recording.record import _save
 
     path = place / "column.npy"
     array = np.arange(4600, dtype=np.float64)
@@ -430,7 +430,7 @@ class TestReadOnly:
 
 class TestPatience:
     def test_a_vault_that_another_process_keeps_writing_is_told(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("steelyard.stores.connect.PATIENCE", 50)
+        monkeypatch.setattr("steelyard.stores.sqlite.connect.PATIENCE", 50)
         with Vault(tmp_path / "vault", create=True) as first, Vault(tmp_path / "vault") as second:
             with first.transaction():
                 first.upsert([Entry("a")])
@@ -500,7 +500,7 @@ def test_an_error_of_the_machine_nobody_foresaw_is_one_line(monkeypatch, tmp_pat
     def full(*_, **__):
         raise OSError(28, "No space left on device", str(tmp_path / "x"))
 
-    monkeypatch.setattr("steelyard_eval.reading.read_entries", full)
+    monkeypatch.setattr("steelyard_eval.vaults.read.read_entries", full)
     result = CliRunner().invoke(main, ["get", "vault", "a"], catch_exceptions=False)
     refused(result)
     assert f"{tmp_path / 'x'}: No space left on device" in result.stderr
@@ -510,7 +510,7 @@ def test_an_interrupt_says_so_in_one_line(monkeypatch):
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    for name in ("steelyard_eval.reading.read_entries", "steelyard_eval.cli._Main.make_context"):
+    for name in ("steelyard_eval.vaults.read.read_entries", "steelyard_eval.cli._Main.make_context"):
         with monkeypatch.context() as patch:
             patch.setattr(name, stopped)
             result = CliRunner().invoke(main, ["get", "vault", "a"], catch_exceptions=False)

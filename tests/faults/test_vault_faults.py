@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 
 from steelyard.embed import RecordedEmbedder
-from steelyard.entry import Entry, Query
+from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DimensionMismatchError, MachineError, VaultError
 from steelyard.filters import Filters
 from steelyard.fusion import parse_strategy
+from steelyard.query import Query
 from steelyard.search import Searcher
 from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.sqlite import Vault

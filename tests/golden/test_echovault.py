@@ -14,13 +14,14 @@ import numpy as np
 import pytest
 
 from steelyard.embed import embed_missing, space_of
-from steelyard.entry import Entry, Hit, Query
+from steelyard.entry import Entry, Hit
 from steelyard.errors import ConfigError, DimensionMismatchError, EmbedderError
 from steelyard.fields import parse_time
 from steelyard.filters import Filters
 from steelyard.finish import finish
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.join import join
+from steelyard.query import Query
 from steelyard.search import Searcher
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault

@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 from steelyard.embed import space_of
-from steelyard.entry import Entry, Hit, Query
+from steelyard.entry import Entry, Hit
 from steelyard.errors import ConfigError, EmbedderError
 from steelyard.fields import parse_time
 from steelyard.filters import Filters
 from steelyard.fusion import parse_strategy
+from steelyard.query import Query
 from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system

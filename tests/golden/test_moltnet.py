@@ -18,15 +18,16 @@ from click.testing import CliRunner
 from steelyard.embed import embed_missing, space_of
 from steelyard.embedders import MiniLmInt8Embedder
 from steelyard.embedders.extras import EXTRAS
-from steelyard.entry import Entry, Query, Relation
+from steelyard.entry import Entry, Relation
 from steelyard.errors import EmbedderError
 from steelyard.filters import EVERYTHING, Filters, visible_to
 from steelyard.fusion import parse_strategy
-from steelyard.recipe import render
+from steelyard.query import Query
 from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.moltnet import DOCUMENTED, SHIPPED
+from steelyard.template import render
 from steelyard_eval.cli import main
 
 HOUR = 3_600.0

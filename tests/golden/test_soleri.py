@@ -18,14 +18,14 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard.embed import embed_missing, space_of
-from steelyard.entry import Entry, Hit, Query
+from steelyard.entry import Entry, Hit
 from steelyard.errors import EmbedderError
 from steelyard.filters import Filters
 from steelyard.fusion import parse_strategy
+from steelyard.query import Query
 from steelyard.search import Searcher
-from steelyard.stores import expressions
 from steelyard.stores.federation import Federation, Tier, plain
-from steelyard.stores.sqlite import Vault
+from steelyard.stores.sqlite import Vault, fts5
 from steelyard.systems import find_system
 from steelyard.systems.soleri import DOCUMENTED, SHIPPED
 from steelyard.text import soleri_or
@@ -233,8 +233,8 @@ def test_scores_are_sqlites_bm25_with_the_documented_weights():
 
 
 def test_without_bm25_the_default_rank_orders_what_is_found(monkeypatch):
-    monkeypatch.setattr(expressions, "RANKING", "bm25_of_no_build")
-    expressions._has.cache_clear()
+    monkeypatch.setattr(fts5, "RANKING", "bm25_of_no_build")
+    fts5._has.cache_clear()
     notes = random_notes()
     plainly = by_sqlite(notes, "rank", "heron OR reed")
     assert plainly != by_sqlite(notes, BM25, "heron OR reed")

@@ -37,10 +37,11 @@ from echovault_recording import (
     scored,
 )
 
-from steelyard.entry import Hit, Query
+from steelyard.entry import Hit
 from steelyard.errors import DimensionMismatchError
 from steelyard.filters import Filters
 from steelyard.fusion import parse_strategy
+from steelyard.query import Query
 from steelyard.systems.echovault import DOCUMENTED, result
 from steelyard.text import prefix_or
 

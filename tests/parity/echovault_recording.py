@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.embed import space_of
-from steelyard.entry import Entry, Query
+from steelyard.entry import Entry
 from steelyard.errors import ConfigError, EmbedderError
 from steelyard.fields import parse_time
 from steelyard.filters import Filters
 from steelyard.finish import Cut, finish
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.join import join
+from steelyard.query import Query
 from steelyard.search import Searcher, rank_table
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault

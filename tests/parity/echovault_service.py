@@ -25,12 +25,13 @@ from echovault_recording import (
 )
 
 from steelyard.embed import embed_missing
-from steelyard.entry import Entry, Hit, Query
+from steelyard.entry import Entry, Hit
 from steelyard.errors import DimensionMismatchError, EmbedderError
 from steelyard.filters import EVERYTHING, Filters
-from steelyard.recipe import render
+from steelyard.query import Query
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.echovault import DELETED, SHIPPED, row, tool_result
+from steelyard.template import render
 
 
 def context(fixture):

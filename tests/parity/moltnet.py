@@ -19,14 +19,15 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.embed import space_of
-from steelyard.entry import Entry, Query, Relation
+from steelyard.entry import Entry, Relation
 from steelyard.errors import ConfigError
-from steelyard.expression import number_text
 from steelyard.fields import parse_time
 from steelyard.filters import Filters, visible_to
 from steelyard.finish import finish
 from steelyard.fusion import fuse, parse_strategy
+from steelyard.grammar import number_text
 from steelyard.join import join
+from steelyard.query import Query
 from steelyard.retrievers.tsquery import LexicalScorer
 from steelyard.search import Searcher, rank_table
 from steelyard.stores.base import Found

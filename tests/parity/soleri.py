@@ -22,16 +22,17 @@ from soleri_recording import (
 
 from steelyard.adaptive import Feedback, adapt
 from steelyard.embed import BATCH, embed_missing
-from steelyard.entry import Entry, Query
+from steelyard.entry import Entry
 from steelyard.filters import valid_at
 from steelyard.finish import Cut, Merge
 from steelyard.fusion import parse_strategy
 from steelyard.join import join
-from steelyard.recipe import render
+from steelyard.query import Query
 from steelyard.retrievers.tfidf import Vocabulary
 from steelyard.signals.tags import tags
 from steelyard.stores.base import Found
 from steelyard.systems.soleri import DOCUMENTED, FACTORS, SHIPPED, content_hash
+from steelyard.template import render
 from steelyard.text import utf16_length
 
 LIMIT = 10

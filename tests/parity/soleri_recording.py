@@ -15,14 +15,15 @@ from itertools import pairwise
 import numpy as np
 
 from steelyard.embed import space_of
-from steelyard.entry import Entry, Query
+from steelyard.entry import Entry
 from steelyard.errors import ConfigError
 from steelyard.filters import Filters
-from steelyard.recipe import render
+from steelyard.query import Query
 from steelyard.search import Searcher
 from steelyard.stores.federation import Federation, Tier, plain_id
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.soleri import FACTORS, SHIPPED
+from steelyard.template import render
 from steelyard.text import is_blank
 
 EXACT = 1e-9  # the same formulas, in double precision on both sides

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from steelyard.embedders.providers import CohereShape, OpenAiShape, Shape, VoyageShape
 from steelyard.embedders.secret import Secret
-from steelyard.embedders.shapes import CohereShape, OpenAiShape, Shape, VoyageShape
 from steelyard.errors import ConfigError, nearest, shown
 
 FALLBACK_DIMENSION = 768

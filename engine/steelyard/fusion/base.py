@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.expression import number_text
 from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.grammar import number_text
 from steelyard.table import FETCHED, FINDERS, RETRIEVERS, Bools, SignalTable
 
 Needs = dict[str, Bools]

@@ -6,7 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from steelyard.errors import ConfigError, nearest, shown
-from steelyard.expression import (
+from steelyard.fusion.base import Expr, Term
+from steelyard.fusion.by_intent import ByIntent
+from steelyard.fusion.layered import Layered
+from steelyard.fusion.normalize import NORMALIZERS
+from steelyard.fusion.rrf import Bonus, Rrf
+from steelyard.fusion.signal import Signal
+from steelyard.fusion.tiered import Tiered
+from steelyard.fusion.weighted_sum import WeightedSum
+from steelyard.grammar import (
     MAX_LENGTH,
     Call,
     Duration,
@@ -16,14 +24,6 @@ from steelyard.expression import (
     parse_call,
     value_text,
 )
-from steelyard.fusion.base import Expr, Term
-from steelyard.fusion.by_intent import ByIntent
-from steelyard.fusion.layered import Layered
-from steelyard.fusion.normalize import NORMALIZERS
-from steelyard.fusion.rrf import Bonus, Rrf
-from steelyard.fusion.signal import Signal
-from steelyard.fusion.tiered import Tiered
-from steelyard.fusion.weighted_sum import WeightedSum
 from steelyard.signals import PRIORS, Prior
 from steelyard.table import FETCHED
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from steelyard.explain import Explanation
-from steelyard.expression import number_text
+from steelyard.grammar import number_text
 from steelyard.table import Bools, Floats
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.expression import number_text
 from steelyard.fusion.base import Expr, Term, nested, terms_without
 from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.grammar import number_text
 from steelyard.table import Bools, Floats, SignalTable, ranks
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.errors import ConfigError
-from steelyard.expression import Duration
 from steelyard.fusion.base import Expr
 from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.grammar import Duration
 from steelyard.signals import PRIORS
 from steelyard.table import FETCHED, NO_FACTS, RETRIEVERS, Bools, Floats, SignalTable
 

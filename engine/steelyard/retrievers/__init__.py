@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from steelyard.entry import Query
+from steelyard.query import Query
 from steelyard.stores.base import Found
 from steelyard.table import Floats
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.entry import Entry, Query
-from steelyard.retrievers.scope import ScopeCache
+from steelyard.entry import Entry
+from steelyard.query import Query
+from steelyard.retrievers.cache import ScopeCache
 from steelyard.stores.base import Found, Readable
 from steelyard.table import Floats
 from steelyard.text import clean_query, content, terms

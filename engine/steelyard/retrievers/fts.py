@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from steelyard.entry import Query
+from steelyard.query import Query
 from steelyard.stores.base import Found, KeywordIndex, Readable
 from steelyard.text import MatchBuilder, clean_query
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from steelyard.entry import Entry, Query
+from steelyard.entry import Entry
 from steelyard.filters import Filters
-from steelyard.retrievers.scope import ScopeCache
+from steelyard.query import Query
+from steelyard.retrievers.cache import ScopeCache
 from steelyard.stores.base import Readable
 from steelyard.table import Floats
 from steelyard.text import clean_query, content, terms

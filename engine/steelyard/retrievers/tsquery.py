@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from steelyard.entry import Entry, Query
+from steelyard.entry import Entry
 from steelyard.filters import EVERYTHING
-from steelyard.retrievers.scope import ScopeCache
+from steelyard.query import Query
+from steelyard.retrievers.cache import ScopeCache
 from steelyard.stores.base import Found, Readable
 from steelyard.table import Floats
 from steelyard.text import clean_query

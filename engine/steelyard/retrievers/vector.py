@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.embed import Vectors
-from steelyard.entry import Query
 from steelyard.errors import DimensionMismatchError
-from steelyard.retrievers.scope import ScopeCache
+from steelyard.query import Query
+from steelyard.retrievers.cache import ScopeCache
 from steelyard.stores.base import COSINE, Found, Readable, Space
 from steelyard.table import Floats
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from steelyard.expression import Duration
+from steelyard.grammar import Duration
 from steelyard.signals.derived import Derived
 from steelyard.signals.domain import domain
 from steelyard.signals.importance import importance

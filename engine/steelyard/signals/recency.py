@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.expression import Duration
+from steelyard.grammar import Duration
 from steelyard.signals.derived import Derived
 from steelyard.table import Floats, SignalTable
 

@@ -20,7 +20,7 @@ from steelyard.entry import Entry
 from steelyard.errors import ConfigError, shown
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.stores.base import COSINE, Found, KeywordIndex, Readable, Space
-from steelyard.stores.schema import COLUMNS
+from steelyard.stores.sqlite.schema import COLUMNS
 
 Item = TypeVar("Item", Entry, Found)
 MARK = "\x1f"

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from steelyard.entry import Entry, Hit
-from steelyard.expression import number_text
 from steelyard.fields import format_time
 from steelyard.finish import Cut, Drop, Stage
 from steelyard.fusion import parse_strategy
+from steelyard.grammar import number_text
 from steelyard.stores.base import TextSearch
 from steelyard.systems.base import System
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from steelyard.entry import Entry, Query
+from steelyard.entry import Entry
 from steelyard.errors import ConfigError
 from steelyard.filters import Filters
+from steelyard.query import Query
 from steelyard.retrievers import Retriever
 
 WORDS = ("auth", "token", "cache", "retry", "graph", "node", "index", "query")

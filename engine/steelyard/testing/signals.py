@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.expression import Duration
+from steelyard.grammar import Duration
 from steelyard.signals import PRIORS, Derived
 from steelyard.table import SignalTable
 from steelyard.testing.tables import random_table, same_bits, select_queries, select_rows

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steelyard.entry import Entry, Query
+from steelyard.entry import Entry
 from steelyard.join import join
+from steelyard.query import Query
 from steelyard.stores.base import Found
 from steelyard.table import FETCHED, RETRIEVERS, Bools, Facts, Floats, Labels, SignalTable, TagSets
 

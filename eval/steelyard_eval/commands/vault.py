@@ -82,10 +82,10 @@ def search(
 
     A tier is named by its file, agent.db is the tier agent, or written TIER=FILE.
     """
-    from steelyard.entry import Query
-    from steelyard_eval.arguments import parse_filters
-    from steelyard_eval.reading import open_searcher
-    from steelyard_eval.show import hits
+    from steelyard.query import Query
+    from steelyard_eval.commands.arguments import parse_filters
+    from steelyard_eval.terminal import hits
+    from steelyard_eval.vaults.read import open_searcher
 
     with open_searcher(vaults, system, weights, limit, priorities, scopes) as searcher:
         asked = Query(query, filters=parse_filters(filters), tags=tags, domain=domain)
@@ -118,7 +118,7 @@ def search(
 @json_option
 def get(vault: str, ids: tuple[str, ...], scopes: tuple[str, ...], as_json: bool) -> None:
     """Whole entries by id, details included."""
-    from steelyard_eval.reading import read_entries
+    from steelyard_eval.vaults.read import read_entries
 
     records = read_entries(vault, ids, scopes)
     lines = [json.dumps(record, indent=2, sort_keys=True) for record in records]
@@ -147,9 +147,9 @@ def context(
     as_json: bool,
 ) -> None:
     """Relevant entries, filled up with recent ones; only recent ones without a QUERY."""
-    from steelyard_eval.arguments import parse_filters
-    from steelyard_eval.reading import open_searcher
-    from steelyard_eval.show import hits
+    from steelyard_eval.commands.arguments import parse_filters
+    from steelyard_eval.terminal import hits
+    from steelyard_eval.vaults.read import open_searcher
 
     with open_searcher([vault], system, None, limit, scopes=scopes) as searcher:
         found, total = searcher.context(query, parse_filters(filters), semantic=semantic, topup_recent=topup)
@@ -165,9 +165,9 @@ def context(
 @json_option
 def list_(vault: str, limit: int | None, filters: tuple[str, ...], scopes: tuple[str, ...], as_json: bool) -> None:
     """Every entry that passes the filters, newest first: complete, and not ranked by any query."""
-    from steelyard_eval.arguments import parse_filters
-    from steelyard_eval.reading import list_entries
-    from steelyard_eval.show import listing
+    from steelyard_eval.commands.arguments import parse_filters
+    from steelyard_eval.terminal import listing
+    from steelyard_eval.vaults.read import list_entries
 
     entries, total = list_entries(vault, parse_filters(filters), limit, scopes)
     document = {"total": total, "entries": [entry.to_json() for entry in entries]}

@@ -58,7 +58,7 @@ def record(
 ) -> None:
     """Save the signal tables of the systems named, a folder each under OUT."""
     from steelyard_eval.datasets import load
-    from steelyard_eval.record import record_systems
+    from steelyard_eval.recording.record import record_systems
 
     folders = record_systems(load(dataset), listed(systems), Path(out), split, limit or 10, embedder)
     text = "\n".join(f"{folder}: {rows} rows" for folder, rows in folders.items())
@@ -98,7 +98,7 @@ def compare(
     from steelyard.files import canonical, write_text
     from steelyard_eval.compare import compare as run
     from steelyard_eval.datasets import load
-    from steelyard_eval.show import comparison, tests
+    from steelyard_eval.terminal import comparison, tests
 
     found = run(
         load(dataset),
@@ -156,7 +156,7 @@ def tune(
     weights, and the exit code is 130. A second one ends the command.
     """
     from steelyard_eval.datasets import load
-    from steelyard_eval.show import tuning
+    from steelyard_eval.terminal import tuning
     from steelyard_eval.tune import tune as run
 
     found = run(
@@ -235,7 +235,7 @@ def doctor(as_json: bool) -> None:
 def demo(out: str, as_json: bool) -> None:
     """The main job on the data set inside the package: compare, tune, report."""
     from steelyard_eval.demo import demo as run
-    from steelyard_eval.show import comparison, tuning
+    from steelyard_eval.terminal import comparison, tuning
 
     outcome, tuned, files = run(Path(out))
     paths = [str(path) for path in files]

@@ -9,7 +9,7 @@ from typing import Any
 from steelyard.entry import FIELDS, read_fields
 from steelyard.errors import ConfigError, shown
 from steelyard.fields import parse_time
-from steelyard.recipe import template_fields
+from steelyard.template import template_fields
 from steelyard_eval.datasets.files import FolderReader
 
 FILE = "dataset.json"
@@ -43,7 +43,7 @@ def read_manifest(reader: FolderReader) -> Manifest:
     record = reader.json_object(FILE)
     if record is None:
         return Manifest()
-    values, faults = read_fields(record, _PARSERS, FILE, 0)
+    values, faults = read_fields(record, _PARSERS, (), FILE, 0)
     reader.faults += faults
     if record.get("name") in (None, ""):
         reader.fault(FILE, 0, "name", "", "is missing or empty", 'Add "name": "..."')

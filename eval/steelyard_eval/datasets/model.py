@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.entry import Entry, Query
+from steelyard.entry import Entry
 from steelyard.errors import DataError, Fault, nearest, shown
+from steelyard.query import Query
 from steelyard_eval.datasets.vectors import Matrix
 
 
@@ -26,7 +27,7 @@ class Dataset:
         Clock of queries without `asked_at`, seconds UTC. When not given: the latest creation,
         update or question in the set, else 0.0; a notice says so.
     recipe : str
-        Template of the text that was embedded, for `steelyard.recipe.render`; empty: not given.
+        Template of the text that was embedded, for `steelyard.template.render`; empty: not given.
     report_split : str
         Split that results are reported on; empty: all queries.
     entries, queries : tuple

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from steelyard.entry import Entry, Query
+from steelyard.entry import Entry
 from steelyard.errors import shown
+from steelyard.query import Query
 from steelyard_eval.datasets.tables import Item, Table
 
 Grades = Mapping[str, Mapping[str, int]]

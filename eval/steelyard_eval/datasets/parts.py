@@ -6,8 +6,9 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from steelyard.entry import Entry, Query
+from steelyard.entry import Entry
 from steelyard.fields import format_time
+from steelyard.query import Query
 from steelyard_eval.datasets.files import FolderReader
 from steelyard_eval.datasets.manifest import Manifest
 from steelyard_eval.datasets.model import Dataset, Report

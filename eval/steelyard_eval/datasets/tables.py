@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from steelyard.entry import FIELDS, QUERY_FIELDS, Entry, Query, read_entry, read_query
+from steelyard.entry import FIELDS, Entry, read_entry
 from steelyard.errors import Fault, shown
+from steelyard.query import QUERY_FIELDS, Query, read_query
 from steelyard.text import MAX_WORDS, count_words, is_blank
 from steelyard_eval.datasets.files import FolderReader
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.entry import Entry, Query
+from steelyard.entry import Entry
 from steelyard.errors import shown
+from steelyard.query import Query
 from steelyard_eval.datasets.files import FolderReader
 from steelyard_eval.datasets.tables import Table
 

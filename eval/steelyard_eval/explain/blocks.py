@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.expression import number_text
+from steelyard.grammar import number_text
 from steelyard_eval.explain.moves import short_name
 
 Record = Mapping[str, Any]

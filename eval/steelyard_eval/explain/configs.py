@@ -11,8 +11,8 @@ from steelyard.fusion import parse_strategy
 from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS, find_system
 from steelyard.table import FETCHED, LAYERS
-from steelyard_eval.contenders import Contender, usable
-from steelyard_eval.workspace import Workspace
+from steelyard_eval.compare.contenders import Contender, usable
+from steelyard_eval.recording.workspace import Workspace
 
 LIMIT = 10
 """How long the lists are, unless a limit or a weights file says otherwise: the cutoff of the metrics."""

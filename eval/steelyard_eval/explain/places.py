@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.entry import Entry, Query
+from steelyard.entry import Entry
+from steelyard.query import Query
 from steelyard.table import RETRIEVERS
 from steelyard_eval.explain.view import View
 

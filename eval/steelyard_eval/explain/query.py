@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard import __version__
 from steelyard.config import SearchConfig
-from steelyard.entry import Entry, Query
+from steelyard.entry import Entry
 from steelyard.errors import DataError, nearest, shown
 from steelyard.fields import format_time
+from steelyard.query import Query
 from steelyard.text import visible
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.explain.configs import Named, read_name
 from steelyard_eval.explain.moves import moves
 from steelyard_eval.explain.places import place
 from steelyard_eval.explain.view import View, contributions
-from steelyard_eval.metrics import Judgments, parse_measures
-from steelyard_eval.workspace import Workspace
+from steelyard_eval.measures.metrics import Judgments, parse_measures
+from steelyard_eval.recording.workspace import Workspace
 
 if TYPE_CHECKING:
     import pandas as pd

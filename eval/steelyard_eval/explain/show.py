@@ -9,7 +9,7 @@ from typing import Any
 
 from steelyard.text import visible
 from steelyard_eval.explain.blocks import Block, blocks
-from steelyard_eval.show import table
+from steelyard_eval.terminal import table
 
 WIDTH = 110
 GAP = 2

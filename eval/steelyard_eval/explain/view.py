@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from steelyard.config import SearchConfig
-from steelyard.entry import Query
 from steelyard.explain import Explanation
 from steelyard.fusion import Expr, Plan, Signal, compile_plan
+from steelyard.query import Query
 from steelyard.table import SignalTable
 from steelyard_eval.explain.configs import left_of, reaching
-from steelyard_eval.record import record
-from steelyard_eval.replay import Replay, replay
-from steelyard_eval.workspace import Workspace
+from steelyard_eval.recording.record import record
+from steelyard_eval.recording.replay import Replay, replay
+from steelyard_eval.recording.workspace import Workspace
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from steelyard_eval.export import (
     weaviate,
 )
 from steelyard_eval.export.base import Export, Lost, Target
-from steelyard_eval.export.shapes import why_no_fusion
+from steelyard_eval.export.hybrid import why_no_fusion
 
 TARGETS: dict[str, Target] = {
     module.TARGET.name: module.TARGET

@@ -10,7 +10,7 @@ from __future__ import annotations
 from steelyard.config import SearchConfig
 from steelyard.fusion import Expr, Signal, Tiered, WeightedSum
 from steelyard_eval.export.base import Lost, Parts, Target
-from steelyard_eval.export.shapes import weights_of
+from steelyard_eval.export.hybrid import weights_of
 
 POOL = 2
 """Both lists are this many times the limit deep."""

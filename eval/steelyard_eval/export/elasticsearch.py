@@ -11,7 +11,7 @@ from typing import Any
 
 from steelyard.config import SearchConfig
 from steelyard_eval.export.base import Parts, Target
-from steelyard_eval.export.shapes import (
+from steelyard_eval.export.hybrid import (
     KEYWORDS,
     QUERY_VECTOR,
     Fusion,

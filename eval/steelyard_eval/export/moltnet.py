@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 
 from steelyard.config import SearchConfig
-from steelyard.expression import Duration
 from steelyard.fusion import Rrf, Signal, Term
+from steelyard.grammar import Duration
 from steelyard_eval.export.base import Lost, Parts, Target
-from steelyard_eval.export.shapes import weights_of, whole, why_no_fusion, with_priors
+from steelyard_eval.export.hybrid import weights_of, whole, why_no_fusion, with_priors
 
 HALF_LIFE_HOURS = math.log(0.5) / math.log(0.99)
 """68.97: the half-life of 0.99 per hour."""

@@ -13,11 +13,11 @@ from __future__ import annotations
 from typing import Any
 
 from steelyard.config import SearchConfig
-from steelyard.expression import Duration
 from steelyard.fusion import Expr, Signal, Term, WeightedSum
+from steelyard.grammar import Duration
 from steelyard.signals.importance import UNSTATED
 from steelyard_eval.export.base import Lost, Parts, Target
-from steelyard_eval.export.shapes import (
+from steelyard_eval.export.hybrid import (
     KEYWORDS,
     QUERY_TEXT,
     QUERY_VECTOR,

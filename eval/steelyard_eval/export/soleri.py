@@ -8,10 +8,10 @@ number, so no order of vault entries changes.
 from __future__ import annotations
 
 from steelyard.config import SearchConfig
-from steelyard.expression import Duration
 from steelyard.fusion import Expr, Signal, WeightedSum
+from steelyard.grammar import Duration
 from steelyard_eval.export.base import Lost, Parts, Target
-from steelyard_eval.export.shapes import Fusion
+from steelyard_eval.export.hybrid import Fusion
 
 HALF_LIFE_DAYS = 365
 NAMES = {

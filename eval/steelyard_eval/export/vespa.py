@@ -17,12 +17,12 @@ from __future__ import annotations
 import re
 
 from steelyard.config import SearchConfig
-from steelyard.expression import Duration, number_text
 from steelyard.fusion import Expr, Rrf, Signal, WeightedSum
+from steelyard.grammar import Duration, number_text
 from steelyard.signals.importance import UNSTATED
 from steelyard.table import RETRIEVERS
 from steelyard_eval.export.base import Lost, Parts, Target
-from steelyard_eval.export.shapes import (
+from steelyard_eval.export.hybrid import (
     KEYWORDS,
     LISTS,
     depth_of,

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from steelyard.config import SearchConfig
-from steelyard.expression import number_text
+from steelyard.grammar import number_text
 from steelyard_eval.export.base import Lost, Parts, Target
-from steelyard_eval.export.shapes import QUERY_TEXT, QUERY_VECTOR, Fusion, boosted, hybrid, index_notes, keyword_of
+from steelyard_eval.export.hybrid import QUERY_TEXT, QUERY_VECTOR, Fusion, boosted, hybrid, index_notes, keyword_of
 
 K = (59.0, 60.0)
 """The constant is fixed. Versions have counted ranks from 1 (our k = 60) and from 0 (our k = 59)."""

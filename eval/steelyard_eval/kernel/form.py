@@ -19,7 +19,7 @@ from steelyard.finish import Cut, Drop, Merge, Stage
 from steelyard.fusion import Branch, Column, Expr, Plan, compile_plan
 from steelyard.table import Bools, Floats, SignalTable
 from steelyard_eval.kernel.weights import weights_of, with_weights
-from steelyard_eval.metrics import Judgments
+from steelyard_eval.measures.metrics import Judgments
 
 Indices = NDArray[np.int64]
 MARK = 2.0

@@ -18,7 +18,7 @@ from steelyard.errors import ConfigError, shown
 from steelyard.table import Floats
 from steelyard_eval.kernel.form import Form, Indices
 from steelyard_eval.kernel.lanes import ALL, ANY, FIRST, GAIN, HITS, LANES, PRECISIONS, STEP, compiled
-from steelyard_eval.metrics import Measure
+from steelyard_eval.measures.metrics import Measure
 
 Singles = NDArray[np.float32]
 

@@ -12,7 +12,7 @@ from steelyard.fusion import Expr
 from steelyard.table import Floats, SignalTable
 from steelyard_eval.kernel.form import Form
 from steelyard_eval.kernel.kernel import Kernel
-from steelyard_eval.metrics import Judgments, Measure
+from steelyard_eval.measures.metrics import Judgments, Measure
 
 BLOCK = 1000
 """Queries a block when nothing else is asked for."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from steelyard_eval.measures.statistics import TIE
 from steelyard_eval.report.text import clip, interval, number
-from steelyard_eval.stats import TIE
 
 WIDTH = 760
 _LEFT, _RIGHT = 210, 590  # the plot; labels stand left of it, numbers right

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from steelyard_eval.measures.statistics import ALPHA, DRAWS, MARGIN
 from steelyard_eval.report.text import number
-from steelyard_eval.stats import ALPHA, DRAWS, MARGIN
 
 Record = Mapping[str, Any]
 Pairs = tuple[tuple[str, str], ...]

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from steelyard_eval.measures.statistics import MARGIN, TIE
 from steelyard_eval.report.text import MISSING, interval, listed, number, p_value
-from steelyard_eval.stats import MARGIN, TIE
 
 Record = Mapping[str, Any]
 VERDICTS = ("better", "worse", "no difference", "unresolvable")

@@ -12,12 +12,12 @@ import numpy as np
 
 from steelyard.config import SearchConfig
 from steelyard.table import Bools
+from steelyard_eval.exact.objective import Indices
 from steelyard_eval.progress import bar
 from steelyard_eval.tune.candidate import Candidate
 from steelyard_eval.tune.choice import Choice
-from steelyard_eval.tune.objective import Indices
-from steelyard_eval.tune.proof import Record, held_out_gain, steps_of
 from steelyard_eval.tune.task import Task, group_numbers
+from steelyard_eval.tune.verdict import Record, held_out_gain, steps_of
 
 SIZES = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Shares of the groups of tuning queries."""

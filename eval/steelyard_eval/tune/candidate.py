@@ -11,14 +11,14 @@ import numpy as np
 
 from steelyard.config import SearchConfig
 from steelyard.table import Bools, Floats, SignalTable
+from steelyard_eval.exact.ascent import line_of
+from steelyard_eval.exact.objective import Indices, Objective
+from steelyard_eval.exact.optimise import Found, movable, on_line, on_simplices, optimise
+from steelyard_eval.exact.simplex import NODES
+from steelyard_eval.exact.sweep import Sweep, segment
 from steelyard_eval.kernel import Form, forms, weights_of, with_weights
-from steelyard_eval.metrics import Judgments, Measure
-from steelyard_eval.tune.ascent import line_of
+from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.tune.intents import alike, shrunk
-from steelyard_eval.tune.objective import Indices, Objective
-from steelyard_eval.tune.optimise import Found, movable, on_line, on_simplices, optimise
-from steelyard_eval.tune.simplex import NODES
-from steelyard_eval.tune.sweep import Sweep, segment
 
 
 class Candidate:

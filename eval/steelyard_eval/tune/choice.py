@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from steelyard.config import SearchConfig
-from steelyard.expression import Duration
 from steelyard.fusion import Expr, Layered, Rrf, Signal, Tiered, WeightedSum
+from steelyard.grammar import Duration
 from steelyard.table import Bools, Floats
+from steelyard_eval.exact.curve import SAME
+from steelyard_eval.exact.objective import Indices
+from steelyard_eval.exact.optimise import Found
+from steelyard_eval.exact.sweep import segment
 from steelyard_eval.tune.candidate import Candidate
-from steelyard_eval.tune.curve import SAME
-from steelyard_eval.tune.objective import Indices
-from steelyard_eval.tune.optimise import Found
-from steelyard_eval.tune.sweep import segment
 
 PROOF = 2.5
 """Standard errors that a gain over the current setting takes."""

@@ -14,10 +14,10 @@ import numpy as np
 
 from steelyard.fusion import ByIntent, Expr
 from steelyard.table import Bools, Floats
+from steelyard_eval.exact.objective import Indices, Objective
+from steelyard_eval.exact.optimise import Found, optimise
 from steelyard_eval.kernel import Form
-from steelyard_eval.metrics import Measure
-from steelyard_eval.tune.objective import Indices, Objective
-from steelyard_eval.tune.optimise import Found, optimise
+from steelyard_eval.measures.metrics import Measure
 
 M = 20
 """An intent with so many labelled queries counts half."""

@@ -9,21 +9,21 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.config import SearchConfig
-from steelyard.entry import Query
 from steelyard.errors import ConfigError
 from steelyard.fusion import parse_strategy
+from steelyard.query import Query
 from steelyard.systems import find_system
 from steelyard.table import Bools, Floats, SignalTable
-from steelyard_eval.contenders import Contender, usable
+from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.datasets import Dataset, tuning_queries
-from steelyard_eval.metrics import Judgments, Measure, parse_measures
-from steelyard_eval.record import record
-from steelyard_eval.replay import replay
+from steelyard_eval.exact.objective import Indices
+from steelyard_eval.measures.metrics import Judgments, Measure, parse_measures
+from steelyard_eval.recording.record import record
+from steelyard_eval.recording.replay import replay
+from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.tune.candidate import Candidate, candidates
 from steelyard_eval.tune.choice import Chooser
-from steelyard_eval.tune.objective import Indices
-from steelyard_eval.tune.shapes import depths, refuse_fixed, settings
-from steelyard_eval.workspace import Workspace, judged
+from steelyard_eval.tune.settings import depths, refuse_fixed, settings
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from steelyard.config import SearchConfig
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.progress import bar
+from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.ablation import ablation
 from steelyard_eval.tune.choice import Choice
-from steelyard_eval.tune.proof import Record, judge, out_of_fold
 from steelyard_eval.tune.task import Task, prepare
-from steelyard_eval.workspace import Workspace
+from steelyard_eval.tune.verdict import Record, judge, out_of_fold
 
 if TYPE_CHECKING:
     import pandas as pd

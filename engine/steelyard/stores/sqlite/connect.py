@@ -1,0 +1,93 @@
+"""Opening the SQLite file of a vault, also where nothing can be written, and what SQLite says when it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import sqlite_vec
+
+from steelyard.errors import PATH_WIDTH, MachineError, VaultError, shown
+from steelyard.stores.sqlite.damage import CheckedCursor
+
+PATIENCE = 30_000
+"""Milliseconds to wait for another process that is writing."""
+
+
+def connect(path: str, create: bool) -> apsw.Connection:
+    """Open the file, or memory for ``:memory:``; a file that cannot be written is opened for reading.
+
+    Raises VaultError when there is none or it is no SQLite file, MachineError when the machine refuses.
+    """
+    place = shown(path, PATH_WIDTH)
+    if path != ":memory:" and not create and not Path(path).is_file():
+        raise VaultError(f"there is no vault at {place}; make one with steelyard index DATASET {place}")
+    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create or path == ":memory:" else 0)
+    try:
+        return _connection(path, flags)
+    except apsw.NotADBError:
+        raise VaultError(f"{place} is not an SQLite file; name a vault") from None
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError) as error:
+        if not create:
+            return _unchanging(path, error)
+        raise _cannot_open(path, error) from None
+    except apsw.FullError as error:
+        raise _cannot_open(path, error) from None
+
+
+@contextmanager
+def machine_errors(path: str) -> Iterator[None]:
+    """What keeps SQLite from writing, as MachineError."""
+    try:
+        yield
+    except apsw.BusyError:
+        raise MachineError(f"another process is writing {path}; try again when it is done") from None
+    except (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError) as error:
+        raise MachineError(f"cannot write {path}: {error}; free space or check permissions") from None
+
+
+def _unchanging(path: str, reason: Exception) -> apsw.Connection:
+    """Open a file whose folder cannot be written, as a file that never changes.
+
+    A file in WAL mode is read through two more, ``-wal`` with the newest commits and ``-shm``, an index
+    of it that even readers write. SQLite makes do with those that are there. Where there are none and
+    none can be made, it reads only what is called immutable. That takes no locks and looks at no WAL,
+    so it is right when the WAL is empty or gone, as a writer leaves it that closed the vault, and as
+    long as nobody who may write the folder does so meanwhile. A WAL that holds something is therefore
+    an error: the file alone would be an older vault, or a torn one.
+    """
+    place, log = shown(path, PATH_WIDTH), Path(f"{path}-wal")
+    if log.exists() and log.stat().st_size:
+        raise MachineError(
+            f"{place} has changes in {shown(log.name)} that cannot be read where nothing can be written; "
+            "copy both to a folder that can be written"
+        )
+    try:
+        address = f"{Path(path).absolute().as_uri()}?immutable=1"
+        return _connection(address, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    except apsw.NotADBError:
+        raise VaultError(f"{place} is not an SQLite file; name a vault") from None
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError):
+        raise _cannot_open(path, reason) from None
+
+
+def _cannot_open(path: str, error: Exception) -> MachineError:
+    place = shown(path, PATH_WIDTH)
+    return MachineError(f"cannot open {place}: {error}; check the folder's permissions and the disk's space")
+
+
+def _connection(name: str, flags: int) -> apsw.Connection:
+    db = apsw.Connection(name, flags=flags)
+    db.cursor_factory = CheckedCursor
+    try:
+        db.set_busy_timeout(PATIENCE)
+        db.enable_load_extension(True)
+        db.load_extension(sqlite_vec.loadable_path())
+        db.enable_load_extension(False)
+        db.execute("SELECT count(*) FROM sqlite_schema")  # reads the header, and changes nothing
+    except BaseException:
+        db.close()
+        raise
+    return db

@@ -1,0 +1,78 @@
+"""The entries of a vault."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+
+from steelyard.entry import Entry
+from steelyard.filters import EVERYTHING, Filters
+from steelyard.stores.sqlite.damage import damaged
+from steelyard.stores.sqlite.file import VaultFile
+from steelyard.stores.sqlite.schema import COLUMNS, SELECT, UPSERT, from_row, select, to_row, where
+
+
+class EntryTable(VaultFile):
+    """See `steelyard.stores.base.Store`."""
+
+    def upsert(self, entries: Iterable[Entry], *, keep_vectors: bool = False) -> int:
+        """See Store.upsert."""
+        return self._change(UPSERT, map(to_row, entries), keep_vectors)
+
+    def delete(self, ids: Iterable[str]) -> int:
+        """See Store.delete; the triggers of the keyword indexes forget the entries."""
+        return self._change("DELETE FROM entries WHERE id = ? RETURNING rowid", ((id_,) for id_ in ids))
+
+    def _change(
+        self, sql: str, bound: Iterable[tuple[str | float | None, ...]], keep_vectors: bool = False
+    ) -> int:
+        """Run a statement that returns the rowids it changed, drop their vectors, count them."""
+        changed = 0
+        with self.transaction():
+            tables = [] if keep_vectors else [table for table, _, _ in self._spaces()]
+            for values in bound:
+                for (rowid,) in self._db.execute(sql, values).fetchall():
+                    changed += 1
+                    for table in tables:
+                        self._db.execute(f"DELETE FROM {table} WHERE rowid = ?", (rowid,))
+            if changed:
+                self._revise()
+        return changed
+
+    def get(self, ids: Sequence[str], fields: Sequence[str] = COLUMNS) -> list[Entry]:
+        """See Store.get."""
+        names = list(dict.fromkeys(("id", *fields)))
+        sql = f"{select(names)} JOIN json_each(?) j ON j.value = e.id ORDER BY j.key"
+        try:
+            wanted = json.dumps(list(ids))
+        except TypeError as error:  # an id that came from a damaged file
+            raise damaged(self.path, error) from None
+        return [from_row(names, row) for row in self._db.execute(sql, (wanted,))]
+
+    def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
+        """See Store.entries."""
+        condition, values = where(filters)
+        for row in self._db.execute(f"{SELECT} WHERE {condition} ORDER BY e.id", values):
+            yield from_row(COLUMNS, row)
+
+    def within(self, ids: Sequence[str], filters: Filters) -> set[str]:
+        """See Readable.within."""
+        condition, values = where(filters)
+        sql = f"SELECT e.id FROM json_each(?) j JOIN entries e ON e.id = j.value WHERE {condition}"
+        return {id_ for (id_,) in self._db.execute(sql, (json.dumps(list(ids)), *values))}
+
+    def recent(self, filters: Filters, limit: int) -> list[Entry]:
+        """See Store.recent."""
+        condition, values = where(filters)
+        sql = f"{SELECT} WHERE {condition} ORDER BY e.created_at DESC NULLS LAST, e.id LIMIT ?"
+        return [from_row(COLUMNS, row) for row in self._db.execute(sql, (*values, limit))]
+
+    def count(self, filters: Filters = EVERYTHING) -> int:
+        """See Store.count."""
+        condition, values = where(filters)
+        return int(self._one(f"SELECT count(*) FROM entries e WHERE {condition}", values))
+
+    def covers(self, filters: Filters) -> bool:
+        """See Store.covers."""
+        condition, values = where(filters)
+        return not self._one(f"SELECT EXISTS (SELECT 1 FROM entries e WHERE ({condition}) IS NOT TRUE)", values)

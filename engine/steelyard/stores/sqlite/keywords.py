@@ -1,0 +1,110 @@
+"""The keyword indexes of a vault: FTS5 tables that triggers keep equal to the entries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from steelyard.errors import VaultError
+from steelyard.filters import Filters
+from steelyard.stores.base import Found, KeywordIndex
+from steelyard.stores.sqlite.file import VaultFile
+from steelyard.stores.sqlite.fts5 import ranking, readable
+from steelyard.stores.sqlite.schema import where
+from steelyard.text import visible
+
+TIES = 32
+"""Matches read beyond a cut, so that a tie across it is seldom searched for a second time."""
+
+
+class KeywordTables(VaultFile):
+    """See `steelyard.stores.base.Store`."""
+
+    def ensure_index(self, index: KeywordIndex) -> None:
+        """See Store.ensure_index."""
+        stored = self._index_settings(index)
+        if stored is None:
+            with self.transaction():
+                stored = self._index_settings(index)  # another process may have made it meanwhile
+                if stored is None:
+                    self._create_index(index)
+                    return
+        if stored != (json.dumps(index.fields), index.tokenizer):
+            raise VaultError(
+                f"keyword index {index.name!r} of {self.path} covers {visible(stored[0])} "
+                f"with tokenizer {stored[1]!r}, "
+                f"the system asks for {json.dumps(index.fields)} with {index.tokenizer!r}; run steelyard reindex"
+            )
+
+    def rebuild_indexes(self, indexes: Iterable[KeywordIndex]) -> None:
+        """Drop every keyword index and build these anew, in one transaction."""
+        with self.transaction():
+            for (name,) in self._db.execute("SELECT name FROM keyword_indexes").fetchall():
+                for event in ("insert", "update", "delete"):
+                    self._db.execute(f"DROP TRIGGER fts_{name}_{event}")
+                self._db.execute(f"DROP TABLE fts_{name}")
+            self._db.execute("DELETE FROM keyword_indexes")
+            for index in indexes:
+                self._create_index(index)
+
+    def _index_settings(self, index: KeywordIndex) -> tuple[str, str] | None:
+        sql = "SELECT fields, tokenizer FROM keyword_indexes WHERE name = ?"
+        row: tuple[str, str] | None = self._db.execute(sql, (index.name,)).fetchone()
+        return row
+
+    def _create_index(self, index: KeywordIndex) -> None:
+        table, fields = f"fts_{index.name}", ", ".join(f'"{name}"' for name in index.fields)
+        old, new = (", ".join(f'{row}."{name}"' for name in index.fields) for row in ("old", "new"))
+        forget = f"INSERT INTO {table}({table}, rowid, {fields}) VALUES('delete', old.rowid, {old});"
+        learn = f"INSERT INTO {table}(rowid, {fields}) VALUES(new.rowid, {new});"
+        self._db.execute(f"""
+            CREATE VIRTUAL TABLE {table} USING fts5(
+              {fields}, content='entries', content_rowid='rowid', tokenize='{index.tokenizer}');
+            CREATE TRIGGER {table}_insert AFTER INSERT ON entries BEGIN {learn} END;
+            CREATE TRIGGER {table}_delete AFTER DELETE ON entries BEGIN {forget} END;
+            CREATE TRIGGER {table}_update AFTER UPDATE ON entries BEGIN {forget} {learn} END;
+            INSERT INTO {table}({table}) VALUES('rebuild');
+        """)
+        self._db.execute(
+            "INSERT INTO keyword_indexes VALUES(?, ?, ?)", (index.name, json.dumps(index.fields), index.tokenizer)
+        )
+
+    def keyword(
+        self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int
+    ) -> list[Found]:
+        """See Store.keyword. SQLite's bm25 is negative with the best lowest; the score is its negation."""
+        if not match:
+            return []
+        self.ensure_index(index)
+        try:
+            rows = self._best(index, match, weights, filters, depth)
+        except VaultError:
+            if readable(match, index.fields):
+                raise
+            return []
+        return [Found(id_, value, place) for place, (id_, value) in enumerate(rows, 1)]
+
+    def _best(
+        self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int
+    ) -> list[Any]:
+        """The matches as (id, score), best first."""
+        table = f"fts_{index.name}"
+        score, bound = ranking(table, index.fields, weights)
+        condition, values = where(filters)
+        if depth > 0 and not filters:
+            # Cut before the ids are read, with room for a tie that crosses the cut, because ids decide it.
+            asked = depth + TIES
+            sql = (
+                f"SELECT e.id, best.score FROM (SELECT rowid, {score} AS score FROM {table} WHERE {table} MATCH ? "
+                "ORDER BY score DESC LIMIT ?) best JOIN entries e ON e.rowid = best.rowid "
+                "ORDER BY best.score DESC, e.id"
+            )
+            rows: list[Any] = self._db.execute(sql, (*bound, match, asked)).fetchall()
+            if len(rows) < asked or rows[-1][1] < rows[depth - 1][1]:
+                return rows[:depth]
+        sql = (
+            f"SELECT e.id, {score} AS score FROM {table} JOIN entries e ON e.rowid = {table}.rowid "
+            f"WHERE {table} MATCH ? AND {condition} ORDER BY score DESC, e.id LIMIT ?"
+        )
+        return self._db.execute(sql, (*bound, match, *values, depth)).fetchall()

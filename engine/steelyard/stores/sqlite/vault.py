@@ -1,0 +1,16 @@
+"""A vault: one SQLite file with entries, FTS5 indexes, sqlite-vec tables and fitted models."""
+
+from __future__ import annotations
+
+from steelyard.stores.sqlite.entries import EntryTable
+from steelyard.stores.sqlite.keywords import KeywordTables
+from steelyard.stores.sqlite.models import ModelTable
+from steelyard.stores.sqlite.vectors import VectorTables
+
+
+class Vault(EntryTable, KeywordTables, VectorTables, ModelTable):
+    """A store in one SQLite file, or in memory with the path ``:memory:``. Use it in one thread.
+
+    Unless it is to be created, a file that cannot be written, or lies in a folder that cannot be, is
+    opened for reading; the first write then raises MachineError.
+    """

@@ -1,0 +1,162 @@
+"""The vectors of a vault: a sqlite-vec table for every space."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.errors import DimensionMismatchError, VaultError, shown
+from steelyard.filters import Filters
+from steelyard.stores.base import COSINE, Found, Space
+from steelyard.stores.sqlite.file import VaultFile
+from steelyard.stores.sqlite.schema import where
+
+K_MAX = 4096
+"""The most neighbours a vec0 table returns."""
+DISTANCES = {COSINE: "vec_distance_cosine", "l2": "vec_distance_L2"}
+"""The distance of two vectors by metric; the vec0 tables themselves have the cosine metric."""
+
+
+class VectorTables(VaultFile):
+    """See `steelyard.stores.base.Store`."""
+
+    def spaces(self) -> list[tuple[Space, int]]:
+        """See Store.spaces."""
+        return [(space, dim) for _, space, dim in self._spaces()]
+
+    def missing(self, space: Space) -> list[str]:
+        """See Store.missing."""
+        table, _ = self._table(space)
+        if table is None:
+            return [id_ for (id_,) in self._db.execute("SELECT id FROM entries ORDER BY id")]
+        sql = f"SELECT id FROM entries WHERE rowid NOT IN (SELECT rowid FROM {table}) ORDER BY id"
+        return [id_ for (id_,) in self._db.execute(sql)]
+
+    def put_vectors(self, space: Space, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
+        """See Store.put_vectors."""
+        for id_, vector in zip(ids, vectors, strict=True):
+            if not np.isfinite(vector).all() or not vector.any():
+                raise VaultError(
+                    f"the vector of {shown(id_)} has no direction (all zeros, or not finite); leave it out"
+                )
+        with self.transaction():
+            table = self._ensure_space(space, int(vectors.shape[1]))
+            drop = f"DELETE FROM {table} WHERE rowid = (SELECT rowid FROM entries WHERE id = ?)"
+            sql = f"INSERT INTO {table}(rowid, embedding) SELECT rowid, ? FROM entries WHERE id = ?"
+            for id_, vector in zip(ids, np.ascontiguousarray(vectors, dtype=np.float32), strict=True):
+                self._db.execute(drop, (id_,))
+                self._db.execute(sql, (vector.tobytes(), id_))
+            self._revise()
+
+    def drop_space(self, space: Space) -> None:
+        """See Store.drop_space."""
+        with self.transaction():
+            table, _ = self._table(space)
+            if table is not None:
+                self._db.execute(f"DROP TABLE {table}")
+                self._db.execute("DELETE FROM spaces WHERE space = ?", (int(table.removeprefix("vec_")),))
+                self._revise()
+
+    def nearest(
+        self,
+        space: Space,
+        vector: NDArray[np.float32],
+        filters: Filters,
+        depth: int,
+        filter_first: bool,
+        metric: str = COSINE,
+    ) -> list[Found]:
+        """See Store.nearest. vec0 leaves ties at its cut open, so it is asked for more until none crosses."""
+        table, dim = self._table(space)
+        if table is None:
+            return []
+        self._check_dim(space, dim, len(vector))
+        if depth < 1 or not vector.any():
+            return []
+        asked = depth + 1
+        rows = self._neighbours(table, vector, filters, asked, filter_first, metric)
+        while len(rows) == asked and rows[-1][1] == rows[depth - 1][1]:
+            asked *= 2
+            rows = self._neighbours(table, vector, filters, asked, filter_first, metric)
+        rows = sorted(rows, key=lambda row: (row[1], row[0]))[:depth]
+        return [
+            Found(id_, 1.0 - distance, place) for place, (id_, distance, inside) in enumerate(rows, 1) if inside
+        ]
+
+    def _neighbours(
+        self, table: str, vector: NDArray[np.float32], filters: Filters, k: int, filter_first: bool, metric: str
+    ) -> list[tuple[str, float, int]]:
+        """The k nearest as (id, distance, in scope).
+
+        vec0 finds at most `K_MAX` by cosine; more, or those by another metric, are found by a scan.
+        """
+        indexed = metric == COSINE and k <= K_MAX
+        condition, values = where(filters)
+        scope = (
+            f"AND rowid IN (SELECT e.rowid FROM entries e WHERE {condition})" if filters and filter_first else ""
+        )
+        near = "embedding MATCH ? AND k = ?" if indexed else "true"
+        distance = "distance" if indexed else f"{DISTANCES[metric]}(embedding, ?) AS distance"
+        last = "" if indexed else "ORDER BY distance LIMIT ?"
+        sql = (
+            f"WITH near AS (SELECT rowid, {distance} FROM {table} WHERE {near} {scope} {last}) "
+            f"SELECT e.id, near.distance, ({condition}) FROM near JOIN entries e ON e.rowid = near.rowid "
+            "ORDER BY near.distance"
+        )
+        blob = np.ascontiguousarray(vector, dtype=np.float32).tobytes()
+        inside = values if scope else ()
+        bound = (blob, k, *inside) if indexed else (blob, *inside, k)
+        rows: list[Any] = self._db.execute(sql, (*bound, *values)).fetchall()
+        return rows
+
+    def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
+        """See Store.vectors."""
+        table, dim = self._table(space)
+        if table is None:
+            return [], np.zeros((0, 0), dtype=np.float32)
+        condition, values = where(filters)
+        sql = f"SELECT e.id, v.embedding FROM {table} v JOIN entries e ON e.rowid = v.rowid WHERE {condition}"
+        rows = sorted(self._db.execute(sql, values))
+        matrix = np.frombuffer(b"".join(blob for _, blob in rows), dtype=np.float32)
+        return [id_ for id_, _ in rows], matrix.reshape(len(rows), dim)
+
+    def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """See Store.vectors_of."""
+        table, _ = self._table(space)
+        if table is None:
+            return {}
+        sql = (
+            f"SELECT e.id, v.embedding FROM json_each(?) j JOIN entries e ON e.id = j.value "
+            f"JOIN {table} v ON v.rowid = e.rowid"
+        )
+        found = self._db.execute(sql, (json.dumps(list(ids)),))
+        return {id_: np.frombuffer(blob, dtype=np.float32) for id_, blob in found}
+
+    def _table(self, space: Space) -> tuple[str | None, int]:
+        return next(((table, dim) for table, known, dim in self._spaces() if known == space), (None, 0))
+
+    def _ensure_space(self, space: Space, dim: int) -> str:
+        table, stored = self._table(space)
+        if table is None:
+            self._db.execute(
+                "INSERT INTO spaces(model, layer, recipe, dim) VALUES(?, ?, ?, ?)",
+                (space.model, space.layer, space.recipe, dim),
+            )
+            table = f"vec_{self._db.last_insert_rowid()}"
+            self._db.execute(
+                f"CREATE VIRTUAL TABLE {table} USING vec0(embedding float[{dim}] distance_metric=cosine)"
+            )
+        else:
+            self._check_dim(space, stored, dim)
+        return table
+
+    def _check_dim(self, space: Space, stored: int, given: int) -> None:
+        if stored != given:
+            raise DimensionMismatchError(
+                f"{self.path} holds vectors of dimension {stored} for model {shown(space.model)}, "
+                f"the embedder gave {given}; run steelyard reindex to rebuild them"
+            )

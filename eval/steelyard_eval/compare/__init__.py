@@ -1,0 +1,5 @@
+"""Which strategy? Configurations side by side on the same queries."""
+
+from steelyard_eval.compare.comparison import METRICS, Comparison, compare
+
+__all__ = ["METRICS", "Comparison", "compare"]

@@ -1,0 +1,181 @@
+"""The weights of a form that maximise a measure, and how sure that is."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from steelyard.errors import ConfigError, shown
+from steelyard.table import Bools, Floats
+from steelyard_eval.exact.ascent import RESTARTS, Point, climb, line_of, settle_in, step
+from steelyard_eval.exact.curve import SAME
+from steelyard_eval.exact.objective import PRECISION, Indices, Objective
+from steelyard_eval.exact.simplex import NODES, ceiling, prove
+from steelyard_eval.exact.sweep import Sweep, segment
+from steelyard_eval.kernel import Form
+from steelyard_eval.measures.metrics import Measure
+
+_MOST_CORNERS = 64
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search for weights found.
+
+    Attributes
+    ----------
+    weights : float64[S]
+        Those of a branch that moves are at least 0 and sum to 1; a branch of one column keeps its own.
+    value : float
+        The mean measure at these weights, evaluated there.
+    certificate : exact or best-found
+        Whether no weights do better (see `optimise`).
+    plateau : tuple of float
+        Between which values the first weight that moves can lie, the others of its branch in proportion, without
+        a change of value; empty when nothing moves.
+    bound : float
+        A mean that no weights exceed; `value` itself when that is exact.
+    evaluations : int
+        Lines swept and polygons looked at.
+    """
+
+    weights: Floats
+    value: float
+    certificate: Literal["exact", "best-found"]
+    plateau: tuple[float, ...]
+    bound: float
+    evaluations: int
+
+
+def optimise(
+    form: Form,
+    measure: Measure,
+    start_weights: Floats,
+    seed: int = 0,
+    queries_mask: Bools | None = None,
+    *,
+    restarts: int = RESTARTS,
+    nodes: int = NODES,
+) -> Found:
+    """Search the weights of every branch with two columns or more, each on its own simplex.
+
+    Two weights are swept; three are searched by branch and bound, which looks at `nodes` polygons at most; more by
+    exact coordinate ascent from `start_weights` (float64[S]) and `restarts` seeded draws. Several branches take
+    turns.
+    `queries_mask` (bool[Q]) names the queries that count. Of equally good weights the nearest to the start, in the
+    middle of their plateau.
+
+    The result is `exact` when a single branch of two or three columns moves and its optimum is proven, over all
+    weights but those within rounding of a crossing (`sweep`, `simplex`); never for AP, which is not claimed. It is
+    never below the value at the start. Raises ConfigError for a measure that is no function of relevant ranks, for
+    negative weights, for a mask without queries.
+    """
+    objective = Objective.of(form, measure, queries_mask)
+    branches = movable(form)
+    weights = on_simplices(start_weights, form, branches)
+    if not branches:
+        value = objective.mean(weights)
+        return Found(weights, value, "exact", (), value, 0)
+    if len(branches) == 1 and len(branches[0]) == 2:
+        own = branches[0]
+        return on_line(objective, segment(objective, *line_of(weights, own, int(own[0]))), own, weights)
+    point, bound, before = Point(weights, objective.mean(weights)), np.inf, -np.inf
+    while point.value > before + SAME:
+        before = point.value
+        for own in branches:
+            point, bound = _improve(objective, point, own, seed, restarts, nodes)
+        if len(branches) == 1:
+            break  # only another branch could make room for more
+    if len(branches) != 1:
+        bound = _ceiling(objective, point.weights, branches)
+    proven = (
+        len(branches) == 1
+        and len(branches[0]) == 3
+        and bound <= point.value + SAME
+        and objective.kind != PRECISION
+    )
+    point, along = settle_in(objective, point, branches[0])
+    certificate: Literal["exact", "best-found"] = "exact" if proven else "best-found"
+    return Found(
+        point.weights, point.value, certificate, (along.low, along.high), max(bound, point.value), point.looks
+    )
+
+
+def on_line(objective: Objective, line: Sweep, own: Indices, start: Floats, queries: Bools | None = None) -> Found:
+    """The best of two weights `own`, from the sweep of the first from 0 to 1 over the objective's queries.
+
+    For the queries where bool[Q] is true; `start` holds the other weights, and where these two come from.
+    """
+    chosen = np.ones(objective.queries, dtype=bool) if queries is None else queries
+    first, last = int(own[0]), int(own[1])
+    plateau = line.curve(chosen).choose(near=float(start[first]))
+    weights = start.copy()
+    weights[first], weights[last] = plateau.t, 1.0 - plateau.t
+    value = float(objective.values(weights)[chosen].mean())
+    current = float(objective.values(start)[chosen].mean())
+    if value < current - SAME:  # rounding keeps what the line promises from being reached
+        weights, value = start, current
+    proven = plateau.value <= value + SAME and objective.kind != PRECISION
+    certificate: Literal["exact", "best-found"] = "exact" if proven else "best-found"
+    return Found(weights, value, certificate, (plateau.low, plateau.high), max(plateau.value, value), 1)
+
+
+def movable(form: Form) -> list[Indices]:
+    """The columns (int64[n]) of each branch that has two or more which order anything.
+
+    A column that is the same for all rows of each query orders none, whatever its weight.
+    """
+    ordering = form.ordering
+    branches = (np.flatnonzero((form.branch == branch) & ordering) for branch in np.unique(form.branch))
+    return [own for own in branches if len(own) > 1]
+
+
+def on_simplices(weights: Floats, form: Form, branches: list[Indices]) -> Floats:
+    """The weights with those of each movable branch scaled to sum 1, in equal parts where all are 0."""
+    scaled = np.array(weights, dtype=np.float64)
+    if scaled.shape != form.weights.shape:
+        raise ConfigError(f"{scaled.size} weights for {len(form.labels)} columns ({', '.join(form.labels)})")
+    for own in branches:
+        if not (np.isfinite(scaled[own]) & (scaled[own] >= 0)).all():
+            raise ConfigError(
+                f"weights {shown(str(scaled[own].tolist()))} are not all at least 0; only such are searched"
+            )
+        total = scaled[own].sum()
+        scaled[own] = scaled[own] / total if total > 0 else 1.0 / len(own)
+    return scaled
+
+
+def _improve(
+    objective: Objective, point: Point, own: Indices, seed: int, restarts: int, nodes: int
+) -> tuple[Point, float]:
+    """A point that is no worse, by the means that suit the number of weights; a bound of their simplex."""
+    if len(own) == 2:  # of several branches
+        point, plateau = step(objective, point, own, int(own[0]))
+        return point, plateau.value
+    point = climb(objective, point, own, seed, restarts if len(own) > 3 else 0)  # a proof needs no restarts
+    corners = _corners(point.weights, [own])
+    if len(own) > 3:
+        return point, ceiling(objective, corners)
+    proof = prove(objective, corners, point.weights, nodes)
+    return Point(proof.weights, proof.value, point.looks + proof.nodes), proof.bound
+
+
+def _corners(weights: Floats, branches: list[Indices]) -> Floats:
+    """float64[V, S]: every choice of one column a branch, with all of its branch's weight."""
+    corners = []
+    for choice in itertools.product(*branches):
+        corner = weights.copy()
+        for own, column in zip(branches, choice, strict=True):
+            corner[own] = own == column
+        corners.append(corner)
+    return np.array(corners)
+
+
+def _ceiling(objective: Objective, weights: Floats, branches: list[Indices]) -> float:
+    """A bound over all branches together; 1, which no measure exceeds, where they have too many corners."""
+    count = math.prod(len(own) for own in branches)
+    return ceiling(objective, _corners(weights, branches)) if count <= _MOST_CORNERS else 1.0

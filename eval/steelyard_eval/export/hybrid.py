@@ -1,0 +1,199 @@
+"""Reading a strategy as what search engines know: a few ranked lists and one fusion of them.
+
+Weights may be multiplied by one positive number: every score of a weighted sum or of RRF without bonus is
+multiplied by it too, so the order stays. `Fusion.shares` rests on that, and is the only rescaling there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from steelyard.config import SearchConfig
+from steelyard.fusion import ByIntent, Expr, Layered, Rrf, Signal, Term, Tiered, WeightedSum
+from steelyard.grammar import number_text
+from steelyard.stores.base import KeywordIndex
+from steelyard.systems import find_system
+from steelyard.table import LAYERS, RETRIEVERS, SCORERS
+from steelyard_eval.export.base import Lost
+
+KEYWORDS = ("fts", "bm25")
+LISTS = (*KEYWORDS, "vector")
+QUERY_TEXT = "<query text>"
+QUERY_VECTOR = "<query vector>"
+_KEEP_ORDER = ("alone", "rrf", "none", "minmax", "zscore", "rank")
+"""Kinds that order one list as it was; max flattens a list without a positive value."""
+_SUM_SLACK = 1e-9  # how far from 1 a sum of weights may lie by rounding alone
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """Lists by the name of their signal, with their weights, in the order written.
+
+    `kind` is ``alone`` (one list, unweighted), ``rrf`` with its `k`, or the normalisation of a weighted sum.
+    """
+
+    kind: str
+    weights: Mapping[str, float]
+    k: float = 0.0
+
+    @property
+    def equal(self) -> bool:
+        """Whether all lists weigh the same."""
+        return len(set(self.weights.values())) == 1
+
+    def shares(self) -> dict[str, float]:
+        """The weights divided by their sum, which changes no order; as they are where they sum to 1."""
+        total = sum(self.weights.values())
+        if abs(total - 1.0) <= _SUM_SLACK:
+            return dict(self.weights)
+        return {name: weight / total for name, weight in self.weights.items()}
+
+
+def hybrid(strategy: Expr, lacks: Mapping[str, str], *, scores: bool = False) -> Fusion:
+    """The strategy as a fusion of at most one keyword list and one vector list.
+
+    `lacks` gives, by kind, why the target cannot fuse that way. A fusion of one list is that list alone,
+    unless its `scores` count and not only its order. Raises Lost with everything that is no such fusion.
+    """
+    fusion = _fusion(strategy)
+    if fusion.kind in _KEEP_ORDER and len(fusion.weights) == 1 and any(fusion.weights.values()) and not scores:
+        return Fusion("alone", fusion.weights)
+    losses = [lacks[fusion.kind]] if fusion.kind in lacks else []
+    if set(KEYWORDS) <= fusion.weights.keys():
+        losses.append("fts and bm25 are two keyword lists, and a query there has one; keep one of them")
+    if not any(fusion.weights.values()):
+        losses.append("all weights are 0, so no list decides the order; weigh one of them")
+    if losses:
+        raise Lost(*losses)
+    return fusion
+
+
+def _fusion(strategy: Expr) -> Fusion:
+    if isinstance(strategy, Signal):
+        return Fusion("alone", weights_of([Term(1.0, strategy)]))
+    if isinstance(strategy, Rrf) and strategy.bonus is None:
+        return Fusion("rrf", weights_of(strategy.terms), strategy.k)
+    if isinstance(strategy, WeightedSum):
+        return Fusion(strategy.normalize, weights_of(strategy.terms))
+    raise Lost(why_no_fusion(strategy))
+
+
+def why_no_fusion(strategy: Expr) -> str:
+    """Why a strategy is no single fusion of lists."""
+    if isinstance(strategy, Rrf):
+        return f"bonus={strategy.bonus} for entries that two lists found has no counterpart"
+    if isinstance(strategy, Tiered):
+        return (
+            f"tiered(...) runs its second tier only where the first finds fewer than {strategy.min_results}; "
+            "a hybrid query always fuses all lists"
+        )
+    if isinstance(strategy, Layered):
+        return "layered(...) gates entries by their first layer and relaxes; a hybrid query has no gate"
+    if isinstance(strategy, ByIntent):
+        return "by_intent(...) is another strategy for each intent; export each in a file of its own"
+    return f"{strategy} is not one fusion of lists"
+
+
+def weights_of(terms: Sequence[Term]) -> dict[str, float]:
+    """The weight of every list; of one written twice the sum. Raises Lost for terms that are no lists."""
+    losses = [why_no_list(term.expr) for term in terms if not is_list(term.expr)]
+    if losses:
+        raise Lost(*dict.fromkeys(losses))
+    weights: dict[str, float] = {}
+    for term in terms:
+        name = str(term.expr)
+        weights[name] = weights.get(name, 0.0) + term.weight
+    return weights
+
+
+def is_list(expr: Expr) -> bool:
+    """Whether an expression is a list that other systems have too: keywords or vectors."""
+    return isinstance(expr, Signal) and expr.name in LISTS
+
+
+def why_no_list(expr: Expr) -> str:
+    """Why an expression is none."""
+    if not isinstance(expr, Signal):
+        return f"{expr} is a fusion inside a fusion"
+    if expr.name in SCORERS:
+        return f"{expr.name} re-scores what other retrievers found; a hybrid query only fuses lists"
+    if expr.name in LAYERS:
+        return f"{expr.name} is a layer of entries, which is no list there"
+    return f"{expr.name} is no part of a hybrid query"
+
+
+def with_priors(strategy: Expr) -> tuple[list[Term], list[Term]]:
+    """The terms of an unnormalised weighted sum that find entries, and those that do not.
+
+    Anything else is one term of weight 1. Raises Lost when nothing finds entries.
+    """
+    if not isinstance(strategy, WeightedSum) or strategy.normalize != "none":
+        return [Term(1.0, strategy)], []
+    found = [term for term in strategy.terms if term.expr.signals() & RETRIEVERS]
+    if not found:
+        raise Lost("no term finds entries of its own: the sum has neither a keyword list nor a vector list")
+    return found, [term for term in strategy.terms if term not in found]
+
+
+def keyword_of(names: Mapping[str, float]) -> str | None:
+    """The keyword list among the names."""
+    return next((name for name in names if name in KEYWORDS), None)
+
+
+def depth_of(config: SearchConfig, name: str) -> int:
+    """How deep a list is; Lost where the configuration leaves it open."""
+    depth = config.depths.get(name)
+    if depth is None:
+        raise Lost(f"{name} has no depth here, and needs one there; write retrievers.{name}.depth")
+    return depth
+
+
+def window(config: SearchConfig, names: Mapping[str, float], what: str, most: int) -> tuple[int, list[str]]:
+    """One depth for all lists, at least the limit, and a note where a list was cut elsewhere.
+
+    `what` is the target's name for it, and `most` the largest it takes.
+    """
+    depths = {name: depth_of(config, name) for name in names}
+    size = max(config.limit, *depths.values())
+    if size > most:
+        raise Lost(f"depth {size} is beyond {most}, the most that {what} takes; tune with shallower lists")
+    short = [f"{name} was tuned at depth {depth}" for name, depth in depths.items() if depth != size]
+    return size, [f"{what} {size} is one for all lists: {', '.join(short)}"] if short else []
+
+
+def whole(value: float, what: str, low: int, high: int) -> int:
+    """A number that a target takes as an integer; Lost where it is none, or beyond its range."""
+    if value != int(value) or not low <= value <= high:
+        raise Lost(f"{what} {number_text(value)} is not a whole number in {low}..{high}")
+    return int(value)
+
+
+def fields(config: SearchConfig, name: str) -> dict[str, float]:
+    """The weight of every keyword field; 1 each where the configuration says nothing."""
+    weights = config.retrievers[name].field_weights if name in config.retrievers else {}
+    index = find_system(config.name).index
+    return dict(weights) or dict.fromkeys(
+        index.fields if isinstance(index, KeywordIndex) else ("title", "text"), 1.0
+    )
+
+
+def boosted(config: SearchConfig, name: str) -> list[str]:
+    """The keyword fields as Lucene's query languages write them: ``title^10``."""
+    weights = fields(config, name).items()
+    return [field if weight == 1 else f"{field}^{number_text(weight)}" for field, weight in weights]
+
+
+def multi_match(config: SearchConfig, name: str) -> dict[str, object]:
+    """The keyword query of Elasticsearch and OpenSearch: one score a field, added up."""
+    return {"multi_match": {"query": QUERY_TEXT, "type": "most_fields", "fields": boosted(config, name)}}
+
+
+def index_notes(config: SearchConfig, names: Mapping[str, float]) -> list[str]:
+    """What every engine decides by its own index."""
+    notes = []
+    if (keyword := keyword_of(names)) is not None:
+        notes.append(f"the list of {keyword} is that index's own: its analyzer, fields and BM25 find and order it")
+    if any(config.retrievers[name].filters == "after_cut" for name in names if name in config.retrievers):
+        notes.append("a filter acts before the cut there; here some lists were filtered after it")
+    return notes

@@ -1,0 +1,1 @@
+"""Metrics in trec_eval's dialect, TREC runs, and the statistics of both."""

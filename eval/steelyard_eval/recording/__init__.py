@@ -1,0 +1,1 @@
+"""Recordings: the retrievers run once over many queries, replayed under any configuration."""

@@ -1,0 +1,77 @@
+"""Running the retrievers once over many queries: the signal table of each system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from steelyard.config import SearchConfig
+from steelyard.files import canonical
+from steelyard.fusion import ByIntent, Expr, Tiered
+from steelyard.query import Query
+from steelyard.systems import System, find_system, find_systems
+from steelyard.table import FETCHED, FINDERS, LAYERS, RETRIEVERS, SignalTable
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.progress import bar
+from steelyard_eval.recording.files import save
+from steelyard_eval.recording.workspace import Workspace
+
+
+def recording_key(system: System) -> str:
+    """Systems with equal keys retrieve in the same way and can share a recording."""
+    how = {"recipe": system.recipe, "filters": dict(system.filters), "similarity": system.similarity}
+    return canonical({**system.retrieval(), **how})
+
+
+def record(workspace: Workspace, queries: Sequence[Query], configs: Iterable[SearchConfig]) -> SignalTable:
+    """One table for configurations of one recording key: all their signals, to their greatest depth."""
+    chosen = list(configs)
+    system = find_system(chosen[0].name)
+    every = {name: settings for config in chosen for name, settings in config.retrievers.items()}
+    signals = set(workspace.usable(needed(chosen)))
+    with workspace.resumable():
+        workspace.index_for([system], signals)
+    depths = [depth for c in chosen for name, depth in c.depths.items() if name not in LAYERS]
+    known = [depth for depth in depths if depth is not None]
+    depth = max(known, default=None) if len(known) == len(depths) else None
+    label = f"recording {', '.join(sorted({config.system for config in chosen}))}"
+    searcher = workspace.searcher(replace(chosen[0], retrievers=every))
+    with workspace.resumable():
+        table = searcher.record(queries, signals, depth, workspace.dataset.sha256, bar(label))
+    return replace(table, fingerprint={**table.fingerprint, "vectors": workspace.dataset.vectors_sha256})
+
+
+def record_systems(
+    dataset: Dataset, systems: list[str], out: Path, split: str | None, limit: int, embedder: str
+) -> dict[str, int]:
+    """Record each system to OUT/<system>.<profile>; returns the rows by folder."""
+    workspace = Workspace.open(dataset, embedder)
+    written = {}
+    for system in find_systems(systems):
+        table = record(workspace, dataset.split(split), [system.config(limit, workspace.model)])
+        folder = out / f"{system.name}.{system.profile}"
+        save(table, folder)
+        written[str(folder)] = len(table)
+    return written
+
+
+def needed(configs: Iterable[SearchConfig]) -> list[str]:
+    """Signals that live search could fetch for these strategies.
+
+    A strategy or a tier of scorers alone ranks whatever the system's retrievers find, so it needs them all.
+    """
+    names: set[str] = set()
+    for config in configs:
+        names |= (config.effective.signals() & FETCHED) | config.needs
+        if _ranks_candidates(config.effective):
+            names |= FINDERS & config.retrievers.keys()
+    return sorted(names)
+
+
+def _ranks_candidates(expr: Expr) -> bool:
+    """Whether the expression, or a tier or case in it, names no retriever of its own."""
+    if not expr.signals() & RETRIEVERS:
+        return True
+    routed = isinstance(expr, Tiered | ByIntent)
+    return any(_ranks_candidates(c) for c in expr.children() if routed or c.signals() & RETRIEVERS)

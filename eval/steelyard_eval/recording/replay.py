@@ -1,0 +1,72 @@
+"""From a recording and a configuration to per-query metrics, through the engine's own fuse and finish."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from steelyard.config import SearchConfig
+from steelyard.errors import ConfigError
+from steelyard.finish import Ranking
+from steelyard.search import rank_table, retrieval_identity
+from steelyard.table import EMBEDDING, Floats, Ints, SignalTable
+from steelyard_eval.measures.metrics import Judgments, Measure, evaluate
+
+BY_RETRIEVER = ("field_weights", "filters", "similarity")
+"""What a recording has fixed of each retriever."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Ranked lists of one configuration over a recording.
+
+    `entry` int32[R] indexes the recording's ids; `embedded` bool[Q] says which queries it would have
+    embedded in live search.
+    """
+
+    table: SignalTable
+    ranking: Ranking
+    entry: Ints
+    embedded: np.ndarray[Any, np.dtype[np.bool_]]
+
+    def metrics(self, judgments: Judgments, measures: Iterable[Measure]) -> dict[Measure, Floats]:
+        """float64[Q] for every measure."""
+        return evaluate(self.ranking.offsets, self.entry, judgments, measures)
+
+
+def replay(table: SignalTable, config: SearchConfig) -> Replay:
+    """Fuse and finish a recording under a configuration.
+
+    Raises ConfigError when the configuration differs in what the recording has fixed.
+    """
+    agree(config, table.fingerprint)
+    masked, ranking = rank_table(table, config, config.effective)
+    needs = config.effective.needs(masked, tuple(config.retrievers))
+    embedded = np.zeros(len(table.queries), dtype=bool)
+    for name in EMBEDDING & needs.keys():
+        embedded |= needs[name]
+    return Replay(masked, ranking, table.entry[ranking.row], embedded)
+
+
+def agree(config: SearchConfig, fingerprint: Mapping[str, Any]) -> None:
+    """ConfigError naming every parameter in which a configuration differs from the recording."""
+    problems = []
+    for key, asked in retrieval_identity(config).items():
+        recorded: Any = fingerprint.get(key)
+        if key in BY_RETRIEVER:  # a recording may hold more retrievers than this one uses
+            recorded = {name: value for name, value in recorded.items() if name in asked}
+            names = [name for name in asked if name in recorded and asked[name] != recorded[name]]
+            problems += [_differs(f"retrievers.{n}.{key}", asked[n], recorded[n]) for n in names]
+        elif asked != recorded:
+            problems.append(_differs(key, asked, recorded))
+    models = {settings.model for settings in config.retrievers.values() if settings.model}
+    problems += [_differs("model", model, fingerprint["model"]) for model in models - {fingerprint["model"]}]
+    if problems:
+        raise ConfigError("; ".join(problems) + ". Record again with this configuration")
+
+
+def _differs(name: str, asked: object, recorded: object) -> str:
+    return f"{name} is {asked!r}, the recording has {recorded!r}"

@@ -1,0 +1,43 @@
+"""Every notebook runs from start to end and prints what its committed version shows."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat", reason="the extra notebooks is not installed")
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::RuntimeWarning")
+def test_notebook_runs_and_prints_what_is_committed(path: Path, tmp_path: Path) -> None:
+    from nbclient import NotebookClient
+
+    committed = nbformat.read(path, 4)
+    (tmp_path / "notebooks").mkdir()
+    shutil.copy(path, tmp_path / "notebooks")
+    fresh = nbformat.from_dict(committed)
+    place = {"metadata": {"path": str(tmp_path / "notebooks")}}
+
+    NotebookClient(fresh, timeout=300, kernel_name="python3", record_timing=False, resources=place).execute()
+
+    assert printed(fresh) == printed(nbformat.read(path, 4))
+    assert (tmp_path / "reports" / "notebook" / "search-weights.json").is_file()
+
+
+def printed(notebook) -> list[list[str]]:
+    return [
+        [output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.get("outputs", [])]
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+    ]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.py")), ids=lambda path: path.stem)
+def test_notebook_and_its_text_pair_hold_the_same_cells(path: Path) -> None:
+    jupytext = pytest.importorskip("jupytext", reason="the extra notebooks is not installed")
+
+    cells = [(cell.cell_type, cell.source) for cell in jupytext.read(path).cells]
+
+    assert cells == [(cell.cell_type, cell.source) for cell in nbformat.read(path.with_suffix(".ipynb"), 4).cells]

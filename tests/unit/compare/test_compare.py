@@ -1,0 +1,104 @@
+"""Comparing: what is shared, what is left out, and text that means harm."""
+
+import dataclasses
+
+import pytest
+
+from steelyard.entry import Entry
+from steelyard.errors import ConfigError
+from steelyard.query import Query
+from steelyard_eval.compare import compare
+from steelyard_eval.datasets import load
+from steelyard_eval.demo import starter
+from steelyard_eval.recording.workspace import Workspace
+
+HARM = "<script>alert(1)</script>\x1b[31m\u202e"
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return load(starter())
+
+
+def test_systems_that_retrieve_alike_share_one_recording_and_give_what_they_give_alone(dataset):
+    together = compare(dataset, ("fts", "bm25", "vector"), ["rrf(fts, bm25)"], timed=False)
+    alone = compare(dataset, ("bm25",), timed=False)
+
+    assert together.values["bm25"]["nDCG@10"].tolist() == alone.values["bm25"]["nDCG@10"].tolist()
+
+
+def test_a_query_without_judgments_is_left_out_and_counted(dataset):
+    extra = dataclasses.replace(dataset, queries=(*dataset.queries, Query("rotate keys", id="unjudged")))
+
+    found = compare(extra, ("bm25",), embedder="none", timed=False)
+
+    assert "unjudged" not in found.queries
+    assert found.record["dataset"]["queries"] == len(dataset.queries) + 1
+    assert found.record["dataset"]["judged"] == len(dataset.queries)
+
+
+def test_an_unknown_baseline_is_told_with_the_nearest(dataset):
+    with pytest.raises(ConfigError, match="did you mean 'bm25'"):
+        compare(dataset, ("bm25", "fts"), baseline="bm26", embedder="none", timed=False)
+
+
+def test_one_configuration_twice_is_refused(dataset):
+    with pytest.raises(ConfigError, match="named twice"):
+        compare(dataset, ("bm25", "bm25:documented"), embedder="none", timed=False)
+
+
+def test_the_limit_is_the_largest_cutoff_unless_it_is_given(dataset):
+    found = compare(dataset, ("bm25",), metrics=("nDCG@3", "R@7"), embedder="none", timed=False)
+
+    assert found.record["limit"] == 7
+    assert found.record["primary"] == "nDCG@3"
+
+
+def test_without_an_embedder_tiers_and_sums_answer_by_what_is_left(dataset):
+    found = compare(
+        dataset, ("fts", "echovault"), ["weighted_sum(0.5*fts, 0.5*vector)"], embedder="none", timed=False
+    )
+
+    strategies = [row["embedding_calls"] for row in found.record["timing"]]
+    assert strategies == [0, 0, 0]
+    # the sum lost its vector: half of the fts score ranks as fts does
+    assert found.values["weighted_sum(0.5*fts, 0.5*vector)"]["nDCG@10"].tolist() == (
+        found.values["fts"]["nDCG@10"].tolist()
+    )
+
+
+def test_a_reduced_strategy_is_reported_as_it_ran(dataset):
+    found = compare(dataset, ("fts", "echovault"), embedder="none", timed=False)
+
+    row = found.record["configurations"][1]
+    assert (row["strategy"], row["family"]) == ("fts", "single")
+    assert any("echovault runs as fts, without vector" in notice for notice in found.record["notices"])
+
+
+def test_without_a_metric_there_is_nothing_to_say(dataset):
+    with pytest.raises(ConfigError, match="no metric is named"):
+        compare(dataset, ("fts",), metrics=(), embedder="none", timed=False)
+
+
+def test_judged_is_always_told_and_a_limit_below_a_cutoff_too(dataset):
+    found = compare(dataset, ("fts",), metrics=("nDCG@10",), limit=5, embedder="none", timed=False)
+
+    assert {row["metric"] for row in found.record["results"]} == {"nDCG@10", "Judged@10"}
+    assert any("limit 5 is below the cutoff of nDCG@10" in notice for notice in found.record["notices"])
+
+
+def test_harmful_text_stays_text_in_a_notebook(dataset):
+    entries = (*dataset.entries, Entry(HARM.replace("\x1b", "e"), title=HARM, text=HARM))
+    hostile = dataclasses.replace(dataset, name=HARM, description=HARM, entries=entries)
+    space = Workspace.open(hostile, "none")
+
+    found = compare(hostile, ("bm25",), ["weighted_sum(1*fts)"], embedder="none", timed=False, workspace=space)
+
+    assert "<script" not in found._repr_html_()
+    assert "\x1b" not in repr(found)
+
+
+def test_the_same_seed_gives_the_same_document(dataset):
+    first, second = (compare(dataset, ("bm25", "fts"), embedder="none", timed=False).to_json() for _ in range(2))
+
+    assert first == second

@@ -1,0 +1,813 @@
+"""Loading data sets: what is read, every fault by its place, and how queries are split."""
+
+import functools
+import gzip
+import hashlib
+import json
+import pickle
+import shutil
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steelyard.entry import Entry
+from steelyard.errors import ConfigError, DataError, MachineError
+from steelyard.query import Query
+from steelyard.template import render, template_fields
+from steelyard_eval.datasets import Dataset, check, load, tuning_queries
+
+ENTRIES = [
+    {"id": "e1", "title": "Ann", "text": "Hello", "project": "p", "created_at": "2026-11-20"},
+    {"id": "e2", "title": "Bob", "text": "Bye", "project": "p", "updated_at": "2026-11-22"},
+    {"id": "e3", "title": "Cy", "text": "Well", "project": "other", "tags": ["x", "y"]},
+]
+QUERIES = [
+    {"id": "q1", "text": "greeting", "filter": {"project": "p"}, "split": "train"},
+    {"id": "q2", "text": "parting", "split": "test"},
+]
+QRELS = "q1 0 e1 2\nq1 0 e2 0\nq2 0 e2 1\n"
+MANIFEST = {"name": "tiny", "as_of": "2026-11-22T00:00:00Z", "text_for_embedding": "{title} said: {text}"}
+MIDNIGHT = 1795305600.0  # date -u -d 2026-11-22 +%s
+VECTOR_FILES = {"corpus.m.f16.npy": 3, "corpus.l0.m.f16.npy": 3, "queries.m.f16.npy": 2}
+
+
+def jsonl(records):
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+def vectors(rows):
+    return np.arange(1, rows * 4 + 1, dtype=np.float16).reshape(rows, 4)
+
+
+def write(folder, name, content):
+    """Write text, bytes, an array or (as JSON) a dictionary; None removes the file."""
+    path = folder / name
+    if content is None:
+        path.unlink()
+    elif isinstance(content, np.ndarray):
+        np.save(path, content, allow_pickle=True)
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        path.write_text(json.dumps(content) if isinstance(content, dict) else content, encoding="utf-8")
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """Return the folder of a sound set with vectors."""
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    write(folder, "dataset.json", MANIFEST)
+    write(folder, "corpus.jsonl", jsonl(ENTRIES))
+    write(folder, "queries.jsonl", jsonl(QUERIES))
+    write(folder, "qrels.txt", QRELS)
+    for name, rows in VECTOR_FILES.items():
+        write(folder, name, vectors(rows))
+    return folder
+
+
+def faults_after(folder, **changes):
+    """Faults of the set after files were replaced: corpus="...", queries="...", qrels=..., manifest=..."""
+    names = {
+        "corpus": "corpus.jsonl",
+        "queries": "queries.jsonl",
+        "qrels": "qrels.txt",
+        "manifest": "dataset.json",
+    }
+    for key, content in changes.items():
+        write(folder, names.get(key, key), content)
+    report = check(folder)
+    assert report.dataset is None
+    return report.faults
+
+
+class TestSoundSet:
+    def test_everything_is_read(self, tiny):
+        dataset = load(tiny)
+
+        assert isinstance(dataset, Dataset)
+        assert (dataset.name, dataset.path, dataset.as_of) == ("tiny", tiny, MIDNIGHT)
+        assert [e.id for e in dataset.entries] == ["e1", "e2", "e3"]
+        assert [q.id for q in dataset.queries] == ["q1", "q2"]
+        assert dataset.qrels == {"q1": {"e1": 2, "e2": 0}, "q2": {"e2": 1}}
+        assert dataset.feedback is None
+        assert dataset.notices == ()
+
+    def test_vectors_are_mapped_not_read(self, tiny):
+        dataset = load(tiny)
+
+        assert set(dataset.vectors) == {("m", "text"), ("m", "l0")}
+        assert isinstance(dataset.vectors["m", "text"], np.memmap)
+        assert np.array_equal(dataset.vectors["m", "text"], vectors(3))
+        assert np.array_equal(dataset.query_vectors["m"], vectors(2))
+
+    def test_a_string_serves_as_path(self, tiny):
+        assert load(str(tiny)).name == "tiny"
+
+    def test_compressed_files_give_the_same_set_and_hash(self, tiny):
+        plain = load(tiny)
+        for name in ("corpus.jsonl", "queries.jsonl"):
+            write(tiny, f"{name}.gz", gzip.compress((tiny / name).read_bytes()))
+            write(tiny, name, None)
+        packed = load(tiny)
+
+        assert packed.entries == plain.entries
+        assert packed.sha256 == plain.sha256
+
+    @pytest.mark.parametrize(("file", "text"), [("qrels.txt", "q1 0 e3 0\n"), ("corpus.jsonl", "\n")])
+    def test_the_hash_follows_the_contents(self, tiny, file, text):
+        before = load(tiny)
+        with (tiny / file).open("a") as stream:
+            stream.write(text)
+        after = load(tiny)
+
+        assert after.sha256 != before.sha256
+        assert after.vectors_sha256 == before.vectors_sha256
+
+    def test_the_hash_does_not_follow_the_description(self, tiny):
+        before = load(tiny)
+        write(tiny, "dataset.json", MANIFEST | {"description": "other words"})
+        assert load(tiny).sha256 == before.sha256
+
+    def test_the_hash_of_vectors_follows_the_vectors(self, tiny):
+        before = load(tiny)
+        write(tiny, "queries.m.f16.npy", vectors(2) + np.float16(1))
+        after = load(tiny)
+
+        assert after.vectors_sha256 != before.vectors_sha256
+        assert after.sha256 == before.sha256
+
+    def test_without_vectors_there_is_no_hash_of_them(self, tiny):
+        for name in VECTOR_FILES:
+            write(tiny, name, None)
+        assert (load(tiny).vectors, load(tiny).vectors_sha256) == ({}, "")
+
+    def test_line_ends_byte_order_marks_and_separators_inside_strings_do_no_harm(self, tiny):
+        records = [ENTRIES[0], {"id": "e2", "text": "a\u2028b"}, ENTRIES[2]]
+        text = "\r\n".join(json.dumps(r, ensure_ascii=False) for r in records)
+        write(tiny, "corpus.jsonl", b"\xef\xbb\xbf" + text.encode())
+        write(tiny, "qrels.txt", b"\xef\xbb\xbf" + QRELS.replace("\n", "\r\n").encode())
+
+        dataset = load(tiny)
+
+        assert [e.text for e in dataset.entries] == ["Hello", "a\u2028b", "Well"]
+        assert dataset.qrels["q1"]["e1"] == 2
+
+    def test_grade_minus_one_is_not_relevant(self, tiny):
+        write(tiny, "qrels.txt", "q1 0 e1 -1\nq2 0 e1 4\n")
+        assert load(tiny).qrels == {"q1": {"e1": 0}, "q2": {"e1": 4}}
+
+    def test_a_feedback_log_is_found(self, tiny):
+        write(tiny, "feedback.jsonl.gz", gzip.compress(b'{"query_id": "q1"}\n'))
+        assert load(tiny).feedback == tiny / "feedback.jsonl.gz"
+
+    def test_zero_rows_of_a_layer_are_allowed(self, tiny):
+        layer = vectors(3)
+        layer[1] = 0
+        write(tiny, "corpus.l0.m.f16.npy", layer)
+        assert not load(tiny).vectors["m", "l0"][1].any()
+
+    def test_listed_hashes_are_compared(self, tiny):
+        names = ["qrels.txt", "corpus.jsonl", "corpus.m.f16.npy"]
+        files = {n: hashlib.sha256((tiny / n).read_bytes()).hexdigest() for n in names}
+        write(tiny, "dataset.json", MANIFEST | {"files": files})
+        assert load(tiny).name == "tiny"
+
+
+class TestFaults:
+    """Each case: what is changed, then the one fault it makes (file, line, field, in value, in rule)."""
+
+    @pytest.mark.parametrize("name", ["dataset.json", "corpus.jsonl", "queries.jsonl", "qrels.txt"])
+    def test_a_required_file_is_missing(self, tiny, name):
+        faults = faults_after(tiny, **{name: None})
+        assert [(f.file, f.line, f.rule) for f in faults] == [(name, 0, "is missing")]
+
+    @pytest.mark.parametrize(
+        ("line", "field", "value", "rule"),
+        [
+            ('{"id": "e2", "text": ', "", '{"id": "e2"', "not valid JSON (Expecting value at column"),
+            ('["e2"]', "", "['e2']", "must be a JSON object"),
+            ('"e2"', "", "'e2'", "must be a JSON object"),
+            ('{"id": "e2", "importance": NaN}', "", "NaN", "NaN is not a number"),
+            ('{"id": "e2", "x": -Infinity}', "", "-Infinity", "-Infinity is not a number"),
+            ('{"id": "e2", "x": 1e999}', "", "1e999", "1e999 is too large"),
+            ('{"id": "e2", "x": ' + "[" * 100_000, "", "[[[", "cannot be read"),
+            ('{"id": "e1"}', "id", "'e1'", "is the id of line 1 already"),
+            ('{"id": "e2", "title": 7}', "title", "7", "must be a string"),
+            ('{"id": "e2", "created_at": "soon"}', "created_at", "'soon'", "ISO 8601"),
+        ],
+    )
+    def test_a_line_of_the_corpus_is_broken(self, tiny, line, field, value, rule):
+        qrels = "q1 0 e1 2\nq2 0 e3 1\n"
+        corpus = "\n".join([json.dumps(ENTRIES[0]), "", line, json.dumps(ENTRIES[2])])
+
+        [fault] = faults_after(tiny, corpus=corpus, qrels=qrels)
+
+        assert (fault.file, fault.line, fault.field) == ("corpus.jsonl", 3, field)
+        assert value in fault.value
+        assert rule in fault.rule
+        assert fault.remedy
+
+    def test_bytes_that_are_not_utf8(self, tiny):
+        corpus = jsonl(ENTRIES).encode().replace(b"Bye", b"B\xffe")
+        [fault] = faults_after(tiny, corpus=corpus, qrels="q1 0 e1 1\n")
+        column = corpus.split(b"\n")[1].index(b"\xff") + 1
+        assert (fault.file, fault.line) == ("corpus.jsonl", 2)
+        assert fault.value == f"byte 0xff at column {column}"
+        assert fault.rule == "is not valid UTF-8"
+
+    @pytest.mark.parametrize(
+        "packed",
+        [
+            gzip.compress(jsonl(ENTRIES).encode())[:-12],
+            b"not gzip at all",
+            gzip.compress(b"")[:10] + b"\xff" * 20,
+            b"\x1f",
+        ],
+        ids=["truncated", "plain", "corrupt", "one byte"],
+    )
+    def test_a_gzip_file_is_not_whole(self, tiny, packed):
+        """It is one fault: judgments and vectors cannot be checked against it."""
+        faults = faults_after(tiny, **{"corpus.jsonl": None, "corpus.jsonl.gz": packed})
+        assert [(f.file, f.line) for f in faults] == [("corpus.jsonl.gz", 0)]
+        assert "is not a whole gzip file" in faults[0].rule
+
+    def test_both_forms_of_a_file(self, tiny):
+        packed = gzip.compress(jsonl(ENTRIES).encode())
+        [fault] = faults_after(tiny, **{"corpus.jsonl.gz": packed})
+        assert (fault.file, fault.rule) == ("corpus.jsonl", "stands beside corpus.jsonl.gz")
+
+    def test_a_folder_in_the_place_of_a_file(self, tiny):
+        (tiny / "qrels.txt").unlink()
+        (tiny / "qrels.txt").mkdir()
+        [fault] = faults_after(tiny)
+        assert fault.file == "qrels.txt"
+        assert "cannot be read" in fault.rule
+
+    def test_a_file_without_permission_is_no_fault_of_the_data(self, tiny, monkeypatch):
+        def refuse(path):
+            raise PermissionError(13, "Permission denied", str(path))
+
+        monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
+        with pytest.raises(MachineError, match=r"dataset\.json: no permission to read it\.") as raised:
+            check(tiny)
+        assert raised.value.exit_code == 4
+
+    def test_a_corpus_without_lines(self, tiny):
+        faults = faults_after(tiny, corpus="\n \n", qrels="")
+        assert ("corpus.jsonl", "holds no line") in [(f.file, f.rule) for f in faults]
+
+    @pytest.mark.parametrize(
+        ("line", "field", "value", "rule"),
+        [
+            ('{"id": "q2", "text": ""}', "text", "''", "must not be empty"),
+            ('{"id": "q2", "text": " \\n"}', "text", "' \\n'", "must not be empty"),
+            ('{"id": "q2"}', "text", "", "is missing"),
+            ('{"id": "q2", "text": "t", "filter": {"projekt": 1}}', "filter", "projekt", "mean 'project'?"),
+            ('{"id": "q1", "text": "t"}', "id", "'q1'", "is the id of line 1 already"),
+        ],
+    )
+    def test_a_query_is_broken(self, tiny, line, field, value, rule):
+        queries = json.dumps(QUERIES[0]) + "\n" + line + "\n"
+        [fault] = faults_after(tiny, queries=queries, qrels="q1 0 e1 1\n")
+        assert (fault.file, fault.line, fault.field) == ("queries.jsonl", 2, field)
+        assert value in fault.value
+        assert rule in fault.rule
+
+    @pytest.mark.parametrize(
+        ("line", "field", "value", "rule"),
+        [
+            ("q1 0 e2", "", "'q1 0 e2'", "must have 4 columns: query iteration entry grade"),
+            ("q1 0 e2 1 run", "", "'q1 0 e2 1 run'", "must have 4 columns"),
+            ("q1 0 e3 5", "grade", "'5'", "integer in 0..4"),
+            ("q1 0 e3 -2", "grade", "'-2'", "integer in 0..4"),
+            ("q1 0 e3 1.0", "grade", "'1.0'", "integer in 0..4"),
+            ("q1 0 e3 ٣", "grade", "'\\u0663'", "integer in 0..4"),
+            ("q1 0 e1 1", "grade", "'1'", "contradicts grade 2 given before for query 'q1', entry 'e1'"),
+            ("q9 0 e1 1", "query", "'q9'", "is the id of no query"),
+            ("q1 0 e9 1", "entry", "'e9'", "is the id of no entry"),
+        ],
+    )
+    def test_a_judgment_is_broken(self, tiny, line, field, value, rule):
+        [fault] = faults_after(tiny, qrels=f"q1 0 e1 2\n\n{line}\n")
+        assert (fault.file, fault.line, fault.field, fault.value) == ("qrels.txt", 3, field, value)
+        assert rule in fault.rule
+
+    def test_the_same_judgment_twice_is_no_fault(self, tiny):
+        write(tiny, "qrels.txt", QRELS + QRELS)
+        assert check(tiny).faults == ()
+
+    def test_a_faulty_entry_can_still_be_judged(self, tiny):
+        """One fault is reported, not a second one for each line that names the entry."""
+        corpus = jsonl([ENTRIES[0], {"id": "e2", "title": 7}, ENTRIES[2]])
+        assert [f.field for f in faults_after(tiny, corpus=corpus)] == ["title"]
+
+    def test_feedback_that_is_not_json(self, tiny):
+        [fault] = faults_after(tiny, **{"feedback.jsonl": '{"query_id": "q1"}\n{\n'})
+        assert (fault.file, fault.line) == ("feedback.jsonl", 2)
+
+
+class TestVectorFaults:
+    @pytest.mark.parametrize(
+        ("file", "array", "field", "value", "rule"),
+        [
+            ("corpus.m.f16.npy", vectors(3).astype(np.float32), "dtype", "float32", "must be float16"),
+            ("corpus.m.f16.npy", vectors(3).astype(">f2"), "dtype", ">f2", "must be float16"),
+            ("corpus.m.f16.npy", vectors(2), "rows", "2", "must be 3, the lines of corpus"),
+            ("corpus.l0.m.f16.npy", vectors(4), "rows", "4", "must be 3, the lines of corpus"),
+            ("queries.m.f16.npy", vectors(3), "rows", "3", "must be 2, the lines of queries"),
+            ("corpus.m.f16.npy", vectors(3).ravel(), "shape", "(12,)", "must have two dimensions"),
+            ("queries.m.f16.npy", vectors(2)[:, :3], "dimension", "4", "differs from 3 in queries.m.f16.npy"),
+        ],
+    )
+    def test_the_form_is_wrong(self, tiny, file, array, field, value, rule):
+        faults = faults_after(tiny, **{file: array})
+        fault = faults[0]
+        assert (fault.line, fault.field, fault.value) == (0, field, value)
+        assert rule in fault.rule
+        if field == "dimension":
+            assert [f.file for f in faults] == ["corpus.l0.m.f16.npy", "corpus.m.f16.npy"]
+        else:
+            assert [f.file for f in faults] == [file]
+
+    @pytest.mark.parametrize("file", list(VECTOR_FILES))
+    @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+    def test_a_row_is_not_finite(self, tiny, file, number):
+        array = vectors(VECTOR_FILES[file])
+        array[1, 2] = number
+        [fault] = faults_after(tiny, **{file: array})
+        assert (fault.file, fault.field) == (file, "row 1")
+        assert "NaN or infinity (1 such rows, counted from 0)" in fault.rule
+
+    @pytest.mark.parametrize("file", ["corpus.m.f16.npy", "queries.m.f16.npy"])
+    def test_a_row_is_all_zeros(self, tiny, file):
+        array = vectors(VECTOR_FILES[file])
+        array[1] = 0
+        [fault] = faults_after(tiny, **{file: array})
+        assert (fault.file, fault.field) == (file, "row 1")
+        assert "is all zeros" in fault.rule
+
+    def test_broken_rows_are_found_beyond_the_first_block(self, tiny, monkeypatch):
+        monkeypatch.setattr("steelyard_eval.datasets.vectors._BLOCK", 2)
+        array = vectors(3)
+        array[2] = np.nan
+        [fault] = faults_after(tiny, **{"corpus.m.f16.npy": array})
+        assert fault.field == "row 2"
+
+    @pytest.mark.parametrize(
+        "cut", [lambda b: b[:-1], lambda b: b[:40], lambda b: b"", lambda b: b.replace(b"(3, 4)", b"(9**9)")]
+    )
+    def test_a_truncated_or_broken_file(self, tiny, cut):
+        content = cut((tiny / "corpus.m.f16.npy").read_bytes())
+        [fault] = faults_after(tiny, **{"corpus.m.f16.npy": content})
+        assert fault.file == "corpus.m.f16.npy"
+        assert "is not a whole .npy file" in fault.rule
+
+    def test_pickled_objects_are_refused_and_never_run(self, tiny, tmp_path):
+        class Bomb:
+            def __reduce__(self):
+                return (tmp_path.__class__.touch, (tmp_path / "boom",))
+
+        objects = np.array([[Bomb()] * 4] * 3, dtype=object)
+        array_faults = faults_after(tiny, **{"corpus.m.f16.npy": objects})
+        pickle_faults = faults_after(tiny, **{"corpus.m.f16.npy": pickle.dumps(Bomb())})
+
+        assert not (tmp_path / "boom").exists()
+        for faults in (array_faults, pickle_faults):
+            assert [f.file for f in faults] == ["corpus.m.f16.npy"]
+
+
+class TestManifestFaults:
+    @pytest.mark.parametrize(
+        ("change", "field", "value", "rule"),
+        [
+            ({"name": ""}, "name", "", "is missing or empty"),
+            ({"name": None}, "name", "", "is missing or empty"),
+            ({"name": 5}, "name", "5", "must be a string"),
+            ({"licence": ["MIT"]}, "licence", "['MIT']", "must be a string"),
+            ({"as_of": "soon"}, "as_of", "'soon'", "ISO 8601"),
+            ({"as_of": True}, "as_of", "True", "ISO 8601"),
+            ({"report_split": "tset"}, "report_split", "'tset'", "split of no query (there are: test, train)"),
+            ({"text_for_embedding": "{titel}"}, "text_for_embedding", "{titel}", "mean 'title'?"),
+            ({"text_for_embedding": "{text.__class__}"}, "text_for_embedding", "", "unknown template field"),
+            ({"text_for_embedding": "{text[0]}"}, "text_for_embedding", "", "unknown template field"),
+            ({"text_for_embedding": "{text!r}"}, "text_for_embedding", "", "has a format '!r'"),
+            ({"text_for_embedding": "{text:>99999999}"}, "text_for_embedding", "", "has a format"),
+            ({"text_for_embedding": "{text"}, "text_for_embedding", "{text", "is broken"),
+            ({"text_for_embedding": "text"}, "text_for_embedding", "text", "names no field"),
+            ({"files": ["qrels.txt"]}, "files", "qrels", "must be an object"),
+            ({"files": {"qrels.txt": "00"}}, "files['qrels.txt']", "'00'", "differs from the file's SHA-256"),
+            ({"files": {"qrels.txt": None}}, "files['qrels.txt']", "None", "differs from the file's SHA-256"),
+            ({"files": {"../x": "00"}}, "files['../x']", "", "plain name"),
+            ({"files": {"a\\b": "00"}}, "files['a\\\\b']", "", "plain name"),
+            ({"files": {"..": "00"}}, "files['..']", "", "plain name"),
+            ({"files": {"gone": "00"}}, "files['gone']", "", "names a file that is missing"),
+        ],
+    )
+    def test_a_field_is_wrong(self, tiny, change, field, value, rule):
+        [fault] = faults_after(tiny, manifest=MANIFEST | change)
+        assert (fault.file, fault.line, fault.field) == ("dataset.json", 0, field)
+        assert value in fault.value
+        assert rule in fault.rule
+
+    def test_broken_json_is_placed_at_its_line(self, tiny):
+        [fault] = faults_after(tiny, manifest='{\n "name": "tiny",\n "as_of" "2026"\n}')
+        assert (fault.file, fault.line) == ("dataset.json", 3)
+        assert fault.value == """' "as_of" "2026"'"""
+        assert "Expecting ':' delimiter" in fault.rule
+
+    def test_bytes_that_are_not_utf8_are_placed_at_their_line(self, tiny):
+        [fault] = faults_after(tiny, manifest=b'{\n "name": "\xe4"}')
+        assert (fault.file, fault.line, fault.value) == ("dataset.json", 2, "byte 0xe4 at column 11")
+
+
+class TestMessages:
+    def test_all_faults_of_a_broken_set_are_reported_together(self, tiny):
+        write(tiny, "dataset.json", MANIFEST | {"as_of": "soon"})
+        write(tiny, "corpus.jsonl", jsonl(ENTRIES).replace('"Hello"', "NaN"))
+        write(tiny, "queries.jsonl", jsonl([QUERIES[0], QUERIES[1] | {"text": ""}]))
+        write(tiny, "qrels.txt", QRELS + "q7 0 e8 9\n")
+        write(tiny, "corpus.m.f16.npy", vectors(2))
+        with pytest.raises(DataError) as raised:
+            load(tiny)
+        first, *lines = str(raised.value).splitlines()
+
+        # e1 stands on the broken line, so the judgment of it names an entry that is not there.
+        assert first == f"{tiny}: 8 faults"
+        assert [line.split(": ")[0] for line in lines] == [
+            "corpus.jsonl:1",
+            "corpus.m.f16.npy",
+            "dataset.json",
+            "qrels.txt:1",
+            "qrels.txt:4",
+            "qrels.txt:4",
+            "qrels.txt:4",
+            "queries.jsonl:2",
+        ]
+        assert lines == [str(fault) for fault in check(tiny).faults]
+
+    def test_at_most_fifty_faults_are_shown(self, tiny):
+        write(tiny, "qrels.txt", "".join(f"q1 0 none{n} 1\n" for n in range(53)))
+        with pytest.raises(DataError) as raised:
+            load(tiny)
+        lines = str(raised.value).splitlines()
+        assert lines[0].endswith(": 53 faults")
+        assert len(lines) == 52
+        assert lines[-1] == "... and 3 more"
+
+    def test_one_fault_is_singular(self, tiny):
+        write(tiny, "qrels.txt", "q1 0 none 1\n")
+        with pytest.raises(DataError, match=r": 1 fault\nqrels\.txt:1: entry = 'none': is the id of no entry\."):
+            load(tiny)
+
+    def test_the_folder_is_missing(self, tmp_path):
+        with pytest.raises(DataError, match=r"gone:+ does not exist\. Name the folder"):
+            load(tmp_path / "gone")
+
+    def test_the_folder_is_a_file(self, tiny):
+        [fault] = check(tiny / "qrels.txt").faults
+        assert fault.rule == "is not a folder"
+
+    def test_an_empty_folder_lacks_every_required_file(self, tmp_path):
+        faults = check(tmp_path).faults
+        assert [f.file for f in faults] == ["corpus.jsonl", "dataset.json", "qrels.txt", "queries.jsonl"]
+
+    def test_hostile_text_reaches_no_terminal(self, tiny):
+        escape = "\x1b]0;owned\x07\x1b[31m"
+        corpus = jsonl(ENTRIES) + json.dumps({"id": escape + " x", escape: 1, "title": [escape]}) + "\n"
+        qrels = QRELS + f"q1 0 {escape} 1\n"
+        manifest = MANIFEST | {"files": {escape: escape}, "report_split": escape}
+        manifest |= {"text_for_embedding": "{" + escape + "}"}
+        report_faults = faults_after(tiny, corpus=corpus, qrels=qrels, manifest=manifest)
+        printed = "\n".join([*map(str, report_faults), *check(tiny).notices])
+        assert len(report_faults) == 8  # two of the line's fields, the judgment, rows twice, three of dataset.json
+        assert printed.replace("\n", "").isprintable()
+
+
+class TestNotices:
+    def notices(self, folder, **changes):
+        for name, content in changes.items():
+            write(folder, f"{name}.jsonl", jsonl(content))
+        return load(folder).notices
+
+    def test_relation_targets_that_are_unknown(self, tiny):
+        relations = [{"type": "next", "target": "e3"}, {"type": "next", "target": "e7"}]
+        entries = [ENTRIES[0] | {"relations": relations}, ENTRIES[1] | {"superseded_by": "e8"}, ENTRIES[2]]
+        assert self.notices(tiny, corpus=entries) == ("2 relations point to entries that are not in the set",)
+
+    def test_unknown_fields_are_counted_and_kept(self, tiny):
+        entries = [ENTRIES[0] | {"turn": 1, "mood": "x"}, ENTRIES[1] | {"turn": 2}, ENTRIES[2]]
+        queries = [QUERIES[0] | {"answer": "yes"}, QUERIES[1]]
+        assert self.notices(tiny, corpus=entries, queries=queries) == (
+            "2 entries have fields the format does not name, kept in Entry.extra: 'mood', 'turn'",
+            "1 queries have fields the format does not name, left in the file: 'answer'",
+        )
+        assert load(tiny).entries[0].extra == {"turn": 1, "mood": "x"}
+
+    def test_empty_text(self, tiny):
+        entries = [ENTRIES[0] | {"text": ""}, ENTRIES[1], {"id": "e3", "project": "other"}]
+        assert self.notices(tiny, corpus=entries) == (
+            "1 entries have a title and no text",
+            "1 entries have neither title nor text",
+        )
+
+    def test_queries_without_judgments(self, tiny):
+        write(tiny, "qrels.txt", "q1 0 e1 1\n")
+        assert self.notices(tiny) == ("1 queries have no judgment",)
+
+    def test_relevant_entries_outside_the_filter(self, tiny):
+        """e3 is in another project than the scope of q1; its second judgment is not relevant."""
+        write(tiny, "qrels.txt", "q1 0 e1 1\nq1 0 e3 1\nq2 0 e3 1\n")
+        assert self.notices(tiny) == ("1 relevant judgments are of entries outside their query's filter",)
+        write(tiny, "qrels.txt", "q1 0 e1 1\nq1 0 e3 0\nq2 0 e3 1\n")
+        assert self.notices(tiny) == ()
+
+    def test_groups_that_cross_splits(self, tiny):
+        queries = [q | {"group": "g"} for q in QUERIES]
+        assert self.notices(tiny, queries=queries) == ("1 groups have queries in more than one split",)
+
+    def test_array_files_without_a_name_of_the_format(self, tiny):
+        write(tiny, "corpus.m.f32.npy", vectors(3))
+        write(tiny, "queries.l0.m.f16.npy", vectors(2))
+        assert self.notices(tiny) == ("2 .npy files have no name of the format and are ignored",)
+
+    def test_notices_are_given_beside_faults(self, tiny):
+        write(tiny, "qrels.txt", "q1 0 e1 9\nq1 0 e2 1\n")
+        report = check(tiny)
+        assert len(report.faults) == 1
+        assert report.notices == ("1 queries have no judgment",)
+
+
+class TestClock:
+    @pytest.mark.parametrize(
+        ("asked", "clock"), [(None, "2026-11-22T00:00:00Z"), ("2026-11-23", "2026-11-23T00:00:00Z")]
+    )
+    def test_without_as_of_it_is_the_latest_date(self, tiny, asked, clock):
+        write(tiny, "dataset.json", {"name": "tiny"})
+        write(tiny, "queries.jsonl", jsonl([QUERIES[0] | {"asked_at": asked}, QUERIES[1]]))
+        dataset = load(tiny)
+        assert dataset.as_of == MIDNIGHT + (0 if asked is None else 86400)
+        assert dataset.notices == (f"no as_of: the clock stands at the latest date in the set, {clock}",)
+
+    def test_without_any_date_it_is_zero(self, tiny):
+        write(tiny, "dataset.json", {"name": "tiny"})
+        write(tiny, "corpus.jsonl", jsonl({"id": e["id"], "text": "t", "project": "p"} for e in ENTRIES))
+        dataset = load(tiny)
+        assert dataset.as_of == 0.0
+        assert dataset.notices == ("no as_of and no dates in the set: the clock stands at 1970-01-01",)
+
+
+class TestRecipe:
+    entry = Entry("e1", title="{text}", text="Hi", tags=("a", "b"))
+
+    def test_fields_are_filled_in_once(self):
+        """Braces in the data stay as they are."""
+        assert render("{title} said: {text} [{tags}]", self.entry) == "{text} said: Hi [a b]"
+
+    def test_absent_fields_are_empty_and_doubled_braces_stay(self):
+        assert render("{{{l0}}}|{id}", self.entry) == "{}|e1"
+
+    @pytest.mark.parametrize(
+        ("template", "text"),
+        [
+            ("{why}\n{text}\n{context}", "Hi"),
+            ("{text}\n{why}\n{tags}", "Hi\na b"),
+            ("{why}: {context}\n{text}", "Hi"),
+            ("{why}: {text}\n{text}", ": Hi\nHi"),
+            ("head\n\n{why}\n{text}\n", "head\n\nHi\n"),
+            ("{why}\n{context}", ""),
+            ("{why}", ""),
+        ],
+    )
+    def test_a_line_of_empty_fields_is_left_out_and_lines_without_fields_stay(self, template, text):
+        assert render(template, self.entry) == text
+
+    def test_fields_are_named_once_in_order(self):
+        assert template_fields("{text} {title} {text}") == ("text", "title")
+
+    @pytest.mark.parametrize("template", ["{importance}", "{relations}", "{extra}", "{}", "{0}", "{text:{title}}"])
+    def test_only_plain_text_fields_may_be_named(self, template):
+        with pytest.raises(ConfigError, match="template field"):
+            render(template, self.entry)
+
+    def test_every_problem_is_named(self):
+        with pytest.raises(ConfigError, match=r"'titel'.*'text' has a format '!s:>4'"):
+            template_fields("{titel} {text!s:>4}")
+
+
+class TestBeir:
+    @pytest.fixture
+    def beir(self, tmp_path):
+        folder = tmp_path / "nano"
+        (folder / "qrels").mkdir(parents=True)
+        corpus = [{"_id": f"d{n}", "title": "T", "text": "x", "metadata": {"n": n}} for n in range(3)]
+        write(folder, "corpus.jsonl", jsonl(corpus))
+        write(folder, "queries.jsonl", jsonl({"_id": f"q{n}", "text": "why", "metadata": {}} for n in range(4)))
+        header = "query-id\tcorpus-id\tscore\n"
+        write(folder, "qrels/train.tsv", header + "q0\td0\t1\n")
+        write(folder, "qrels/test.tsv", header + "q1\td1\t1\nq1\td2\t2\nq2\td0\t0\n")
+        return folder
+
+    def test_it_is_the_same_kind_of_set(self, beir):
+        dataset = load(beir)
+        assert (dataset.name, dataset.report_split) == ("nano", "test")
+        assert [e.id for e in dataset.entries] == ["d0", "d1", "d2"]
+        assert dataset.entries[1].extra == {"metadata": {"n": 1}}
+        assert [(q.id, q.split) for q in dataset.queries] == [
+            ("q0", "train"),
+            ("q1", "test"),
+            ("q2", "test"),
+            ("q3", ""),
+        ]
+        assert dataset.qrels == {"q0": {"d0": 1}, "q1": {"d1": 1, "d2": 2}, "q2": {"d0": 0}}
+        assert [notice.split(" have ")[1][:13] for notice in dataset.notices[1:]] == [
+            "fields the fo",
+            "fields the fo",
+            "no judgment",
+        ]
+
+    def test_judgments_without_header_are_all_read(self, beir):
+        write(beir, "qrels/train.tsv", "q0\td0\t1\nq3\td1\t1\n")
+        assert load(beir).qrels["q0"] == {"d0": 1}
+
+    def test_a_query_judged_twice_belongs_to_test(self, beir):
+        write(beir, "qrels/train.tsv", "query-id\tcorpus-id\tscore\nq0\td0\t1\nq1\td0\t1\n")
+        dataset = load(beir)
+        assert dataset.queries[1].split == "test"
+        assert dataset.notices[0].startswith("1 queries are judged in more than one split")
+
+    def test_faults_name_the_file_and_line(self, beir):
+        write(beir, "qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\td9\t1\nq1 d1\n")
+        write(beir, "corpus.jsonl", jsonl([{"title": "no id"}, {"_id": "d0", "id": "other"}]))
+        faults = check(beir).faults
+        assert [(f.file, f.line, f.field) for f in faults] == [
+            ("corpus.jsonl", 1, "id"),
+            ("qrels/test.tsv", 2, "entry"),
+            ("qrels/test.tsv", 3, ""),
+        ]
+
+    def test_judgments_are_required(self, beir):
+        shutil.rmtree(beir / "qrels")
+        (beir / "qrels").mkdir()
+        [fault] = check(beir).faults
+        assert (fault.file, fault.rule) == ("qrels", "holds none of test.tsv, dev.tsv, train.tsv")
+
+
+def dataset_of(tiny, queries):
+    """Return the tiny set with other queries, one for each (split, group)."""
+    records = [{"id": f"q{n}", "text": "t", "split": s, "group": g} for n, (s, g) in enumerate(queries)]
+    write(tiny, "queries.jsonl", jsonl(records))
+    write(tiny, "qrels.txt", "")
+    (tiny / "queries.m.f16.npy").unlink(missing_ok=True)
+    return load(tiny)
+
+
+class TestSplits:
+    def test_none_is_the_report_split_else_all(self, tiny):
+        assert [q.id for q in load(tiny).split()] == ["q1", "q2"]
+        write(tiny, "dataset.json", MANIFEST | {"report_split": "test"})
+        assert [q.id for q in load(tiny).split()] == ["q2"]
+        write(tiny, "dataset.json", MANIFEST | {"report_split": "all"})
+        assert [q.id for q in load(tiny).split()] == ["q1", "q2"]
+
+    def test_all_is_all_and_a_name_is_that_split(self, tiny):
+        write(tiny, "dataset.json", MANIFEST | {"report_split": "test"})
+        dataset = load(tiny)
+        assert [q.id for q in dataset.split("all")] == ["q1", "q2"]
+        assert [q.id for q in dataset.split("train")] == ["q1"]
+
+    def test_an_unknown_split_names_those_there_are(self, tiny):
+        with pytest.raises(DataError, match=r"tiny: no query is in split 'x'; valid: all, test, train"):
+            load(tiny).split("x")
+
+
+class TestTuningQueries:
+    def ids(self, tiny, queries, seed=0):
+        tune, holdout = tuning_queries(dataset_of(tiny, queries), seed)
+        return [q.id for q in tune], [q.id for q in holdout]
+
+    def test_train_and_test(self, tiny):
+        queries = [("test", ""), ("dev", ""), ("train", ""), ("", "")]
+        assert self.ids(tiny, queries) == (["q2"], ["q0"])
+
+    def test_dev_in_the_place_of_train(self, tiny):
+        assert self.ids(tiny, [("test", ""), ("dev", ""), ("", "")]) == (["q1"], ["q0"])
+
+    def test_without_test_the_rest_is_held_out(self, tiny):
+        assert self.ids(tiny, [("train", ""), ("dev", ""), ("", "")]) == (["q0"], ["q1", "q2"])
+
+    def test_test_alone_is_held_out_from_the_draw(self, tiny):
+        tune, holdout = self.ids(tiny, [("test", "")] * 3 + [("", "")] * 10)
+        assert len(tune) == 8
+        assert holdout == ["q0", "q1", "q2"]
+
+    def test_when_all_queries_are_test_four_fifths_are_drawn(self, tiny):
+        tune, holdout = self.ids(tiny, [("test", "")] * 10)
+        assert sorted(tune + holdout, key=lambda q: int(q[1:])) == [f"q{n}" for n in range(10)]
+        assert len(tune) == 8
+
+    def test_a_draw_of_known_outcome(self, tiny):
+        """The order is that of `printf '%s' '0 q3' | sha256sum`: the fifth with the highest hash is held out."""
+        hashes = {q: hashlib.sha256(f"0 {q}".encode()).hexdigest() for q in ("q0", "q1", "q2", "q3", "q4")}
+        _, holdout = self.ids(tiny, [("", "")] * 5)
+        assert holdout == [max(hashes, key=hashes.get)]
+
+    def test_one_group_leaves_nothing_to_hold_out(self, tiny):
+        assert self.ids(tiny, [("", "g"), ("", "g")]) == (["q0", "q1"], [])
+
+    def test_another_seed_draws_others(self, tiny):
+        queries = [("", "")] * 50
+        assert self.ids(tiny, queries, 1) == self.ids(tiny, queries, 1)
+        assert self.ids(tiny, queries, 1) != self.ids(tiny, queries, 2)
+
+    @given(groups=st.lists(st.sampled_from(["", "a", "b", "c", "d"]), min_size=1), seed=st.integers())
+    def test_groups_are_never_torn_apart(self, groups, seed):
+        queries = tuple(Query("t", id=f"q{n}", group=g) for n, g in enumerate(groups))
+        tune, holdout = tuning_queries(_bare(queries), seed)
+
+        own = [{q.group or q.id for q in part} for part in (tune, holdout)]
+        assert own[0].isdisjoint(own[1])
+        assert sorted(q.id for q in tune + holdout) == sorted(q.id for q in queries)
+        count = len(own[0] | own[1])
+        assert len(own[0]) == max(1, count * 4 // 5)
+        assert holdout or count == 1
+
+
+def _bare(queries):
+    fields = dict.fromkeys(Dataset.__dataclass_fields__, None)
+    return Dataset(**fields | {"queries": queries})
+
+
+# First and last entry, first and last query: `zcat corpus.jsonl.gz | sed -n '1p;$p'`.
+LANDMARKS = {
+    "beam-128k": (
+        "chat-01:0",
+        "chat-20:371",
+        "chat-01:contradiction_resolution:0",
+        "chat-20:temporal_reasoning:1",
+    ),
+    "cacm": ("1", "3204", "1", "64"),
+    "cisi": ("1", "1460", "1", "111"),
+    "cosqa": ("c0", "c6266", "cosqa-train-12467", "cosqa-train-2927"),
+    "cranfield": ("1", "1400", "1", "225"),
+    "locomo": ("conv-26:D1:1", "conv-50:D30:24", "conv-26:q000", "conv-50:q203"),
+    "locomo-sessions": ("conv-26:session_1", "conv-50:session_30", "conv-26:q000", "conv-50:q203"),
+    "madial": ("m1", "m159", "d000", "d159"),
+    "scifact": ("4983", "198309074", "1", "1407"),
+    "vaswani": ("1", "11429", "1", "93"),
+}
+
+
+@functools.cache
+def shared(path):
+    return load(path)
+
+
+class TestSharedSets:
+    def test_counts_are_those_of_dataset_json(self, data_root, shared_set):
+        counts = json.loads((data_root / shared_set / "dataset.json").read_text())["counts"]
+        dataset = shared(data_root / shared_set)
+
+        grades = [grade for judged in dataset.qrels.values() for grade in judged.values()]
+        assert len(dataset.entries) == counts["documents"]
+        assert len(dataset.queries) == counts["queries"]
+        assert len(grades) == counts["judgments"]
+        assert {str(g): grades.count(g) for g in set(grades)} == counts["grades"]
+        assert sum(e.created_at is not None for e in dataset.entries) == counts["documents_with_date"]
+        relations = [r for e in dataset.entries for r in e.relations]
+        assert len(relations) == counts.get("relations", 0)
+        known = {e.id for e in dataset.entries}
+        inside = counts.get("relations_to_documents_of_this_set", 0)
+        assert sum(r.target in known for r in relations) == inside
+        notice = f"{len(relations) - inside} relations point to entries that are not in the set"
+        assert (notice in dataset.notices) == (len(relations) > inside)
+
+    def test_rows_stand_where_they_should(self, data_root, shared_set):
+        dataset = shared(data_root / shared_set)
+        if shared_set not in LANDMARKS:
+            pytest.skip(f"no landmarks are noted for {shared_set}")
+        rows = (dataset.entries[0], dataset.entries[-1], dataset.queries[0], dataset.queries[-1])
+        assert tuple(row.id for row in rows) == LANDMARKS[shared_set]
+
+    def test_vectors_have_a_row_for_each_entry_and_query(self, data_root, shared_set):
+        dataset = shared(data_root / shared_set)
+        layers = ["l0", "l1", "l2", "text"] if shared_set == "locomo-sessions" else ["text"]
+        assert sorted(layer for _, layer in dataset.vectors) == layers
+        for matrix in dataset.vectors.values():
+            assert matrix.shape == (len(dataset.entries), 384)
+        assert dataset.query_vectors["minilm"].shape == (len(dataset.queries), 384)
+
+    def test_scifact_is_reported_on_test_and_tuned_on_train(self, data_root):
+        """BEIR's counts: 300 test queries, 809 train queries."""
+        dataset = shared(data_root / "scifact")
+        tune, holdout = tuning_queries(dataset, 0)
+        assert (len(dataset.split()), len(tune), len(holdout)) == (300, 809, 300)
+
+    def test_a_session_without_events_has_a_zero_row(self, data_root):
+        dataset = shared(data_root / "locomo-sessions")
+        empty = [n for n, e in enumerate(dataset.entries) if not e.l0]
+        zero = np.flatnonzero(~dataset.vectors["minilm", "l0"].any(axis=1))
+        assert zero.tolist() == empty
+        assert len(empty) == 2

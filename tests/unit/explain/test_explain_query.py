@@ -1,0 +1,412 @@
+"""Explaining one query: the numbers add up, equal live search, and what was missed is found."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from steelyard.errors import ConfigError, DataError
+from steelyard.explain import Explanation
+from steelyard.fusion import parse_strategy
+from steelyard.systems import find_system
+from steelyard_eval.cli import main
+from steelyard_eval.datasets import load
+from steelyard_eval.demo import starter
+from steelyard_eval.explain import Named, explain
+from steelyard_eval.recording.workspace import Workspace
+
+HARM = "<script>alert(1)</script>\x1b[31m\u202e"
+SOLERI = (
+    "weighted_sum(0.25*tfidf, 0.15*cosine, 0.15*severity, 0.15*recency(half_life=365d), 0.15*tags, 0.15*domain)"
+)
+STRATEGIES = [
+    "fts",
+    "weighted_sum(0.4*fts, 0.6*vector, normalize=zscore)",
+    "weighted_sum(0.3*fts, 0.3*fts, 0.1*recency(half_life=9d), 0.1*recency(half_life=90d))",
+    SOLERI,
+    "rrf(vector, fts, 1.5*bm25, k=60, bonus=times(0.1))",
+    "rrf(vector, fts, bonus=each(0.01))",
+    "weighted_sum(1*rrf(vector, fts, k=60), 0.2*recency(half_life=69h), 0.1*importance, normalize=minmax)",
+    "tiered(fts, min_results=50, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))",
+    "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3])",
+    "by_intent(default=fts, fix_bug=rrf(fts, vector))",
+]
+QUERIES = ["q01", "q05", "q20"]
+
+
+@pytest.fixture(scope="module")
+def space():
+    return Workspace.open(load(starter()))
+
+
+def dataset(folder, entries, query, qrels=None):
+    """A data set of one query q in a folder."""
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    (folder / "queries.jsonl").write_text(json.dumps({"id": "q", **query}) + "\n")
+    (folder / "qrels.txt").write_text("".join(f"q 0 {id_} {grade}\n" for id_, grade in (qrels or {}).items()))
+    (folder / "dataset.json").write_text(
+        '{"name": "tiny", "text_for_embedding": "{title}", "as_of": "2026-11-01"}'
+    )
+    return load(folder)
+
+
+def only(found):
+    return found.record["configurations"][0]
+
+
+# The numbers
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("query", QUERIES)
+def test_contributions_added_in_order_times_the_factor_are_the_score_to_the_last_bit(space, query, strategy):
+    entries = only(explain(space, query, Named("strategy", strategy)))["entries"]
+
+    assert entries
+    for entry in entries:
+        total = entry["contributions"][0]["contribution"]
+        for term in entry["contributions"][1:]:
+            total += term["contribution"]
+        for term in entry["contributions"]:
+            assert term["contribution"] == term["weight"] * term["value"]
+        assert total * (entry["factor"]["value"] if entry["factor"] else 1.0) == entry["score"]
+
+
+def test_a_factor_is_shown_as_a_factor(space):
+    found = explain(space, "q01", "rrf(vector, fts, bonus=times(0.25))")
+
+    assert {entry["factor"]["value"] for entry in only(found)["entries"]} <= {1.0, 1.25}
+    assert "x1.25" in str(found)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_list_is_what_live_search_answers(space, query, strategy):
+    config = find_system("plain").config(10, space.model).with_strategy(parse_strategy(strategy))
+    shown = only(explain(space, query, config))["entries"]
+    asked = next(q for q in space.dataset.queries if q.id == query)
+    live = space.searcher(config).search(asked)
+
+    assert [(e["rank"], e["id"], e["score"]) for e in shown] == [(h.rank, h.entry.id, h.score) for h in live.hits]
+
+
+def test_a_system_is_what_live_search_answers_and_asks_for_no_more(space):
+    found = only(explain(space, "q01", "echovault"))
+    asked = next(q for q in space.dataset.queries if q.id == "q01")
+    live = space.searcher(find_system("echovault").config(10, space.model)).search(asked)
+
+    assert [e["id"] for e in found["entries"]] == [h.entry.id for h in live.hits]
+    assert live.embedding_calls == 0
+    assert found["asked"] == ["fts"]
+
+
+def test_raw_values_and_places_are_those_of_the_retrievers(tmp_path):
+    """One list each, best first, so the place is the rank where nothing is filtered after the cut."""
+    entries = [{"id": f"e{n}", "text": "cache " * n + "word " * (5 - n)} for n in range(1, 5)]
+    found = only(explain(dataset(tmp_path, entries, {"text": "cache"}), "q", "bm25", embedder="none"))
+
+    assert [e["signals"]["bm25"]["position"] for e in found["entries"]] == [1, 2, 3, 4]
+    assert [e["signals"]["bm25"]["value"] for e in found["entries"]] == [e["score"] for e in found["entries"]]
+
+
+def test_metrics_are_those_of_the_list(tmp_path):
+    """One relevant entry at rank 2: nDCG = (1 / log2 3) / (1 / log2 2) = 0.6309; one of two found: R = 0.5."""
+    entries = [{"id": f"e{n}", "text": "cache " * n + "word " * (5 - n)} for n in (1, 2, 3)]
+    made = dataset(tmp_path, [*entries, {"id": "e4", "text": "other"}], {"text": "cache"}, {"e2": 1, "e4": 1})
+    alone = only(explain(made, "q", "bm25", embedder="none"))["metrics"]
+    (tmp_path / "one").mkdir()
+    single = dataset(tmp_path / "one", entries, {"text": "cache"}, {"e2": 1})
+
+    assert only(explain(single, "q", "bm25", embedder="none"))["metrics"]["nDCG@10"] == pytest.approx(
+        0.63093, abs=1e-5
+    )
+    assert alone["R@10"] == 0.5
+
+
+def test_a_query_without_judgments_has_no_metrics(tmp_path):
+    made = dataset(tmp_path, [{"id": "a", "text": "cache"}, {"id": "b", "text": "x"}], {"text": "cache"}, {"b": 1})
+    found = explain(replace(made, qrels={}), "q", "fts", embedder="none")
+
+    assert only(found)["metrics"] is None
+    assert only(found)["entries"][0]["grade"] is None
+    assert "no judgments" in str(found)
+
+
+# What was missed
+
+
+def test_every_relevant_entry_outside_the_list_has_its_reason(tmp_path):
+    """FTS ranks a, b, c by how often the word stands there; the depth is 2 and the list has one place."""
+    entries = [
+        {"id": "a", "text": "cache cache cache cache", "project": "p"},
+        {"id": "b", "text": "cache cache cache word", "project": "p"},
+        {"id": "c", "text": "cache word word word", "project": "p"},
+        {"id": "d", "text": "nothing of it", "project": "p"},
+        {"id": "e", "text": "cache", "project": "other"},
+    ]
+    made = dataset(tmp_path, entries, {"text": "cache", "filter": {"project": "p"}}, dict.fromkeys("abcde", 1))
+    config = find_system("fts").config(1)
+    config = replace(config, retrievers={"fts": replace(config.retrievers["fts"], depth=2)})
+    found = explain(made, "q", config, embedder="none")
+
+    where = {m["id"]: (m["where"], m["rank"], m["why"]) for m in only(found)["missing"]}
+    assert where == {
+        "b": ("below_cut", 2, "rank 2, below the cut at 1"),
+        "c": ("beyond_depth", None, "fts: #3, beyond its depth 2"),
+        "d": ("not_returned", None, "fts: not returned"),
+        "e": ("out_of_scope", None, "outside the scope: project is 'other', the query asks for 'p'"),
+    }
+    assert found.record["query"]["in_scope"] == 4
+
+
+def test_an_entry_that_a_retriever_found_and_the_strategy_leaves_out_is_told_from_one_not_found(tmp_path):
+    """The query is a stop word: FTS matches it, BM25 drops it, and the second tier ranks what BM25 returned."""
+    made = dataset(tmp_path, [{"id": "a", "text": "the"}], {"text": "the"}, {"a": 1})
+    found = explain(made, "q", "tiered(fts, min_results=3, then=bm25)", embedder="none", entry="a")
+
+    assert only(found)["entries"] == []
+    lost = only(found)["missing"][0]
+    assert (lost["where"], lost["lists"]["fts"]["position"]) == ("not_ranked", 1)
+    assert "nothing was returned" in str(found)
+
+
+def test_a_retriever_that_was_not_asked_is_named(tmp_path):
+    made = dataset(tmp_path, [{"id": "a", "text": "cache"}, {"id": "b", "text": "x"}], {"text": "cache"}, {"b": 1})
+    found = explain(made, "q", "tiered(fts, min_results=1, then=bm25)", embedder="none")
+
+    assert only(found)["missing"][0]["why"] == "fts: not returned; bm25: not asked, enough was found"
+
+
+def test_the_entry_asked_for_is_a_tree_or_a_reason(space):
+    ranked = only(explain(space, "q05", "rrf(fts, vector)"))["entries"][0]
+    found = explain(space, "q05", "rrf(fts, vector)", entry=ranked["id"]).record["entry"]["configurations"][0]
+    stranger = next(e.id for e in space.dataset.entries if e.project == "rental-api")
+    absent = explain(space, "q05", "rrf(fts, vector)", entry=stranger)
+
+    assert (found["where"], found["rank"]) == ("listed", 1)
+    assert tree(found["explanation"]).recomputed() == ranked["score"]
+    assert absent.record["entry"]["configurations"][0]["explanation"] is None
+    assert "outside the scope: project is 'rental-api', the query asks for 'infra'" in str(absent)
+
+
+def tree(node):
+    parts = tuple(tree(part) for part in node.get("parts", ()))
+    return Explanation(node["value"], node["text"], parts, node.get("combine", "given"))
+
+
+# Against another configuration
+
+
+def three(folder):
+    """Equal texts; importance 1.0, 0.6, 0.2 of ten; the query's two tags are held by a: none, b: both, c: one."""
+    entries = [
+        {"id": "a", "text": "cache", "importance": 10},
+        {"id": "b", "text": "cache", "importance": 6, "tags": ["x", "y"]},
+        {"id": "c", "text": "cache", "importance": 2, "tags": ["x"]},
+    ]
+    return dataset(folder, entries, {"text": "cache", "tags": ["x", "y"]}, {"b": 1})
+
+
+def test_who_moved_and_by_which_signal(tmp_path):
+    """Before, 1*importance + 0*tags: a 1, b 0.6, c 0.2; mean 0.6, spread 0.8, so that importance stands at
+    +0.5, 0, -0.5 and tags at 0. After, 0.2*importance + 0.8*tags: a 0.2 + 0, b 0.12 + 0.8, c 0.04 + 0.4;
+    spread 0.92 - 0.2 = 0.72. Importance: mean 0.12, standings +0.08 / 0.72 = 1/9, 0, -1/9. Tags: mean 0.4,
+    standings -0.4 / 0.72 = -5/9, +5/9, 0. So a falls 1 -> 3 by tags (-5/9, importance only 1/9 - 1/2),
+    b rises 2 -> 1 by tags (+5/9), c rises 3 -> 2 by importance (-1/9 + 1/2).
+    """
+    found = explain(
+        three(tmp_path),
+        "q",
+        "weighted_sum(1*importance, 0*tags)",
+        "weighted_sum(0.2*importance, 0.8*tags)",
+        embedder="none",
+    )
+
+    moves = {c["id"]: c for c in found.record["changes"]}
+    assert [(i, m["kind"], m["before"], m["after"], m["by"]) for i, m in moves.items()] == [
+        ("b", "moved", 2, 1, "tags"),
+        ("c", "moved", 3, 2, "importance"),
+        ("a", "moved", 1, 3, "tags"),
+    ]
+    assert moves["a"]["changes"] == pytest.approx({"importance": 1 / 9 - 1 / 2, "tags": -5 / 9})
+    assert moves["b"]["changes"] == pytest.approx({"importance": 0, "tags": 5 / 9})
+    assert moves["c"]["changes"] == pytest.approx({"importance": -1 / 9 + 1 / 2, "tags": 0})
+    assert moves["a"]["standing"] == pytest.approx({"before": 0.5, "after": 1 / 9 - 5 / 9})
+    assert "down 2  tags -0.556" in str(found)
+
+
+@pytest.mark.parametrize("against", ["bm25", "rrf(fts, vector, bonus=times(0.1))", SOLERI, "vector"])
+def test_the_changes_of_the_signals_add_up_to_the_change_of_the_entry(space, against):
+    changes = explain(space, "q01", "rrf(bm25, vector)", against).record["changes"]
+    compared = [c for c in changes if c["standing"]]
+
+    assert compared
+    for change in compared:
+        moved = change["standing"]["after"] - change["standing"]["before"]
+        assert sum(change["changes"].values()) == pytest.approx(moved, abs=1e-12)
+
+
+def test_the_same_weights_on_another_scale_move_nobody(space):
+    found = explain(space, "q01", "weighted_sum(0.3*fts, 0.7*vector)", "weighted_sum(2.1*fts, 4.9*vector)")
+
+    assert {c["kind"] for c in found.record["changes"]} == {"stayed"}
+    assert all(abs(v) < 1e-12 for c in found.record["changes"] for v in c["changes"].values())
+
+
+def test_who_entered_and_who_left_say_where_they_were(tmp_path):
+    """Importance prefers b; BM25 prefers a, which holds both words and one of them three times."""
+    entries = [
+        {"id": "a", "text": "cache word word word", "importance": 1},
+        {"id": "b", "text": "cached", "importance": 9},
+    ]
+    made = dataset(tmp_path, entries, {"text": "cache word"}, {"b": 1})
+    changes = explain(made, "q", "importance", "bm25", limit=1, embedder="none").record["changes"]
+
+    assert [(c["id"], c["kind"], c["before"], c["after"]) for c in changes] == [
+        ("a", "entered", 2, 1),
+        ("b", "left", 1, 2),
+    ]
+    assert [c["why"] for c in changes] == ["rank 2, below the cut at 1"] * 2
+    # of two, the best stands at +1/2 and the last at -1/2: each signal did half of the way
+    assert changes[0]["changes"] == pytest.approx({"bm25": 0.5, "importance": 0.5})
+    assert changes[1]["changes"] == pytest.approx({"bm25": -0.5, "importance": -0.5})
+
+
+def test_an_entry_scored_by_one_side_alone_has_a_reason_and_no_signal(tmp_path):
+    """The word of the query stands in `why`, which EchoVault's index covers and a title does not hold."""
+    entries = [{"id": "a", "text": "cache"}, {"id": "b", "text": "x", "source": "cache"}]
+    found = explain(
+        dataset(tmp_path, entries, {"text": "cache"}, {"b": 1}), "q", "fts", "echovault", embedder="none"
+    )
+
+    entered = next(c for c in found.record["changes"] if c["id"] == "b")
+    assert (entered["kind"], entered["by"], entered["standing"]) == ("entered", None, None)
+    assert entered["why"] == "fts: not returned"
+    assert "fts: not returned" in str(found)
+
+
+# How it is shown
+
+
+def test_harmful_text_stays_text_in_the_terminal_and_in_a_notebook(tmp_path):
+    mark = "<script>alert(1)</script>"
+    entries = [{"id": mark, "title": HARM * 9, "text": f"cache {HARM}", "project": HARM}]
+    entries += [{"id": "b", "text": f"{HARM} other", "title": HARM, "project": HARM}]
+    made = dataset(tmp_path, entries, {"text": f"cache {HARM}", "filter": {"project": HARM}}, {mark: 1, "b": 2})
+    for against in (None, "bm25"):
+        found = explain(replace(made, name=HARM), "q", "fts", against, embedder="none", entry=mark, limit=1)
+
+        assert "alert(1)" in str(found)
+        assert "alert(1)" in found._repr_html_()
+        for text in (str(found), found._repr_html_(), repr(found)):
+            assert "\x1b" not in text
+            assert "\u202e" not in text
+        assert "<script" not in found._repr_html_()
+        assert max(map(len, str(found).splitlines())) <= 110  # escapes are longer than what they stand for
+
+
+@pytest.mark.parametrize("strategy", [*STRATEGIES, "echovault"])
+def test_no_line_is_wider_than_110_columns(space, strategy):
+    for query in QUERIES:
+        text = str(explain(space, query, strategy, SOLERI, entry=space.dataset.entries[0].id))
+        trees = text.index(f"entry {space.dataset.entries[0].id}")
+        assert max(map(len, text[:trees].splitlines())) <= 110
+
+
+def test_every_term_of_a_wide_strategy_has_its_column(space):
+    text = str(explain(space, "q01", SOLERI))
+
+    for head in ("0.25*tfidf", "0.15*cosine", "0.15*severity", "0.15*recency", "0.15*tags", "0.15*domain"):
+        assert f" {head}" in text
+    lines = str(explain(space, "q01", STRATEGIES[2])).splitlines()
+    assert any("[1] = 0.1*recency(half_life=9d)" in line for line in lines)
+
+
+def test_the_document_has_the_keys_that_the_class_names(space):
+    found = explain(space, "q05", "rrf(fts, vector)", "fts", entry=space.dataset.entries[0].id)
+    document = json.loads(json.dumps(found.to_json(), allow_nan=False))
+
+    assert set(document) == {
+        *("schema_version", "tool", "dataset", "query", "model", "configurations", "changes", "entry"),
+    }
+    assert [c["role"] for c in document["configurations"]] == ["before", "after"]
+    about = document["configurations"][0]
+    assert {"strategy", "metrics", "asked", "ranked", "entries", "missing", "depths", "limit"} <= set(about)
+    keys = {"rank", "id", "headline", "score", "grade", "signals", "contributions", "factor"}
+    assert set(about["entries"][0]) == keys
+    assert set(about["entries"][0]["contributions"][0]) == {"signal", "weight", "value", "formula", "contribution"}
+    assert {"before", "after", "kind", "by", "changes", "standing", "why"} <= set(document["changes"][0])
+
+
+def test_the_frame_has_a_row_a_listed_entry_and_its_contributions_add_up(space):
+    frame = explain(space, "q01", "weighted_sum(0.3*fts, 0.7*vector, normalize=max)", "fts", limit=5).to_frame()
+
+    assert frame["configuration"].tolist() == ["before"] * 5 + ["after"] * 5
+    first = frame[frame["configuration"] == "before"]
+    assert (first["from fts"] + first["from vector"]).tolist() == first["score"].tolist()
+    assert first["raw fts"].iloc[0] > 1
+
+
+# Words and errors
+
+
+def test_an_unknown_query_or_entry_is_told_with_the_nearest(space):
+    with pytest.raises(DataError, match="there is no query 'q0I'; did you mean 'q"):
+        explain(space, "q0I", "fts")
+    with pytest.raises(DataError, match="no entry 'api-jwt-rotatoin'; did you mean 'api-jwt-rotation'"):
+        explain(space, "q01", "fts", entry="api-jwt-rotatoin")
+
+
+def test_a_configuration_that_is_none_is_told_with_the_nearest(space):
+    with pytest.raises(ConfigError, match="no system, strategy or weights file; did you mean 'echovault'"):
+        explain(space, "q01", "echvault")
+    with pytest.raises(ConfigError, match="vectr"):
+        explain(space, "q01", "fts", "rrf(fts, vectr)")
+
+
+def test_a_strategy_loses_what_the_data_set_cannot_feed_and_fails_when_nothing_is_left(space):
+    plain = replace(space, embedder=None)
+
+    assert only(explain(plain, "q01", "weighted_sum(0.5*fts, 0.5*vector)"))["strategy"] == "weighted_sum(0.5*fts)"
+    with pytest.raises(ConfigError, match="needs vector"):
+        explain(plain, "q01", "vector")
+
+
+def run(*words):
+    return CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
+
+
+def test_the_command_prints_one_document(space):
+    result = run("explain", starter(), "q01", "--against", "bm25", "--json")
+
+    assert json.loads(result.stdout) == explain(space, "q01", "echovault", "bm25").to_json()
+
+
+def test_a_weights_file_keeps_its_limit_unless_one_is_given(tmp_path):
+    config = find_system("plain").config(4, "minilm")
+    config.save(tmp_path / "w")
+    for words, limit in (((), 4), (("--limit", 2), 2)):
+        found = run("explain", starter(), "q01", "--weights", tmp_path / "w", *words, "--json")
+        assert len(json.loads(found.stdout)["configurations"][0]["entries"]) == limit
+    both = json.loads(run("explain", starter(), "q01", "--against", tmp_path / "w", "--json").stdout)
+    assert both["configurations"][1]["limit"] == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (("q99",), "there is no query 'q99'"),
+        (("q01", "--entry", "nobody"), "there is no entry 'nobody'"),
+        (("q01", "--against", "bm52"), "did you mean 'bm25'"),
+        (("q01", "--system", "fts", "--strategy", "vector"), "give one of them"),
+        (("q01", "--weights", "none.json"), "cannot read the weights file"),
+        (("q01", "--system", "vector", "--embedder", "none"), "needs vector"),
+    ],
+)
+def test_bad_input_is_one_message_and_code_2(words, part):
+    result = run("explain", starter(), *words)
+
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert part in result.stderr

@@ -1,0 +1,739 @@
+"""Exports: the documented schemas of their targets, the rankings their numbers give, and what is refused."""
+
+import itertools
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from jsonschema import Draft202012Validator
+
+from steelyard.config import SearchConfig
+from steelyard.errors import ConfigError
+from steelyard.finish import order
+from steelyard.fusion import fuse, parse_strategy
+from steelyard.systems import find_system
+from steelyard.testing import random_table
+from steelyard_eval.cli import main
+from steelyard_eval.export import TARGETS, export
+from steelyard_eval.export.families import table as families_table
+
+ROOT = Path(__file__).parents[3]
+ECHOVAULT = "tiered(fts, min_results=3, then=weighted_sum(0.42*fts, 0.58*vector, normalize=max))"
+MOLTNET = "weighted_sum(2*rrf(vector, fts, k=40), 0.3*recency(half_life=69h), 0.1*importance)"
+SOLERI = "weighted_sum(0.5*tfidf, 0.3*cosine, 0.3*severity, 0.3*recency(half_life=365d), 0.4*tags, 0.2*domain)"
+RRF = "rrf(fts, vector, k=60)"
+WEIGHTED_RRF = "rrf(fts, 3*vector, k=20)"
+MINMAX = "weighted_sum(0.3*fts, 0.9*vector, normalize=minmax)"
+
+
+def config(strategy: str, system: str = "plain", limit: int = 10) -> SearchConfig:
+    return find_system(system).config(limit).with_strategy(parse_strategy(strategy))
+
+
+def said(strategy: str, to: str, **more) -> dict:
+    return export(config(strategy, **more), to).to_json()
+
+
+def only(document: dict) -> dict:
+    return {name: part for name, part in document.items() if name != "about"}
+
+
+# Rankings: the exported numbers in the target's own formula, beside the engine's
+
+
+def tables(columns=("fts", "vector"), *, ties=False):
+    return [random_table(np.random.default_rng(seed), 6, 15, columns, ties=ties) for seed in range(12)]
+
+
+def ours(table, strategy: str) -> list[dict[str, float]]:
+    """id -> score of every query, best first."""
+    ranking = order(table, fuse(table, parse_strategy(strategy)))
+    ids = [table.entries[table.entry[row]] for row in ranking.row]
+    ends = itertools.pairwise(ranking.offsets)
+    return [dict(zip(ids[a:b], ranking.score[a:b].tolist(), strict=True)) for a, b in ends]
+
+
+def lists(table, query: int, name: str) -> dict[str, float]:
+    """What one retriever returned for one query, best first."""
+    rows = range(table.offsets[query], table.offsets[query + 1])
+    found = {table.entries[table.entry[row]]: float(table.columns[name][row]) for row in rows}
+    return dict(sorted(((k, v) for k, v in found.items() if not math.isnan(v)), key=lambda kv: (-kv[1], kv[0])))
+
+
+def added(*parts: dict[str, float]) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for part in parts:
+        for id_, value in part.items():
+            total[id_] = total.get(id_, 0.0) + value
+    return total
+
+
+def by_rank(found: dict[str, float], score) -> dict[str, float]:
+    """`score` of each place, from 1."""
+    return {id_: score(place) for place, id_ in enumerate(found, 1)}
+
+
+def minmaxed(found: dict[str, float], weight: float) -> dict[str, float]:
+    low, top = min(found.values(), default=0.0), max(found.values(), default=0.0)
+    return {id_: weight * ((value - low) / (top - low) if top > low else 1.0) for id_, value in found.items()}
+
+
+def expect_same(strategy: str, theirs, tables_, factor: float = 1.0) -> None:
+    """The same entries, and their scores are ours times one positive factor: so is their order ours."""
+    for table in tables_:
+        for query, scores in enumerate(ours(table, strategy)):
+            assert {id_: factor * score for id_, score in scores.items()} == pytest.approx(theirs(table, query))
+
+
+def test_the_numbers_of_echovault_rank_as_its_merge_does() -> None:
+    number = only(said(ECHOVAULT, "echovault", system="echovault", limit=5))
+
+    def merged(table, query):
+        fts, vector = (lists(table, query, name) for name in ("fts", "vector"))
+        if len(fts) >= number["min_fts_results"]:
+            return fts
+        parts = []
+        for found, weight in ((fts, number["fts_weight"]), (vector, number["vec_weight"])):
+            top = max(found.values(), default=0.0)
+            parts.append({id_: weight * value / top if top > 0 else 0.0 for id_, value in found.items()})
+        return added(*parts)
+
+    assert number == {"fts_weight": 0.42, "vec_weight": 0.58, "min_fts_results": 3, "limit": 5}
+    expect_same(ECHOVAULT, merged, tables())
+
+
+def facts(table, query):
+    """id -> (importance, hours, severity, tags, domain) and the query's tags and domain, read from the table."""
+    clock = table.asked.numbers["clock"][query]
+    about = {}
+    for at, id_ in enumerate(table.entries):
+        number = {name: table.about.numbers[name][at] for name in ("importance", "updated_at", "created_at")}
+        born = number["created_at"] if math.isnan(number["updated_at"]) else number["updated_at"]
+        words = {name: labels.words[labels.codes[at]] for name, labels in table.about.labels.items()}
+        tags = set(table.about.tags.codes[table.about.tags.offsets[at] : table.about.tags.offsets[at + 1]])
+        hours = 0.0 if math.isnan(born) else max(0.0, (clock - born) / 3600)
+        importance = 5.0 if math.isnan(number["importance"]) else number["importance"]
+        about[id_] = (importance, hours, words["severity"], tags, words["domain"])
+    asked = table.asked.tags
+    own = set(asked.codes[asked.offsets[query] : asked.offsets[query + 1]])
+    labels = table.asked.labels["domain"]
+    return about, own, labels.words[labels.codes[query]]
+
+
+def recent(table):
+    """The same table, a thousand times younger, so that 69 hours make a difference."""
+    clock = table.asked.numbers["clock"][0]
+    numbers = {
+        name: clock - (clock - values) / 1000 if name.endswith("_at") else values
+        for name, values in table.about.numbers.items()
+    }
+    return replace(table, about=replace(table.about, numbers=numbers))
+
+
+def test_the_arguments_of_moltnet_rank_as_its_formula_does() -> None:
+    number = only(said(MOLTNET, "moltnet"))
+
+    def combined(table, query):
+        about, _, _ = facts(table, query)
+        rrf = added(
+            *(by_rank(lists(table, query, n), lambda r: 1 / (number["rrf_k"] + r)) for n in ("vector", "fts"))
+        )
+        return {
+            id_: number["w_relevance"] * value
+            + number["w_recency"] * 0.99 ** about[id_][1]
+            + number["w_importance"] * about[id_][0] / 10
+            for id_, value in rrf.items()
+        }
+
+    # 68.967...h is ln 0.5 / ln 0.99; 69h, as it is written, gives the same arguments
+    exact = MOLTNET.replace("69h", "68.96756393652842h")
+    assert only(said(exact, "moltnet")) == number
+    # 2, 0.3 and 0.1 divided by the largest: the API takes 0 to 1
+    assert number == {"w_relevance": 1.0, "w_recency": 0.15, "w_importance": 0.05, "rrf_k": 40, "limit": 10}
+    expect_same(exact, combined, [recent(table) for table in tables()], 1 / 2)
+
+
+def test_the_weights_of_soleri_sum_to_one_and_rank_as_its_total_does() -> None:
+    weights = said(SOLERI, "soleri")["weights"]
+
+    def total(table, query):
+        about, own, domain = facts(table, query)
+        scores = {}
+        for row in range(table.offsets[query], table.offsets[query + 1]):
+            id_ = table.entries[table.entry[row]]
+            if not table.exists[row]:
+                continue
+            _, hours, severity, tags, place = about[id_]
+            scores[id_] = (
+                weights["semantic"] * table.columns["tfidf"][row]
+                + weights["vector"] * table.columns["cosine"][row]
+                + weights["severity"] * {"critical": 1.0, "warning": 0.7}.get(severity, 0.4)
+                + weights["temporalDecay"] * math.exp(-math.log(2) * hours / 24 / 365)
+                + weights["tagOverlap"] * (len(own & tags) / len(own | tags) if own else 0.0)
+                + weights["domainMatch"] * float(domain != "" and domain == place)
+            )
+        return scores
+
+    assert list(weights) == ["semantic", "vector", "severity", "temporalDecay", "tagOverlap", "domainMatch"]
+    assert sum(weights.values()) == pytest.approx(1.0, abs=1e-12)
+    assert weights["semantic"] == pytest.approx(0.25)  # 0.5 of a sum of 2
+    expect_same(SOLERI, total, tables(("fts", "vector", "tfidf", "cosine")), 1 / 2)
+
+
+def engine_scores(to: str, strategy: str):
+    """The documented formula of an engine, over lists, with the numbers of the exported document."""
+    document = said(strategy, to)
+
+    def opensearch(found):
+        processor = document["pipeline"]["phase_results_processors"][0]
+        kind, body = next(iter(processor.items()))
+        weights = body["combination"].get("parameters", {}).get("weights", [1.0, 1.0])
+        if kind == "normalization-processor":
+            return [minmaxed(part, w) for part, w in zip(found, weights, strict=True)]
+        k = body["combination"]["rank_constant"]
+        return [by_rank(part, lambda r, w=w: w / (k + r)) for part, w in zip(found, weights, strict=True)]
+
+    def elasticsearch(found):
+        kind, body = next(iter(document["search"]["retriever"].items()))
+        weights = [retriever.get("weight", 1.0) for retriever in body["retrievers"]]
+        if kind == "linear":
+            assert {retriever["normalizer"] for retriever in body["retrievers"]} == {"minmax"}
+            return [minmaxed(part, w) for part, w in zip(found, weights, strict=True)]
+        k = body["rank_constant"]
+        return [by_rank(part, lambda r, w=w: w / (k + r)) for part, w in zip(found, weights, strict=True)]
+
+    def weaviate(found):
+        weights = (1 - document["hybrid"]["alpha"], document["hybrid"]["alpha"])
+        if document["hybrid"]["fusion_type"] == "relativeScoreFusion":
+            return [minmaxed(part, w) for part, w in zip(found, weights, strict=True)]
+        return [by_rank(part, lambda r, w=w: w / (60 + r)) for part, w in zip(found, weights, strict=True)]
+
+    def qdrant(found):
+        body = document["query"]["query"]["rrf"]
+        weights = body.get("weights", [1.0, 1.0])
+        return [  # r_d counts from 0: 1 / (k + (r_d + 1) / w - 1)
+            by_rank(part, lambda r, w=w: 1 / (body["k"] + r / w - 1))
+            for part, w in zip(found, weights, strict=True)
+        ]
+
+    formula = {"opensearch": opensearch, "elasticsearch": elasticsearch, "weaviate": weaviate, "qdrant": qdrant}[
+        to
+    ]
+    return lambda table, query: added(*formula([lists(table, query, name) for name in ("fts", "vector")]))
+
+
+@pytest.mark.parametrize(
+    ("to", "strategy", "factor"),
+    [
+        ("opensearch", RRF, 1),
+        ("opensearch", WEIGHTED_RRF, 1 / 4),  # 1 and 3 become 0.25 and 0.75
+        ("opensearch", MINMAX, 1 / 1.2),
+        ("elasticsearch", RRF, 1),
+        ("elasticsearch", WEIGHTED_RRF, 1),
+        ("elasticsearch", MINMAX, 1),
+        ("weaviate", RRF, 1 / 2),  # alpha 0.5
+        ("weaviate", "rrf(fts, 3*vector, k=60)", 1 / 4),
+        ("weaviate", MINMAX, 1 / 1.2),
+        ("qdrant", RRF, 1),
+        ("qdrant", "rrf(fts, 3*vector, k=0)", 1),
+        ("qdrant", "rrf(5*fts, 5*vector, k=7)", 1 / 5),
+    ],
+)
+def test_the_documented_formula_of_an_engine_scores_the_same_lists_as_we_do(
+    to: str, strategy: str, factor: float
+) -> None:
+    # The 0.001 that OpenSearch gives the lowest score is left out: it is one of the document's notes.
+    expect_same(strategy, engine_scores(to, strategy), tables(), factor)
+
+
+def test_weights_of_qdrants_rrf_would_rank_otherwise_so_they_are_refused() -> None:
+    # w = 3 at place 3 counts as place 1: 1 / (60 + 3/3) = 1/61, where ours is 3 / (60 + 3)
+    with pytest.raises(ConfigError, match="divide ranks"):
+        said(WEIGHTED_RRF, "qdrant")
+
+
+# Schemas, written from the documentation of the targets
+
+ONE_TO_10000 = {"type": "integer", "minimum": 1, "maximum": 10_000}
+SHARE = {"type": "number", "minimum": 0, "maximum": 1}
+
+
+def closed(**properties) -> dict:
+    """An object of these properties; a trailing underscore marks an optional one."""
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": [name for name in properties if not name.endswith("_")],
+        "properties": {name.rstrip("_"): schema for name, schema in properties.items()},
+    }
+
+
+MULTI_MATCH = closed(
+    multi_match=closed(
+        query={"type": "string"}, type={"enum": ["best_fields", "most_fields"]}, fields={"type": "array"}
+    )
+)
+
+# OpenSearch documentation: search pipelines, normalization processor and score ranker processor
+OPENSEARCH_PIPELINE = closed(
+    description_={"type": "string"},
+    phase_results_processors={
+        "type": "array",
+        "items": {
+            "oneOf": [
+                closed(
+                    **{
+                        "normalization-processor": closed(
+                            normalization=closed(technique={"enum": ["min_max", "l2", "z_score"]}),
+                            combination=closed(
+                                technique={"enum": ["arithmetic_mean", "geometric_mean", "harmonic_mean"]},
+                                parameters_=closed(weights={"type": "array", "items": SHARE}),
+                            ),
+                        )
+                    }
+                ),
+                closed(
+                    **{
+                        "score-ranker-processor": closed(
+                            combination=closed(
+                                technique={"const": "rrf"},
+                                rank_constant_=ONE_TO_10000,
+                                parameters_=closed(weights={"type": "array", "items": SHARE}),
+                            )
+                        )
+                    }
+                ),
+            ]
+        },
+    },
+)
+# OpenSearch documentation: hybrid query (at most 5 queries), k-NN query
+OPENSEARCH_QUERY = {
+    "oneOf": [
+        MULTI_MATCH,
+        closed(
+            knn={
+                "type": "object",
+                "maxProperties": 1,
+                "additionalProperties": closed(vector={"type": "string"}, k=ONE_TO_10000),
+            }
+        ),
+    ]
+}
+OPENSEARCH_SEARCH = closed(
+    size={"type": "integer"},
+    query={
+        "oneOf": [
+            OPENSEARCH_QUERY,
+            closed(
+                hybrid=closed(
+                    queries={"type": "array", "items": OPENSEARCH_QUERY, "maxItems": 5},
+                    pagination_depth_=ONE_TO_10000,
+                )
+            ),
+        ]
+    },
+)
+# Elasticsearch reference: retrievers (standard, knn, rrf, linear)
+LEAF = {
+    "oneOf": [
+        closed(standard=closed(query=MULTI_MATCH)),
+        closed(
+            knn=closed(
+                field={"type": "string"},
+                query_vector={"type": "string"},
+                k=ONE_TO_10000,
+                num_candidates=ONE_TO_10000,
+            )
+        ),
+    ]
+}
+WEIGHT = {"type": "number", "minimum": 0}
+ELASTICSEARCH = closed(
+    size={"type": "integer"},
+    retriever={
+        "oneOf": [
+            LEAF,
+            closed(
+                rrf=closed(
+                    retrievers={
+                        "type": "array",
+                        "minItems": 2,
+                        "items": {"oneOf": [LEAF, closed(retriever=LEAF, weight_=WEIGHT)]},
+                    },
+                    rank_constant_={"type": "integer", "minimum": 1},
+                    rank_window_size_=ONE_TO_10000,
+                )
+            ),
+            closed(
+                linear=closed(
+                    retrievers={
+                        "type": "array",
+                        "items": closed(
+                            retriever=LEAF, weight_=WEIGHT, normalizer_={"enum": ["none", "minmax", "l2_norm"]}
+                        ),
+                    },
+                    rank_window_size_=ONE_TO_10000,
+                )
+            ),
+        ]
+    },
+)
+# Weaviate documentation: hybrid search; the Python client's collection.query.hybrid
+WEAVIATE = closed(
+    query={"type": "string"},
+    vector_={"type": "string"},
+    alpha=SHARE,
+    fusion_type={"enum": ["relativeScoreFusion", "rankedFusion"]},
+    limit={"type": "integer", "minimum": 1},
+    query_properties_={"type": "array", "items": {"type": "string"}},
+)
+# Qdrant documentation: hybrid queries, score boosting
+QDRANT = {
+    "$ref": "#/$defs/query",
+    "$defs": {
+        "query": closed(
+            prefetch_={
+                "oneOf": [{"$ref": "#/$defs/query"}, {"type": "array", "items": {"$ref": "#/$defs/query"}}]
+            },
+            query={
+                "oneOf": [
+                    {"type": "string"},
+                    closed(text={"type": "string"}, model={"type": "string"}),
+                    closed(rrf=closed(k_={"type": "integer", "minimum": 1}, weights_={"type": "array"})),
+                    closed(formula={"$ref": "#/$defs/expression"}, defaults_={"type": "object"}),
+                ]
+            },
+            using_={"type": "string"},
+            limit_={"type": "integer", "minimum": 1},
+        ),
+        "expression": {
+            "oneOf": [
+                {"type": "number"},
+                {"type": "string"},
+                closed(sum={"type": "array", "items": {"$ref": "#/$defs/expression"}}),
+                closed(mult={"type": "array", "items": {"$ref": "#/$defs/expression"}}),
+                closed(datetime={"type": "string"}),
+                closed(datetime_key={"type": "string"}),
+                closed(
+                    exp_decay=closed(
+                        x={"$ref": "#/$defs/expression"},
+                        target_={"$ref": "#/$defs/expression"},
+                        scale_={"type": "number", "exclusiveMinimum": 0},
+                        midpoint_={"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+                    )
+                ),
+            ]
+        },
+    },
+}
+SCHEMAS = {
+    "opensearch": {"pipeline": OPENSEARCH_PIPELINE, "search": OPENSEARCH_SEARCH},
+    "elasticsearch": {"search": ELASTICSEARCH},
+    "weaviate": {"hybrid": WEAVIATE},
+    "qdrant": {"query": QDRANT},
+}
+
+
+def valid(record: object, schema: dict) -> bool:
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema).is_valid(record)
+
+
+@pytest.mark.parametrize(
+    ("to", "strategy"),
+    [
+        *((to, s) for to in SCHEMAS for s in ("vector", "bm25", "rrf(fts, k=60)", RRF)),
+        *((to, WEIGHTED_RRF) for to in ("opensearch", "elasticsearch")),
+        *((to, MINMAX) for to in ("opensearch", "elasticsearch", "weaviate")),
+        ("qdrant", "rrf(bm25, 3*vector, k=0)"),
+        ("qdrant", MOLTNET),
+        ("qdrant", "weighted_sum(1*vector, 0.2*recency(half_life=30d))"),
+    ],
+)
+def test_every_part_is_valid_by_the_documented_schema(to: str, strategy: str) -> None:
+    parts = only(said(strategy, to))
+
+    assert parts
+    for name, part in parts.items():
+        assert valid(part, SCHEMAS[to][name]), part
+
+
+def test_the_schemas_take_the_documentations_own_examples_and_refuse_wrong_ones() -> None:
+    # OpenSearch, score ranker processor: tuning the pipeline using custom parameters
+    ranker = {"technique": "rrf", "rank_constant": 40, "parameters": {"weights": [0.7, 0.3]}}
+    pipeline = {
+        "description": "Post processor for hybrid RRF search",
+        "phase_results_processors": [{"score-ranker-processor": {"combination": ranker}}],
+    }
+    assert valid(pipeline, OPENSEARCH_PIPELINE)
+    ranker["rank_constant"] = 0
+    assert not valid(pipeline, OPENSEARCH_PIPELINE)
+    # Qdrant, weighted RRF
+    assert valid({"prefetch": [], "query": {"rrf": {"weights": [3.0, 1.0]}}, "limit": 10}, QDRANT)
+    assert not valid({"prefetch": [], "query": {"fusion": {"k": 60}}, "limit": 10}, QDRANT)
+    # Elasticsearch, RRF retriever: two or more child retrievers are required
+    leaf = {"knn": {"field": "vector", "query_vector": "...", "k": 10, "num_candidates": 10}}
+    rrf = {"retrievers": [leaf, {"retriever": leaf, "weight": 2.0}], "rank_constant": 60, "rank_window_size": 50}
+    assert valid({"size": 10, "retriever": {"rrf": rrf}}, ELASTICSEARCH)
+    assert not valid({"size": 10, "retriever": {"rrf": {**rrf, "retrievers": [leaf]}}}, ELASTICSEARCH)
+
+
+@pytest.mark.parametrize("strategy", [MINMAX, WEIGHTED_RRF, "rrf(0*fts, 7*vector, k=60)"])
+def test_opensearch_weights_sum_to_one_in_the_order_of_the_queries(strategy: str) -> None:
+    document = said(strategy, "opensearch")
+    (body,) = document["pipeline"]["phase_results_processors"][0].values()
+    queries = document["search"]["query"]["hybrid"]["queries"]
+
+    assert sum(body["combination"]["parameters"]["weights"]) == pytest.approx(1.0, abs=1e-9)
+    assert [next(iter(query)) for query in queries] == ["multi_match", "knn"]
+
+
+def test_elasticsearch_windows_hold_the_size_and_the_deepest_list() -> None:
+    found = config(RRF)
+    deeper = replace(found.retrievers["vector"], depth=400)
+    document = export(replace(found, retrievers={**found.retrievers, "vector": deeper}), "elasticsearch").to_json()
+
+    body = document["search"]["retriever"]["rrf"]
+    assert body["rank_window_size"] == 400 >= document["search"]["size"]
+    assert any("fts was tuned at depth 100" in note for note in document["about"]["notes"])
+
+
+def test_equal_weights_of_rrf_need_no_version_that_knows_weights() -> None:
+    document = said("rrf(2*fts, 2*vector, k=60)", "elasticsearch")
+
+    assert [list(r) for r in document["search"]["retriever"]["rrf"]["retrievers"]] == [["standard"], ["knn"]]
+    assert "parameters" not in json.dumps(said("rrf(2*fts, 2*vector, k=60)", "opensearch"))
+
+
+def test_a_half_life_of_qdrant_is_the_scale_at_which_the_decay_is_one_half() -> None:
+    query = said("weighted_sum(1*vector, 0.2*recency(half_life=30d))", "qdrant")["query"]
+
+    relevance, decayed = query["query"]["formula"]["sum"]
+    assert relevance == {"mult": [1.0, "$score"]}
+    assert decayed["mult"][0] == 0.2
+    assert (decayed["mult"][1]["exp_decay"]["scale"], decayed["mult"][1]["exp_decay"]["midpoint"]) == (
+        2_592_000,
+        0.5,
+    )
+
+
+def lines(profile: str) -> list[str]:
+    return [line.strip() for line in profile.splitlines()]
+
+
+def test_vespas_profile_ranks_only_hits_with_a_keyword_match_by_keywords() -> None:
+    profile = said(WEIGHTED_RRF, "vespa")["profile"]
+
+    # reciprocal_rank(feature, k) and rerank-count as the documentation of cross-hit normalization has them
+    fusion = "expression: if (keywords > 0, reciprocal_rank(keywords, 20), 0) + 3 * reciprocal_rank(semantic, 20)"
+    assert fusion in lines(profile)
+    assert "rerank-count: 200" in lines(profile)  # two lists of 100
+    assert profile.count("{") == profile.count("}")
+    assert re.search(r"global-phase \{\s+rerank-count", profile)
+
+
+def test_vespas_normalizers_take_functions_and_its_recency_is_our_formula() -> None:
+    minmax = said("weighted_sum(0.8*vector, 0.2*importance, normalize=minmax)", "vespa")["profile"]
+    decayed = said(MOLTNET, "vespa")["profile"]
+
+    assert "expression: 0.8 * normalize_linear(semantic) + 0.2 * normalize_linear(importance)" in lines(minmax)
+    # 69 h are 248400 s
+    assert "expression: exp(-log(2) * max(0, now - attribute(updated_at)) / 248400)" in lines(decayed)
+    score = next(line for line in lines(decayed) if "0.3 * recency_248400s" in line)
+    assert score.startswith("expression: 2 * (reciprocal_rank(semantic, 40) + if (keywords > 0,")
+
+
+def test_a_vespa_document_is_text_with_its_notes_as_comments() -> None:
+    text = str(export(config(RRF), "vespa"))
+
+    head, profile = text.split("rank-profile steelyard {", 1)
+    assert all(line.startswith("# ") for line in head.splitlines())
+    assert f"# strategy: {RRF}" in head
+    assert profile.endswith("}\n")
+
+
+# Refusals
+
+SIGNALS = ("fts", "bm25", "vector", "tfidf", "recency(half_life=69h)", "importance", "tags", "l0")
+
+
+def any_strategy(rng: np.random.Generator, depth: int = 3) -> str:
+    if depth == 0 or rng.random() < 0.2:
+        return str(rng.choice(SIGNALS))
+    parts = [any_strategy(rng, depth - 1) for _ in range(rng.integers(1, 4))]
+    terms = ", ".join(f"{rng.choice([0, 0.5, 3])}*{part}" for part in parts)
+    return str(
+        rng.choice(
+            [
+                f"rrf({terms}, k={rng.choice([0, 0.5, 60])})",
+                f"weighted_sum({terms}, normalize={rng.choice(['none', 'none', 'max', 'minmax', 'rank'])})",
+                f"tiered({parts[0]}, then={parts[-1]})",
+            ]
+        )
+    )
+
+
+@pytest.mark.parametrize("to", TARGETS)
+def test_any_strategy_is_exported_or_refused_and_never_breaks_an_exporter(to: str) -> None:
+    rng = np.random.default_rng(7)
+    written = 0
+    for _ in range(150):
+        try:
+            document = export(config(any_strategy(rng)), to)
+        except ConfigError as error:
+            assert "cannot be said" in str(error)
+        else:
+            written += 1
+            assert all(
+                valid(part, SCHEMAS[to][name]) for name, part in only(document.to_json()).items() if to in SCHEMAS
+            )
+    assert written or to not in SCHEMAS  # the memory systems say few strategies
+
+
+@pytest.mark.parametrize(
+    ("to", "strategy", "why"),
+    [
+        ("echovault", RRF, "searches keywords first"),
+        ("echovault", "tiered(fts, then=weighted_sum(0.3*fts, 0.7*vector))", "normalize=none has no counterpart"),
+        ("echovault", "tiered(fts, then=weighted_sum(1*vector, normalize=max))", "no more and no less"),
+        ("echovault", "tiered(vector, then=fts)", "searches keywords first"),
+        ("moltnet", WEIGHTED_RRF, "has no weights"),
+        ("moltnet", "rrf(vector, fts, k=60.5)", "k 60.5 is not a whole number"),
+        (
+            "moltnet",
+            "weighted_sum(1*rrf(vector, fts), 1*recency(half_life=30d))",
+            "half_life=30d: its decay is fixed",
+        ),
+        ("moltnet", "weighted_sum(1*rrf(vector, fts), 1*tags)", "tags is no part of its score"),
+        ("moltnet", "rrf(vector, fts, bonus=once(0.1))", r"bonus=once\(0.1\)"),
+        ("soleri", "weighted_sum(1*fts)", "its keyword signal is tfidf"),
+        ("soleri", "weighted_sum(1*recency(half_life=30d), 1*tfidf)", "half-life of 365d"),
+        ("soleri", "weighted_sum(0*tfidf)", "must sum to 1"),
+        ("opensearch", "weighted_sum(0.3*fts, 0.7*vector, normalize=zscore)", "up to the mean to 0.001"),
+        ("opensearch", "weighted_sum(0.3*fts, 0.7*vector, normalize=max)", "normalize=max has no counterpart"),
+        ("opensearch", "rrf(fts, vector, k=0)", "k 0 is not a whole number in 1..10000"),
+        ("elasticsearch", "weighted_sum(0.3*fts, 0.7*vector)", r"\(1 \+ cosine\) / 2"),
+        ("elasticsearch", "rrf(fts, bm25, k=60)", "two keyword lists"),
+        ("elasticsearch", "rrf(fts, cosine)", "cosine re-scores"),
+        ("elasticsearch", "rrf(0*fts, 0*vector)", "all weights are 0"),
+        ("vespa", MINMAX, "minimum over all hits"),
+        ("vespa", "weighted_sum(1*recency)", "no term finds entries"),
+        ("vespa", "weighted_sum(1*vector, 1*tags)", "tags is computed from"),
+        ("weaviate", "rrf(fts, vector, k=10)", "fixed at 60"),
+        ("weaviate", "weighted_sum(1*vector, 0.2*recency)", "recency is no part of a hybrid query"),
+        ("qdrant", MINMAX, "dbsf by mean and deviation"),
+        ("qdrant", "weighted_sum(1*fts, 0.2*recency)", "raw BM25"),
+        *((to, "by_intent(default=fts, fix=vector)", "export each in a file of its own") for to in TARGETS),
+        *((to, "layered(1*l0)", ".") for to in TARGETS),
+    ],
+)
+def test_what_a_target_cannot_say_is_refused_by_name_with_a_remedy(to: str, strategy: str, why: str) -> None:
+    with pytest.raises(ConfigError, match=why) as refused:
+        said(strategy, to)
+
+    assert f"cannot be said in {to}'s terms" in str(refused.value)
+    assert "To export, tune" in str(refused.value)
+
+
+def test_strategies_by_intent_in_a_weights_file_are_refused_too() -> None:
+    found = replace(config(RRF), by_intent={"fix": parse_strategy("fts")})
+
+    with pytest.raises(ConfigError, match="by_intent"):
+        export(found, "qdrant")
+
+
+def test_a_limit_that_moltnet_refuses_is_refused_here() -> None:
+    with pytest.raises(ConfigError, match=r"limit 101 is not a whole number in 1\.\.100"):
+        said(RRF, "moltnet", limit=101)
+
+
+def test_the_table_of_the_documentation_is_what_the_exporters_say() -> None:
+    page = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
+
+    assert page.endswith(families_table(find_system("plain").config(10)))
+    assert {name for name in TARGETS if f"`{name}`" in page} == set(TARGETS)
+
+
+# The command
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> Path:
+    path = tmp_path / "search-weights.json"
+    replace(config(MINMAX), provenance={"verdict": "keep-default"}).save(path)
+    return path
+
+
+def run(*words: object):
+    return CliRunner().invoke(main, ["export", *map(str, words)], catch_exceptions=False)
+
+
+def test_the_command_prints_canonical_json_also_of_weights_kept_by_default(weights: Path) -> None:
+    plain, as_json = run(weights, "--to", "weaviate"), run(weights, "--to", "weaviate", "--json")
+
+    assert plain.exit_code == as_json.exit_code == 0
+    document = json.loads(plain.stdout)
+    assert document == json.loads(as_json.stdout)
+    assert document["hybrid"]["alpha"] == pytest.approx(0.75)  # 0.9 of 1.2
+    assert document["about"]["target"] == "weaviate"
+
+
+def test_out_writes_the_file_whole_and_says_so(weights: Path, tmp_path: Path) -> None:
+    replace(config(RRF)).save(weights)
+    first, out = tmp_path / "first", tmp_path / "steelyard.profile"
+
+    assert run(weights, "--to", "vespa", "--out", first).stdout == f"written: {first}\n"
+    answer = json.loads(run(weights, "--to", "vespa", "--out", out, "--json").stdout)
+
+    assert answer["file"] == str(out)
+    assert out.read_bytes() == first.read_bytes()
+    assert out.read_text().startswith("# strategy: rrf(fts, vector, k=60)\n")
+
+
+def test_a_refusal_exits_with_2_and_leaves_the_old_file(weights: Path, tmp_path: Path) -> None:
+    out = tmp_path / "old.json"
+    out.write_text("old")
+
+    refused = run(weights, "--to", "qdrant", "--out", out)
+    unknown = run(weights, "--to", "quadrant")
+
+    assert (refused.exit_code, unknown.exit_code) == (2, 2)
+    assert refused.stdout == unknown.stdout == ""
+    assert "normalize=minmax has no counterpart" in refused.stderr
+    assert "did you mean 'qdrant'?" in unknown.stderr
+    assert out.read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["old.json", "search-weights.json"]
+
+
+def test_the_help_names_every_target() -> None:
+    assert set(TARGETS) <= set(re.findall(r"\w+", run("--help").stdout))
+
+
+# What only the configuration's own system does
+
+
+def test_another_measure_of_vectors_is_refused_elsewhere():
+    config = find_system("echovault:shipped").config(10).with_strategy(parse_strategy("rrf(vector, fts)"))
+
+    with pytest.raises(ConfigError, match="vector compared by l2: only cosine is said"):
+        export(config, "elasticsearch")
+
+
+def test_what_happens_to_the_finished_list_is_told_elsewhere():
+    config = find_system("moltnet").config(10).with_strategy(parse_strategy("rrf(vector, fts)"))
+
+    assert any("drop(lexical)" in note for note in export(config, "elasticsearch").notes)
+
+
+@pytest.mark.parametrize(("since", "told"), [("access", 0), ("update", 1)])
+def test_recency_that_runs_from_another_date_is_told(since, told):
+    text = f"weighted_sum(1*rrf(vector, fts), 0.2*recency(half_life=69h, since={since}))"
+    config = find_system("moltnet").config(10).with_strategy(parse_strategy(text))
+
+    assert sum("runs from the last access" in note for note in export(config, "moltnet").notes) == told

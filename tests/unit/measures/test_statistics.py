@@ -1,0 +1,292 @@
+"""Expected values come from scipy.stats, full enumeration by hand, and textbook examples."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from steelyard_eval.measures.statistics import (
+    Interval,
+    benjamini_hochberg,
+    compare_all,
+    compare_paired,
+    holm,
+    mean_interval,
+    verdict,
+)
+
+# In 2**-20ths, so that sums are exact: scipy counts ties with the mean without tolerance.
+SKEWED = np.round(np.random.default_rng(7).beta(0.4, 1.6, size=60) * 2**20) / 2**20
+
+
+def ratio(sums, counts, axis=-1):
+    return sums.sum(axis=axis) / counts.sum(axis=axis)
+
+
+def scipys(sums, counts, draws, seed, level=0.95):
+    found = scipy.stats.bootstrap(
+        (sums, counts), ratio, paired=True, n_resamples=draws, confidence_level=level, method="BCa",
+        random_state=np.random.default_rng(seed),
+    )  # fmt: skip
+    return tuple(found.confidence_interval)
+
+
+@pytest.mark.parametrize("n", [5, 20, 60])
+@pytest.mark.parametrize("level", [0.90, 0.95])
+def test_interval_equals_scipys_bca_on_the_same_resamples(n, level):
+    found = mean_interval(SKEWED[:n], draws=2000, seed=3, level=level)
+    assert (found.low, found.high) == pytest.approx(scipys(SKEWED[:n], np.ones(n), 2000, 3, level), abs=1e-12)
+    assert found.mean == pytest.approx(SKEWED[:n].mean())
+    assert found.low < found.mean < found.high
+
+
+def test_grouped_interval_equals_scipys_bca_over_groups():
+    groups = [f"g{i * i % 11}" for i in range(60)]  # of unequal sizes
+    names = list(dict.fromkeys(groups))
+    sums = np.array([sum(v for v, g in zip(SKEWED, groups, strict=True) if g == name) for name in names])
+    counts = np.array([groups.count(name) for name in names], dtype=float)
+    found = mean_interval(SKEWED, groups, draws=2000, seed=3)
+    assert found.mean == pytest.approx(SKEWED.mean())  # over queries, not over groups
+    assert (found.low, found.high) == pytest.approx(scipys(sums, counts, 2000, 3), abs=1e-12)
+
+
+def test_blocks_of_resamples_do_not_change_the_result():
+    # 2,000 values pass the block size: scipy holds all its resamples at once.
+    values = np.random.default_rng(1).random(2000)
+    found = mean_interval(values, draws=1200, seed=5)
+    assert (found.low, found.high) == pytest.approx(scipys(values, np.ones(2000), 1200, 5), abs=1e-12)
+
+
+def test_rounding_does_not_decide_ties_with_the_mean():
+    # The same differences as tenths and as whole numbers; in tenths the sums round differently.
+    whole = np.array([0, 1, 2, 3, -1, -2, 0, 1, 0, 2.0])
+    small, large = mean_interval(whole / 10, draws=3000), mean_interval(whole, draws=3000)
+    assert (small.low * 10, small.high * 10) == pytest.approx((large.low, large.high), abs=1e-9)
+    assert (large.low, large.high) == pytest.approx(scipys(whole, np.ones(10), 3000, 0), abs=1e-12)
+
+
+def test_interval_covers_about_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    hits = 0
+    for seed in range(200):
+        found = mean_interval(rng.beta(2, 3, size=40), draws=1000, seed=seed)
+        hits += found.low <= 2 / 5 <= found.high
+    assert 180 <= hits <= 199  # 190 expected, binomial sd 3.1
+
+
+def test_whole_groups_widen_the_interval():
+    # 30 conversations of 4 queries that agree: 30 facts, not 120.
+    values = np.repeat(np.random.default_rng(2).random(30), 4)
+    groups = np.repeat(np.arange(30), 4).tolist()
+    loose, tight = mean_interval(values, groups, draws=3000), mean_interval(values, draws=3000)
+    assert (loose.high - loose.low) / (tight.high - tight.low) == pytest.approx(2, rel=0.1)
+
+
+def test_a_query_without_a_group_stands_alone():
+    values = [0.1, 0.5, 0.9, 0.3]
+    assert mean_interval(values, [None] * 4, seed=1) == mean_interval(values, seed=1)
+    assert mean_interval(values, ["a", None, "a", None], seed=1) == mean_interval(values, [0, 1, 0, 2], seed=1)
+
+
+@pytest.mark.parametrize(
+    ("values", "groups"),
+    [([0.3], None), ([0.3, 0.1], ["a", "a"]), ([0.1] * 7, None), ([0, 1, 1, 0], ["a", "a", "b", "b"])],
+)
+def test_degenerate_intervals_are_points(values, groups):
+    mean = pytest.approx(np.mean(values))
+    found = mean_interval(values, groups)  # warnings are errors here
+    assert found == Interval(found.mean, found.mean, found.mean)
+    assert found.mean == mean
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from([0.0, 0.1, 0.5, 1.0]), min_size=1, max_size=12), st.integers(0, 3))
+def test_intervals_are_finite_ordered_and_within_the_values(values, seed):
+    found = mean_interval(values, draws=200, seed=seed)
+    assert min(values) - 1e-9 <= found.low <= found.high <= max(values) + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_draws_that_all_lie_on_one_side_still_give_an_interval(seed):
+    found = mean_interval(SKEWED, draws=1, seed=seed)  # a share of 0 or 1 would be an infinite bias
+    assert 0 <= found.low == found.high <= 1
+
+
+@pytest.mark.parametrize("values", [[], [[0.1]], [0.1, float("nan")], [math.inf]])
+def test_values_must_be_finite_and_one_a_query(values):
+    with pytest.raises(ValueError, match="one finite value per query"):
+        mean_interval(values)
+
+
+def test_lengths_must_agree():
+    with pytest.raises(ValueError, match="3 groups for 2 values"):
+        mean_interval([0.1, 0.2], ["a", "b", "c"])
+    with pytest.raises(ValueError, match="2 values against 1"):
+        compare_paired([0.1, 0.2], [0.1])
+
+
+def enumerated(sums):
+    """Every sign pattern, added up one by one."""
+    totals = [
+        abs(sum(s * v for s, v in zip(signs, sums, strict=True)))
+        for signs in itertools.product((1, -1), repeat=len(sums))
+    ]
+    return sum(total >= abs(sum(sums)) - 1e-9 for total in totals) / len(totals)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from([-0.3, -0.1, 0.0, 0.1, 0.2, 0.7]), min_size=1, max_size=10))
+def test_small_tests_are_exact(differences):
+    zeros = np.zeros(len(differences))
+    assert compare_paired(differences, zeros, draws=1024).p == enumerated(differences)
+
+
+def test_exact_test_equals_scipys_permutation_test():
+    differences = np.array([0.31, -0.12, 0.22, 0.08, 0.45, -0.05, 0.19, 0.27])
+    theirs = scipy.stats.permutation_test(
+        (differences,),
+        lambda x, axis: x.mean(axis=axis),
+        permutation_type="samples",
+        n_resamples=np.inf,
+        vectorized=True,
+    )
+    assert compare_paired(differences, np.zeros(8)).p == pytest.approx(theirs.pvalue, abs=1e-15)
+
+
+def test_sampled_test_agrees_with_the_exact_one():
+    differences = np.random.default_rng(3).normal(0.2, 0.5, size=16)
+    exact = compare_paired(differences, np.zeros(16), draws=2**16).p
+    sampled = compare_paired(differences, np.zeros(16), draws=2**16 - 1).p
+    assert exact == enumerated(differences)
+    assert sampled != exact
+    assert sampled == pytest.approx(exact, abs=5 * math.sqrt(exact * (1 - exact) / 2**16))
+
+
+def test_sampled_p_is_never_zero():
+    # 30 wins of 30: no random pattern reaches them, so p = (0 + 1) / (999 + 1).
+    assert compare_paired(np.ones(30), np.zeros(30), draws=999).p == 1 / 1000
+
+
+def test_test_flips_whole_groups():
+    differences, groups = [0.2, 0.1, 0.3, -0.1, 0.2, 0.4], list("aabbcc")
+    assert compare_paired(differences, np.zeros(6), groups).p == enumerated([0.3, 0.2, 0.6]) == 2 / 8
+
+
+def test_ties_leave_the_exact_test_exact():
+    differences = np.concatenate([[0.2, 0.1, -0.3, 0.4], np.zeros(500)])
+    assert compare_paired(differences, np.zeros(504)).p == enumerated([0.2, 0.1, -0.3, 0.4])
+
+
+def test_sampled_test_keeps_its_level():
+    rng = np.random.default_rng(11)
+    rejected = sum(compare_paired(rng.normal(size=25), np.zeros(25), draws=399).p <= 0.05 for _ in range(400))
+    assert 7 <= rejected <= 35  # 20 expected, binomial sd 4.4
+
+
+def test_wins_ties_and_losses_count_queries():
+    found = compare_paired([0.5, 0.3 + 1e-13, 0.2, 0.9], [0.1, 0.3, 0.4, 0.8], ["a", "a", "b", "b"])
+    assert (found.wins, found.ties, found.losses) == (2, 1, 1)
+    assert found.delta == pytest.approx(0.3 / 4)
+
+
+def test_smallest_effect_and_queries_needed():
+    # Differences -1, 0, 1, 2: mean 0.5, sd sqrt(5/3), z sum 1.959964 + 0.841621 = 2.801585.
+    found = compare_paired([-1, 0, 1, 2], [0, 0, 0, 0])
+    assert found.mde == pytest.approx(2.801585 * math.sqrt(5 / 3) / 2, rel=1e-6)
+    assert found.queries_needed == math.ceil(2.801585**2 * (5 / 3) / 0.25) == 53
+
+
+def test_power_counts_groups():
+    # Each difference twice in a group: the same units, twice the queries.
+    found = compare_paired(np.repeat([-1, 0, 1, 2], 2), np.zeros(8), list("aabbccdd"))
+    assert found.mde == pytest.approx(2.801585 * math.sqrt(5 / 3) / 2, rel=1e-6)
+    assert found.queries_needed == 106
+
+
+def test_detectable_effect_is_detected_four_times_in_five():
+    rng = np.random.default_rng(5)
+    pilot = rng.normal(size=50)
+    effect = compare_paired((pilot - pilot.mean()) / pilot.std(ddof=1), np.zeros(50)).mde  # for sd 1
+    samples = rng.normal(effect, 1.0, size=(300, 50))
+    found = sum(compare_paired(row, np.zeros(50), draws=499).p <= 0.05 for row in samples)
+    assert 216 <= found <= 264  # 240 expected, binomial sd 6.9
+
+
+def test_equal_systems_do_not_differ():
+    found = compare_paired(SKEWED, SKEWED)
+    assert (found.delta, found.low, found.high, found.p, found.ties) == (0, 0, 0, 1, 60)
+    assert (found.mde, found.queries_needed, found.verdict) == (0, None, "no difference")
+
+
+def test_one_unit_resolves_nothing():
+    found = compare_paired([0.5, 0.5], [0.5, 0.49], ["a", "a"])
+    assert (found.low, found.high, found.p) == (found.delta, found.delta, 1)
+    assert (found.mde, found.queries_needed, found.verdict) == (None, None, "unresolvable")
+
+
+def test_verdicts():
+    base = compare_paired(SKEWED, SKEWED[::-1].copy())
+    cases = [
+        ({"delta": 0.1, "low": 0.02, "high": 0.2, "p_holm": 0.049}, "better"),
+        ({"delta": -0.1, "low": -0.2, "high": -0.02, "p_holm": 0.01}, "worse"),
+        ({"delta": 0.1, "low": 0.02, "high": 0.2, "p_holm": 0.05}, "unresolvable"),
+        ({"delta": 0.0, "low": -0.02, "high": 0.02, "p_holm": 0.9}, "no difference"),
+        ({"delta": 0.0, "low": -0.021, "high": 0.02, "p_holm": 0.9}, "unresolvable"),
+        ({"delta": 0.01, "low": 0.005, "high": 0.015, "p_holm": 0.01}, "better"),  # small, but there
+    ]
+    for fields, expected in cases:
+        assert verdict(replace(base, **fields)) == expected
+    assert verdict(replace(base, delta=0.0, low=-0.03, high=0.03, p_holm=0.9), margin=0.03) == "no difference"
+
+
+def test_holm_on_the_textbook_example():
+    # p = 0.005, 0.011, 0.02, 0.04, 0.13 (sorted): times 5, 4, 3, 2, 1 = 0.025, 0.044, 0.06, 0.08, 0.13.
+    assert holm([0.02, 0.005, 0.13, 0.04, 0.011]) == pytest.approx([0.06, 0.025, 0.13, 0.08, 0.044])
+    # Steps never go down: 0.01, 0.03, 0.031 times 3, 2, 1 = 0.03, 0.06, 0.031 -> 0.06; and stop at 1.
+    assert holm([0.01, 0.03, 0.031]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.6, 0.7]) == pytest.approx([1.0, 1.0])
+    assert holm([]).size == 0
+
+
+def test_benjamini_hochberg_on_the_original_example():
+    # Benjamini & Hochberg 1995, section 4.1: 15 comparisons, 4 discoveries at 0.05, where Bonferroni has 3.
+    ps = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0]  # fmt: skip  # noqa: E501 -- one list of the paper on one line
+    found = benjamini_hochberg(ps)
+    assert (found <= 0.05).sum() == 4
+    assert found[3] == pytest.approx(0.0095 * 15 / 4)
+    assert benjamini_hochberg([]).size == 0
+
+
+def test_challengers_are_corrected_together():
+    rng = np.random.default_rng(9)
+    base = rng.random(40)
+    challengers = {f"c{i}": base + rng.normal(shift, 0.2, 40) for i, shift in enumerate((0.0, 0.08, 0.12))}
+    found = compare_all(challengers, base, draws=2000, seed=4)
+    alone = {name: compare_paired(values, base, draws=2000, seed=4) for name, values in challengers.items()}
+    corrected = holm([c.p for c in alone.values()])
+    assert list(found) == list(challengers)
+    for (name, joint), p in zip(found.items(), corrected, strict=True):
+        expected = replace(alone[name], p_holm=p)
+        assert joint == replace(expected, verdict=verdict(expected))
+    assert compare_all({}, base) == {}
+
+
+def test_correction_can_take_a_verdict_back():
+    # Six wins of six: two of 64 patterns are as extreme, and two challengers double that.
+    wins = np.array([0.2, 0.3, 0.25, 0.4, 0.35, 0.3])
+    found = compare_all({"good": wins, "copy": wins}, np.zeros(6))
+    assert compare_paired(wins, np.zeros(6)).verdict == "better"
+    assert [(c.p, c.p_holm, c.verdict) for c in found.values()] == [(2 / 64, 4 / 64, "unresolvable")] * 2
+
+
+def test_same_seed_same_bytes():
+    other = SKEWED[::-1].copy()
+    groups = [i // 2 for i in range(60)]
+    first = compare_paired(SKEWED, other, groups, draws=999, seed=2)
+    assert repr(first) == repr(compare_paired(SKEWED, other, groups, draws=999, seed=2))
+    assert repr(first) != repr(compare_paired(SKEWED, other, groups, draws=999, seed=3))

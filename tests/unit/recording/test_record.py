@@ -1,0 +1,141 @@
+"""Recordings on disk: whole or not at all, and the same as in memory."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from steelyard.errors import ConfigError, DataError
+from steelyard.fusion import parse_strategy
+from steelyard.systems import find_system
+from steelyard_eval.datasets import load
+from steelyard_eval.demo import starter
+from steelyard_eval.recording.files import load as load_recording
+from steelyard_eval.recording.files import save
+from steelyard_eval.recording.record import record, recording_key
+from steelyard_eval.recording.replay import replay
+from steelyard_eval.recording.workspace import Workspace
+
+STRATEGY = "weighted_sum(0.4*rrf(bm25, vector), 0.2*tags, 0.2*recency(half_life=90d), 0.2*domain)"
+
+
+@pytest.fixture(scope="module")
+def space():
+    return Workspace.open(load(starter()))
+
+
+@pytest.fixture(scope="module")
+def config(space):
+    return find_system("plain").config(10, space.model).with_strategy(parse_strategy(STRATEGY))
+
+
+@pytest.fixture(scope="module")
+def table(space, config):
+    return record(space, space.dataset.queries, [config])
+
+
+def test_a_recording_read_back_replays_to_the_same_bits(table, config, tmp_path):
+    save(table, tmp_path / "r")
+    again = load_recording(tmp_path / "r")
+
+    assert isinstance(again.columns["bm25"], np.memmap)
+    first, second = replay(table, config), replay(again, config)
+    assert first.entry.tolist() == second.entry.tolist()
+    assert first.ranking.score.tobytes() == second.ranking.score.tobytes()
+
+
+def test_the_same_recording_gives_the_same_bytes(table, tmp_path):
+    for name in ("a", "b"):
+        save(table, tmp_path / name)
+
+    assert {p.name for p in (tmp_path / "a").iterdir()} == {p.name for p in (tmp_path / "b").iterdir()}
+    for path in (tmp_path / "a").iterdir():
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+
+
+def test_a_newer_recording_replaces_an_older_one_whole(table, tmp_path):
+    save(table, tmp_path / "r")
+    save(table, tmp_path / "r")
+
+    assert [path.name for path in tmp_path.iterdir()] == ["r"]
+    assert not (tmp_path / "r" / "replaced").exists()
+
+
+def test_a_folder_of_something_else_is_left_alone(table, tmp_path):
+    (tmp_path / "mine.txt").write_text("keep")
+
+    with pytest.raises(DataError, match="is not a recording"):
+        save(table, tmp_path)
+    assert (tmp_path / "mine.txt").read_text() == "keep"
+
+
+@pytest.mark.parametrize("harm", ["truncate", "pickle", "version", "missing", "manifest"])
+def test_a_broken_recording_is_told_from_a_whole_one(table, tmp_path, harm):
+    folder = tmp_path / "r"
+    save(table, folder)
+    column = folder / "column.bm25.npy"
+    if harm == "truncate":
+        column.write_bytes(column.read_bytes()[:-8])
+    elif harm == "pickle":
+        np.save(column, np.array([{}], dtype=object), allow_pickle=True)
+    elif harm == "missing":
+        column.unlink()
+    else:
+        manifest = json.loads((folder / "manifest.json").read_text())
+        manifest = {**manifest, "schema_version": 9} if harm == "version" else "{"
+        (folder / "manifest.json").write_text(json.dumps(manifest) if harm == "version" else "{")
+
+    with pytest.raises(DataError, match="record again"):
+        load_recording(folder)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("index", {"fields": ["title"], "tokenizer": "porter unicode61"}),
+        ("match", "prefix_or"),
+        ("bm25", {"k1": 2.0, "b": 0.75}),
+        ("filters", {"vector": "after_cut"}),
+        ("similarity", {"vector": "l2"}),
+        ("field_weights", {"fts": {"title": 3.0}}),
+        ("model", "another"),
+    ],
+)
+def test_every_part_of_the_fingerprint_is_compared(table, config, key, value):
+    other = dataclasses.replace(table, fingerprint={**table.fingerprint, key: value})
+
+    with pytest.raises(ConfigError, match=key):
+        replay(other, config)
+
+
+def test_a_recording_may_hold_retrievers_that_a_configuration_has_not(table, config):
+    narrow = dataclasses.replace(config, retrievers={"bm25": config.retrievers["bm25"]})
+
+    found = replay(table, narrow.with_strategy(parse_strategy("bm25")))
+    assert len(found.entry) > 0
+
+
+def test_systems_that_compare_vectors_otherwise_share_no_recording():
+    cosine = find_system("echovault")
+    assert recording_key(dataclasses.replace(cosine, similarity="l2")) != recording_key(cosine)
+
+
+def test_other_vectors_make_another_fingerprint(table, space):
+    assert table.fingerprint["vectors"] == space.dataset.vectors_sha256 != ""
+
+
+def test_a_configuration_that_needs_another_recording_is_refused_by_name(table, config):
+    fields = dict.fromkeys(config.retrievers["fts"].field_weights, 2.0)
+    from dataclasses import replace
+
+    other = replace(
+        config, retrievers={**config.retrievers, "fts": replace(config.retrievers["fts"], field_weights=fields)}
+    )
+    with pytest.raises(ConfigError, match=r"retrievers\.fts\.field_weights"):
+        replay(table, other)
+    deeper = replace(
+        config, retrievers={**config.retrievers, "bm25": replace(config.retrievers["bm25"], depth=101)}
+    )
+    with pytest.raises(ConfigError, match="depth 101"):
+        replay(table, deeper)
