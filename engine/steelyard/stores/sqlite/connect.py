@@ -10,7 +10,7 @@ import apsw
 import sqlite_vec
 
 from steelyard.errors import PATH_WIDTH, MachineError, VaultError, shown
-from steelyard.stores.sqlite.damage import CheckedCursor
+from steelyard.stores.sqlite.guard import GuardedConnection
 
 PATIENCE = 30_000
 """Milliseconds to wait for another process that is writing."""
@@ -26,7 +26,7 @@ def connect(path: str, create: bool) -> apsw.Connection:
         raise VaultError(f"there is no vault at {place}; make one with steelyard index DATASET {place}")
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create or path == ":memory:" else 0)
     try:
-        return _connection(path, flags)
+        return _connection(path, path, flags)
     except apsw.NotADBError:
         raise VaultError(f"{place} is not an SQLite file; name a vault") from None
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError) as error:
@@ -66,7 +66,7 @@ def _unchanging(path: str, reason: Exception) -> apsw.Connection:
         )
     try:
         address = f"{Path(path).absolute().as_uri()}?immutable=1"
-        return _connection(address, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        return _connection(path, address, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     except apsw.NotADBError:
         raise VaultError(f"{place} is not an SQLite file; name a vault") from None
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError):
@@ -78,14 +78,14 @@ def _cannot_open(path: str, error: Exception) -> MachineError:
     return MachineError(f"cannot open {place}: {error}; check the folder's permissions and the disk's space")
 
 
-def _connection(name: str, flags: int) -> apsw.Connection:
-    db = apsw.Connection(name, flags=flags)
-    db.cursor_factory = CheckedCursor
+def _connection(path: str, name: str, flags: int) -> apsw.Connection:
+    db = GuardedConnection(name, flags=flags)
     try:
         db.set_busy_timeout(PATIENCE)
         db.enable_load_extension(True)
         db.load_extension(sqlite_vec.loadable_path())
         db.enable_load_extension(False)
+        db.guard(path)
         db.execute("SELECT count(*) FROM sqlite_schema")  # reads the header, and changes nothing
     except BaseException:
         db.close()

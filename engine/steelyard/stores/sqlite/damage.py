@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import apsw
 
 from steelyard.errors import PATH_WIDTH, VaultError, shown
 
 T = TypeVar("T")
-_DAMAGE = (
+DAMAGE = (
     apsw.CorruptError,
     apsw.SQLError,  # a schema that says something else: every statement is our own, every value is bound
     apsw.EmptyError,  # sqlite-vec, for a row that its own tables lack
@@ -19,36 +19,11 @@ _DAMAGE = (
     apsw.TooBigError,
     apsw.MismatchError,
     apsw.ConstraintError,
+    apsw.AuthError,  # a table that reaches for what no statement of ours needs
+    apsw.InterruptError,  # a table that never ends
     UnicodeDecodeError,
 )
-
-
-class CheckedCursor(apsw.Cursor):
-    """A cursor that raises VaultError where the file is not what a vault is."""
-
-    def execute(self, *args: Any, **options: Any) -> CheckedCursor:  # noqa: ANN401 -- as apsw has it
-        """As apsw's."""
-        _checked(self.connection, lambda: super(CheckedCursor, self).execute(*args, **options))
-        return self
-
-    def executemany(self, *args: Any, **options: Any) -> CheckedCursor:  # noqa: ANN401 -- as apsw has it
-        """As apsw's."""
-        _checked(self.connection, lambda: super(CheckedCursor, self).executemany(*args, **options))
-        return self
-
-    def __next__(self) -> Any:  # noqa: ANN401 -- a row of whatever was asked
-        try:
-            return super().__next__()
-        except _DAMAGE as error:
-            raise damaged(self.connection.filename, error) from None
-
-    def fetchone(self) -> Any:  # noqa: ANN401 -- a row of whatever was asked
-        """As apsw's."""
-        return _checked(self.connection, super().fetchone)
-
-    def fetchall(self) -> list[Any]:
-        """As apsw's."""
-        return _checked(self.connection, super().fetchall)
+"""What SQLite raises for such a file."""
 
 
 def damaged(path: str, reason: object) -> VaultError:
@@ -59,8 +34,9 @@ def damaged(path: str, reason: object) -> VaultError:
     )
 
 
-def _checked(db: apsw.Connection, action: Callable[[], T]) -> T:
+def checked(db: apsw.Connection, action: Callable[[], T]) -> T:
+    """What the action returns; VaultError where the file is not what a vault is."""
     try:
         return action()
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise damaged(db.filename, error) from None

@@ -6,6 +6,7 @@ write is one transaction; the file is in WAL mode, so readers never wait, and wr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,8 +16,15 @@ import apsw
 
 from steelyard.errors import VaultError
 from steelyard.stores.base import Space
+from steelyard.stores.sqlite.check import check_schema
 from steelyard.stores.sqlite.connect import connect, machine_errors
+from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
+
+
+def table_of(space: int) -> str:
+    """The name of the table of a vector space, made of an integer and of nothing else."""
+    return f"vec_{space:d}"
 
 
 class VaultFile:
@@ -77,7 +85,10 @@ class VaultFile:
 
     def revision(self) -> int:
         """See Store.revision."""
-        return int(self._one("SELECT value FROM meta WHERE key = 'revision'"))
+        row = self._db.execute("SELECT value FROM meta WHERE key = 'revision'").fetchone()
+        if row is None or not (isinstance(row[0], str) and re.fullmatch(r"[0-9]{1,18}", row[0])):
+            raise damaged(self.path, f"its revision is {row and row[0]!r}")
+        return int(row[0])
 
     def _one(self, sql: str, values: Sequence[str | float] = ()) -> Any:  # noqa: ANN401 -- whatever SQL returns
         return next(self._db.execute(sql, tuple(values)))[0]
@@ -87,7 +98,7 @@ class VaultFile:
 
     def _spaces(self) -> list[tuple[str, Space, int]]:
         rows = self._db.execute("SELECT space, model, layer, recipe, dim FROM spaces ORDER BY space")
-        return [(f"vec_{number}", Space(model, layer, recipe), dim) for number, model, layer, recipe, dim in rows]
+        return [(table_of(number), Space(model, layer, recipe), dim) for number, model, layer, recipe, dim in rows]
 
     def _migrate(self) -> None:
         # One statement, one state: another process may be making the tables just now.
@@ -99,6 +110,8 @@ class VaultFile:
         )
         if application != APPLICATION_ID and (version or tables):
             raise VaultError(f"{self.path} is an SQLite file of another program; name a vault or a new file")
+        if version < 0:
+            raise damaged(self.path, f"its schema version is {version}")
         if version > VERSION:
             raise VaultError(
                 f"{self.path} was written by a newer Steelyard (schema {version}, this one knows {VERSION}); "
@@ -107,10 +120,20 @@ class VaultFile:
         if not self._db.readonly("main"):
             with machine_errors(self.path):
                 self._db.execute("PRAGMA journal_mode = wal")
-        self._db.execute("PRAGMA synchronous = normal; PRAGMA foreign_keys = on")
+        self._db.execute("PRAGMA synchronous = normal")
+        self._db.execute("PRAGMA foreign_keys = on")
         if version < VERSION:
-            with self.transaction():
-                for step in range(int(self._one("PRAGMA user_version")), VERSION):
-                    self._db.execute(MIGRATIONS[step])
-                    self._db.execute(f"PRAGMA user_version = {step + 1}")
-                    self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            self._upgrade()
+        else:
+            with self.snapshot():  # another process may be changing indexes and spaces just now
+                check_schema(self._db, self.path, VERSION)
+
+    def _upgrade(self) -> None:
+        with self.transaction():
+            version = int(self._one("PRAGMA user_version"))
+            check_schema(self._db, self.path, version)
+            for step in range(version, VERSION):
+                for statement in MIGRATIONS[step]:
+                    self._db.execute(statement)
+                self._db.execute(f"PRAGMA user_version = {step + 1}")
+                self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")

@@ -10,6 +10,7 @@ from steelyard.entry import FIELDS, Entry, Relation
 from steelyard.errors import VaultError, shown
 from steelyard.fields import LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS
 from steelyard.filters import SUPERSEDED, Filters, Rule
+from steelyard.stores.base import KeywordIndex
 
 APPLICATION_ID = 0x53544C59  # "STLY", so that another program's SQLite file is recognised
 VERSION = 1
@@ -17,30 +18,47 @@ VERSION = 1
 COLUMNS = (*FIELDS, "extra")
 _TYPES = {name: "TEXT" if name in TEXT_FIELDS else "REAL" if name in NUMBER_FIELDS else "TEXT" for name in COLUMNS}
 
-TABLES = f"""
-CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
-CREATE TABLE entries(
-  rowid INTEGER PRIMARY KEY,
-  id TEXT NOT NULL UNIQUE,
-  {", ".join(f'"{name}" {_TYPES[name]}' for name in COLUMNS if name != "id")}
-) STRICT;
-CREATE INDEX entries_created ON entries(created_at);
-CREATE INDEX entries_project ON entries(project);
-CREATE TABLE keyword_indexes(name TEXT PRIMARY KEY, fields TEXT NOT NULL, tokenizer TEXT NOT NULL) STRICT;
-CREATE TABLE spaces(
-  space INTEGER PRIMARY KEY, model TEXT NOT NULL, layer TEXT NOT NULL, recipe TEXT NOT NULL, dim INTEGER NOT NULL,
-  UNIQUE(model, layer, recipe)
-) STRICT;
-CREATE TABLE models(name TEXT PRIMARY KEY, kind TEXT NOT NULL, settings TEXT NOT NULL) STRICT;
-CREATE TABLE model_arrays(
-  model TEXT NOT NULL REFERENCES models(name) ON DELETE CASCADE, name TEXT NOT NULL, data BLOB NOT NULL,
-  PRIMARY KEY(model, name)
-) STRICT;
-INSERT INTO meta VALUES('revision', '0');
-"""
+TABLES = (
+    "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
+    "CREATE TABLE entries(rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, "
+    + ", ".join(f'"{name}" {_TYPES[name]}' for name in COLUMNS if name != "id")
+    + ") STRICT",
+    "CREATE INDEX entries_created ON entries(created_at)",
+    "CREATE INDEX entries_project ON entries(project)",
+    "CREATE TABLE keyword_indexes(name TEXT PRIMARY KEY, fields TEXT NOT NULL, tokenizer TEXT NOT NULL) STRICT",
+    "CREATE TABLE spaces(space INTEGER PRIMARY KEY, model TEXT NOT NULL, layer TEXT NOT NULL, "
+    "recipe TEXT NOT NULL, dim INTEGER NOT NULL, UNIQUE(model, layer, recipe)) STRICT",
+    "CREATE TABLE models(name TEXT PRIMARY KEY, kind TEXT NOT NULL, settings TEXT NOT NULL) STRICT",
+    "CREATE TABLE model_arrays(model TEXT NOT NULL REFERENCES models(name) ON DELETE CASCADE, name TEXT NOT NULL, "
+    "data BLOB NOT NULL, PRIMARY KEY(model, name)) STRICT",
+    "INSERT INTO meta VALUES('revision', '0')",
+)
 
-MIGRATIONS: dict[int, str] = {0: TABLES}
-"""What brings a vault from a version to the next; an empty file is version 0."""
+MIGRATIONS: dict[int, tuple[str, ...]] = {0: TABLES}
+"""The statements, run one by one, that bring a vault from a version to the next; an empty file is version 0."""
+
+
+def index_statements(index: KeywordIndex) -> tuple[str, ...]:
+    """What makes the table of a keyword index, and the triggers that keep it equal to the entries on insert,
+    delete and update. `KeywordIndex` checked the name and the tokenizer, so that they are safe to write here.
+    """
+    table, fields = f"fts_{index.name}", ", ".join(f'"{name}"' for name in index.fields)
+    old, new = (", ".join(f'{row}."{name}"' for name in index.fields) for row in ("old", "new"))
+    forget = f"INSERT INTO {table}({table}, rowid, {fields}) VALUES('delete', old.rowid, {old});"
+    learn = f"INSERT INTO {table}(rowid, {fields}) VALUES(new.rowid, {new});"
+    return (
+        f"CREATE VIRTUAL TABLE {table} USING fts5("
+        f"{fields}, content='entries', content_rowid='rowid', tokenize='{index.tokenizer}')",
+        f"CREATE TRIGGER {table}_insert AFTER INSERT ON entries BEGIN {learn} END",
+        f"CREATE TRIGGER {table}_delete AFTER DELETE ON entries BEGIN {forget} END",
+        f"CREATE TRIGGER {table}_update AFTER UPDATE ON entries BEGIN {forget} {learn} END",
+    )
+
+
+def space_statement(number: int, dim: int) -> str:
+    """What makes the table of a vector space."""
+    return f"CREATE VIRTUAL TABLE vec_{number:d} USING vec0(embedding float[{dim:d}] distance_metric=cosine)"
+
 
 _NAMES = ", ".join(f'"{name}"' for name in COLUMNS)
 _MARKS = ", ".join("?" * len(COLUMNS))

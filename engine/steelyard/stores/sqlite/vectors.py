@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from steelyard.errors import DimensionMismatchError, VaultError, shown
 from steelyard.filters import Filters
 from steelyard.stores.base import COSINE, Found, Space
-from steelyard.stores.sqlite.file import VaultFile
-from steelyard.stores.sqlite.schema import where
+from steelyard.stores.sqlite.file import VaultFile, table_of
+from steelyard.stores.sqlite.schema import space_statement, where
 
 K_MAX = 4096
 """The most neighbours a vec0 table returns."""
@@ -146,10 +146,9 @@ class VectorTables(VaultFile):
                 "INSERT INTO spaces(model, layer, recipe, dim) VALUES(?, ?, ?, ?)",
                 (space.model, space.layer, space.recipe, dim),
             )
-            table = f"vec_{self._db.last_insert_rowid()}"
-            self._db.execute(
-                f"CREATE VIRTUAL TABLE {table} USING vec0(embedding float[{dim}] distance_metric=cosine)"
-            )
+            number = self._db.last_insert_rowid()
+            self._db.execute(space_statement(number, dim))
+            table = table_of(number)
         else:
             self._check_dim(space, stored, dim)
         return table
