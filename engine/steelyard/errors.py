@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from steelyard.escape import visible
+
 PATH_WIDTH = 1000
 """Width for `shown` of a path: what tells paths apart is their end."""
 LISTED = 40
@@ -92,7 +94,7 @@ def nearest(word: str, valid: Iterable[str]) -> str:
     >>> nearest("zzz", ["fts", "vector"])
     '; valid: fts, vector'
     """
-    names = sorted(valid)
+    names = sorted(map(visible, valid))
     close = difflib.get_close_matches(word, names, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"

@@ -10,6 +10,8 @@ from typing import Any
 TIME_FIELDS = frozenset(
     {"created_at", "updated_at", "last_accessed_at", "last_review", "valid_from", "valid_until"}
 )
+FIRST_TIME, END_OF_TIME = -62_135_596_800.0, 253_402_300_800.0
+"""Seconds UTC from the year 1 to the end of 9999: what a calendar can show."""
 NUMBER_FIELDS = TIME_FIELDS | {
     "importance",
     "stability",

@@ -10,6 +10,7 @@ import Stemmer
 
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, shown
+from steelyard.escape import visible as visible  # where it was looked for before
 
 STOP_WORDS = frozenset(
     """a an and are as at be but by for if in into is it no not of on or such that the their then there these
@@ -179,12 +180,3 @@ def count_words(text: str) -> int:
 def is_blank(text: str) -> bool:
     """Whether nothing but white space and control characters is there."""
     return not text.translate(_CONTROLS).strip()
-
-
-def visible(text: str) -> str:
-    r"""The text on one line with nothing that moves a terminal: control and format characters escaped.
-
-    >>> visible("red \x1b[31m\n")
-    'red \\x1b[31m\\n'
-    """
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

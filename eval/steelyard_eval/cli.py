@@ -8,6 +8,7 @@ go to stderr. Exit codes: 0 fine, 2 usage or bad input, 4 environment.
 from __future__ import annotations
 
 import errno
+import io
 import logging
 import sys
 import traceback
@@ -20,6 +21,7 @@ from steelyard import __version__
 from steelyard.errors import MachineError, SteelyardError
 from steelyard_eval.__main__ import INTERRUPTED
 from steelyard_eval.commands import export, vault, workbench
+from steelyard_eval.commands.options import tell
 
 
 class _Warnings(logging.Handler):
@@ -33,7 +35,7 @@ class _Warnings(logging.Handler):
         message = record.getMessage()
         if message not in self._told:
             self._told.add(message)
-            click.echo(f"warning: {message}", err=True)
+            tell(f"warning: {message}")
 
 
 class _Main(click.Group):
@@ -54,7 +56,9 @@ class _Main(click.Group):
             click.echo(INTERRUPTED, err=True)
             code = 130
         except click.ClickException as error:
-            error.show()
+            text = io.StringIO()
+            error.show(text)
+            tell(text.getvalue().rstrip("\n"))
             code = error.exit_code
         if standalone_mode:
             sys.exit(code)
@@ -72,7 +76,7 @@ class _Main(click.Group):
         try:
             return super().invoke(ctx)
         except SteelyardError as error:
-            click.echo(f"error: {error}", err=True)
+            tell(f"error: {error}")
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
             click.echo(INTERRUPTED, err=True)
@@ -81,16 +85,16 @@ class _Main(click.Group):
             if error.errno == errno.EPIPE:  # whoever reads the output has enough: click ends quietly
                 raise
             place = f"{error.filename}: " if error.filename else ""
-            click.echo(f"error: {place}{error.strerror or error}; free space or check permissions", err=True)
+            tell(f"error: {place}{error.strerror or error}; free space or check permissions")
             ctx.exit(MachineError.exit_code)
         except ModuleNotFoundError as error:
-            click.echo(f"error: {error}; install steelyard again with its dependencies", err=True)
+            tell(f"error: {error}; install steelyard again with its dependencies")
             ctx.exit(MachineError.exit_code)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception:  # a fault of ours: never exit code 1, which says that relevance got worse
-            traceback.print_exc()
-            click.echo("error: this is a fault of steelyard; please report it with the lines above", err=True)
+            tell(traceback.format_exc())
+            tell("error: this is a fault of steelyard; please report it with the lines above")
             ctx.exit(MachineError.exit_code)
 
 

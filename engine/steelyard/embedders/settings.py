@@ -6,6 +6,7 @@ else EMBEDDING_DIM, 768 by default.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,7 @@ from steelyard.errors import ConfigError, nearest, shown
 from steelyard.secret import Secret
 
 FALLBACK_DIMENSION = 768
+MOST_DIMENSIONS = 100_000
 OLLAMA_PORT = 11434
 
 
@@ -77,6 +79,10 @@ class ApiSettings:
     def __post_init__(self) -> None:
         if self.provider not in PROVIDERS:
             raise ConfigError(f"unknown provider {shown(self.provider)}{nearest(self.provider, PROVIDERS)}")
+        if self.dimension is not None and not (
+            type(self.dimension) is int and 1 <= self.dimension <= MOST_DIMENSIONS
+        ):
+            raise ConfigError(f"{shown(self.dimension)} is no number of dimensions; write one such as 768")
         check_address(self.base_url, self.key, "the embedding endpoint")
         object.__setattr__(self, "base_url", self.base_url.rstrip("/"))
 
@@ -155,7 +161,7 @@ def _dimension(environ: Mapping[str, str]) -> int | None:
     text = environ.get("EMBEDDING_DIM", "").strip()
     if not text:
         return None
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 100_000):
+    if not re.fullmatch(r"[1-9][0-9]{0,5}", text) or int(text) > MOST_DIMENSIONS:
         raise ConfigError(
             f"EMBEDDING_DIM {shown(text)} is not a number of dimensions; set a whole number such as 768"
         )

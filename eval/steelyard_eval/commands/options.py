@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import click
 
+from steelyard.escape import harmless
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 system_option = click.option("--system", default="echovault", show_default=True, help="name or name:profile.")
 weights_option = click.option("--weights", type=click.Path(), help="A search-weights.json; it beats --system.")
@@ -44,8 +46,13 @@ seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_def
 
 
 def put(document: object, as_json: bool, text: str) -> None:
-    """Print the document as JSON, or the text."""
-    click.echo(json.dumps(document, indent=2, sort_keys=True, allow_nan=False) if as_json else text)
+    """Print the document as JSON, or the text, in which nothing moves a terminal."""
+    click.echo(json.dumps(document, indent=2, sort_keys=True, allow_nan=False) if as_json else harmless(text))
+
+
+def tell(text: str) -> None:
+    """Print a note, warning or error on stderr, made harmless."""
+    click.echo(harmless(text), err=True)
 
 
 def listed(text: str) -> list[str]:

@@ -13,6 +13,7 @@ from steelyard_eval.commands.options import (
     put,
     scope_option,
     system_option,
+    tell,
     vault_embedder_option,
     weights_option,
 )
@@ -94,7 +95,7 @@ def search(
         shown = [present(hit) for hit in result.hits]
         trees = [result.explain(hit) for hit in result.hits] if explain else []
         if not result.degraded and semantic == "always" and result.strategy != searcher.config.effective:
-            click.echo("note: the vault has no vectors of the configured model; keywords answered alone", err=True)
+            tell("note: the vault has no vectors of the configured model; keywords answered alone")
         document = {
             "system": searcher.config.name,
             "strategy": str(result.strategy),

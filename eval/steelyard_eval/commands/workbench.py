@@ -19,6 +19,7 @@ from steelyard_eval.commands.options import (
     seed_option,
     split_option,
     strategies_of,
+    tell,
 )
 
 
@@ -116,7 +117,7 @@ def compare(
     if out:
         write_text(out, canonical(document))
     for notice in document["notices"]:
-        click.echo(f"note: {notice}", err=True)
+        tell(f"note: {notice}")
     facts = document["dataset"]
     head = f"{facts['name']} ({document['split']}): {facts['judged']} queries, limit {document['limit']}"
     put(

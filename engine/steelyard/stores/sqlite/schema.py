@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from steelyard.entry import FIELDS, Entry, Relation
+from steelyard.entry import FIELDS, Entry, Relation, check_entry
 from steelyard.errors import VaultError, shown
-from steelyard.fields import LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS
+from steelyard.fields import END_OF_TIME, FIRST_TIME, LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS
+from steelyard.files import STRICT_JSON
 from steelyard.filters import SUPERSEDED, Filters, Rule
 from steelyard.stores.base import KeywordIndex
 
@@ -79,7 +82,8 @@ SELECT = select(COLUMNS)
 
 
 def to_row(entry: Entry) -> tuple[str | float | None, ...]:
-    """The bound values of an entry, in the order of `COLUMNS`; lists become JSON text."""
+    """The bound values of an entry, in the order of `COLUMNS`; DataError for odd ones. Lists become JSON text."""
+    check_entry(entry)
     return tuple(_to_sql(name, getattr(entry, name)) for name in COLUMNS)
 
 
@@ -94,11 +98,14 @@ def _to_sql(name: str, value: Any) -> str | float | None:  # noqa: ANN401 -- a f
 
 
 def from_row(names: Sequence[str], row: Sequence[Any]) -> Entry:
-    """The entry of one row of `select(names)`; fields that were not read are empty."""
+    """The entry of one row of `select(names)`; fields that were not read are empty.
+
+    The file may hold anything, so VaultError unless every value is one that `to_row` writes.
+    """
     values = dict(zip(names, row, strict=True))
     try:
-        for name in values.keys() & _LISTS:
-            values[name] = _list(name, values[name])
+        for name, value in values.items():
+            values[name] = _READ[name](value)
     except (ValueError, TypeError, RecursionError) as error:
         raise VaultError(
             f"entry {shown(values['id'])} of the vault is damaged ({shown(str(error))}); "
@@ -107,16 +114,67 @@ def from_row(names: Sequence[str], row: Sequence[Any]) -> Entry:
     return Entry(**values)
 
 
-_LISTS = {"tags", "participants", "relations", "extra"}
+_ID = re.compile(r"\S+")
 
 
-def _list(name: str, text: str) -> object:
-    if text in ("[]", "{}"):  # most of them: not worth a parser
-        return {} if name == "extra" else ()
-    value = json.loads(text)
-    if name == "relations":
-        return tuple(Relation(*parts) for parts in value)
-    return value if name == "extra" else tuple(value)
+def _id(value: Any) -> str:  # noqa: ANN401 -- whatever the file holds, here and below
+    if not _ID.fullmatch(value):
+        raise ValueError("its id is empty or holds white space")
+    return str(value)
+
+
+def _text(value: Any) -> str:  # noqa: ANN401
+    if type(value) is not str:
+        raise TypeError("a field of text holds none")
+    return value
+
+
+def _number(value: Any) -> float | None:  # noqa: ANN401
+    if value is not None and not (isinstance(value, float | int) and -math.inf < value < math.inf):
+        raise ValueError("a number is none, or not finite")
+    return value
+
+
+def _time(value: Any) -> float | None:  # noqa: ANN401
+    if value is not None and not FIRST_TIME <= value < END_OF_TIME:
+        raise ValueError("a time is beyond the calendar")
+    return _number(value)
+
+
+def _texts(value: Any) -> tuple[str, ...]:  # noqa: ANN401
+    if value == "[]":  # most of them: not worth a parser
+        return ()
+    found = STRICT_JSON.decode(value)
+    if not isinstance(found, list):
+        raise TypeError("a list is none")
+    return tuple(map(_text, found))
+
+
+def _relations(value: Any) -> tuple[Relation, ...]:  # noqa: ANN401
+    if value == "[]":
+        return ()
+    return tuple(
+        Relation(_text(type_), _text(target), _number(strength), _text(status))
+        for type_, target, strength, status in STRICT_JSON.decode(value)
+    )
+
+
+def _extra(value: Any) -> dict[str, Any]:  # noqa: ANN401
+    found = {} if value == "{}" else STRICT_JSON.decode(value)
+    if not isinstance(found, dict):
+        raise TypeError("unknown fields are no object")
+    return found
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(TEXT_FIELDS, _text),
+    **dict.fromkeys(LIST_FIELDS, _texts),
+    **dict.fromkeys(NUMBER_FIELDS, _number),
+    **dict.fromkeys(TIME_FIELDS, _time),
+    "id": _id,
+    "relations": _relations,
+    "extra": _extra,
+}
 
 
 def where(filters: Filters) -> tuple[str, tuple[str | float, ...]]:
