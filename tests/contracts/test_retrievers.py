@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from steelyard.query import Query
+from steelyard.reading import words_or
 from steelyard.retrievers.bm25 import Bm25Retriever
 from steelyard.retrievers.fts import FtsRetriever
 from steelyard.retrievers.vector import CosineScorer, LayerRetriever, VectorRetriever, cosine
@@ -14,9 +15,9 @@ from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.federation import Federation, Tier, plain_id
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
+from steelyard.systems.echovault import prefix_or
 from steelyard.testing import RetrieverContract, same_bits
 from steelyard.testing.retrievers import sample_entries
-from steelyard.text import prefix_or, words_or
 
 INDEX = KeywordIndex("sample", ("title", "text"))
 SPACE = Space("counted", "text", "{title} {text}")

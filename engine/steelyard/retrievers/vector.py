@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.embed import Vectors
 from steelyard.errors import DimensionMismatchError
 from steelyard.query import Query
 from steelyard.retrievers.cache import ScopeCache
+from steelyard.retrievers.kinds import Parts, RetrieverConfig, RetrieverKind, ScorerKind
 from steelyard.stores.base import COSINE, Found, Readable, Space
-from steelyard.table import Floats
 
 QueryVector = Callable[[str], Vectors]
 """Text to float32[dim]; all zeros when the text says nothing to the model."""
@@ -92,3 +93,29 @@ def cosine(matrix: Vectors, vector: Vectors) -> Floats:
     dots = (rows * query).sum(axis=1)
     result: Floats = np.where(lengths > 0, dots / np.where(lengths > 0, lengths, 1.0), 0.0)
     return result
+
+
+def _vector(parts: Parts, settings: RetrieverConfig) -> VectorRetriever:
+    filter_first = settings.filters != "after_cut"
+    return VectorRetriever(parts.store, parts.space("text"), parts.embed, filter_first, settings.similarity)
+
+
+def _layer(name: str, layer: str) -> RetrieverKind:
+    """A signal that compares the query with one layer of every entry."""
+    return RetrieverKind(
+        name=name,
+        build=lambda parts, _: LayerRetriever(parts.store, parts.space(layer), parts.embed),
+        layer=layer,
+        whole=True,
+    )
+
+
+VECTOR = RetrieverKind(name="vector", build=_vector, layer="text", compares=True)
+L0 = _layer("l0", "l0")
+L1 = _layer("l1", "l1")
+L2 = _layer("l2", "text")
+COSINE_SCORE = ScorerKind(
+    name="cosine",
+    build=lambda parts: CosineScorer(parts.store, parts.space("text"), parts.embed),
+    layer="text",
+)

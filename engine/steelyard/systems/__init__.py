@@ -30,7 +30,7 @@ __all__ = ["SYSTEMS", "System", "find_system", "find_systems", "keyword_indexes"
 
 def keyword_indexes(systems: Iterable[System]) -> list[KeywordIndex]:
     """The indexes that a store keeps for these systems, each once."""
-    return list(dict.fromkeys(s.index for s in systems if isinstance(s.index, KeywordIndex)))
+    return list(dict.fromkeys(s.reading.index for s in systems if isinstance(s.reading.index, KeywordIndex)))
 
 
 def find_systems(names: list[str]) -> list[System]:

@@ -16,10 +16,10 @@ from steelyard.embedders import KINDS, CachedEmbedder, open_embedder
 from steelyard.errors import ConfigError, EmbedderError, shown
 from steelyard.lsa import LsaEmbedder
 from steelyard.query import Query
+from steelyard.retrievers import layers_of
 from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import System, keyword_indexes
-from steelyard.table import EMBEDDING
 from steelyard.template import render
 from steelyard.text import content
 from steelyard_eval.datasets import Dataset
@@ -56,15 +56,14 @@ class Workspace:
 
     def index_for(self, systems: Iterable[System], signals: Iterable[str]) -> None:
         """Build the keyword indexes of the systems and the vectors that the signals need."""
-        wanted = set(signals)
-        layers = {"text" if name in ("vector", "cosine", "l2") else name for name in wanted & EMBEDDING}
+        layers = layers_of(set(signals))
         systems = list(systems)
         for index in keyword_indexes(systems):
             self.store.ensure_index(index)
         for system in systems:
             if self.embedder is not None:
                 for layer in sorted(layers):
-                    space = space_of(self.embedder, layer, system.recipe)
+                    space = space_of(self.embedder, layer, system.reading.recipe)
                     embed_missing(self.store, self.embedder, space, bar(f"embedding {layer}"))
 
     @contextmanager
@@ -83,12 +82,11 @@ class Workspace:
 
     def usable(self, names: Iterable[str]) -> list[str]:
         """Those of the signals that this data set can feed: vectors need an embedder, layers their texts."""
-        embeds = self.embedder is not None
-        return [
-            n for n in names if n not in EMBEDDING or (embeds and (n not in ("l0", "l1") or self._has_layer(n)))
-        ]
+        return [name for name in names if all(map(self._has_layer, layers_of({name})))]
 
     def _has_layer(self, layer: str) -> bool:
+        if self.embedder is None or layer == "text":
+            return self.embedder is not None
         if isinstance(self.embedder, RecordedEmbedder):
             return (self.embedder.model, layer) in self.dataset.vectors
         return any(getattr(entry, layer) for entry in self.dataset.entries)

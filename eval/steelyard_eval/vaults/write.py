@@ -161,7 +161,7 @@ def _fitted(vault: Vault, known: _Fit | None) -> _Fit:
 
 def _spaces(embedder: Embedder) -> list[Space]:
     layers = ("text", "l0", "l1")
-    spaces = {space_of(embedder, layer, system.recipe) for system in SYSTEMS.values() for layer in layers}
+    spaces = {space_of(embedder, layer, system.reading.recipe) for system in SYSTEMS.values() for layer in layers}
     return sorted(spaces, key=lambda space: (space.layer, space.recipe))
 
 

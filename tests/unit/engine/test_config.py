@@ -178,7 +178,7 @@ class TestBadFiles:
             (["finish"], ["cutt(10)"], "finish stage 'cutt(10)': unknown stage 'cutt'; did you mean 'cut'?"),
             (["finish"], ["cut(0)"], "finish stage 'cut(0)': it needs one whole number of at least 1"),
             (["finish"], "cut(10)", "'finish': \"'cut(10)' is not of type 'array'\""),
-            (["retrievers", "vectr"], {}, "'retrievers': \"'vectr' is not one of ['fts', 'bm25', 'vector'"),
+            (["retrievers", "vectr"], {}, "'retrievers': unknown key 'vectr'; did you mean 'vector'?"),
             (["retrievers", "fts", "depht"], 5, "'retrievers.fts': unknown key 'depht'; did you mean 'depth'?"),
             (["retrievers", "fts", "depth"], 0, "'retrievers.fts.depth': '0 is less than the minimum of 1'"),
             (["retrievers", "fts", "depth"], 10**30, "is greater than the maximum of 1000000"),

@@ -17,8 +17,8 @@ from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError
 from steelyard.finish import Cut
 from steelyard.fusion import fuse, parse_strategy
+from steelyard.identity import identity
 from steelyard.query import Query
-from steelyard.search import retrieval_identity
 from steelyard.table import RETRIEVERS, SignalTable, entry_facts, query_facts
 from steelyard.testing import random_table, same_bits, select_queries
 from steelyard_eval.kernel import Form, Kernel, forms, lanes, streamed_means, weights_of, with_weights
@@ -53,7 +53,7 @@ def configured(text, limit=10, depth=None):
 
 def recorded(table):
     """The table with the fingerprint of a recording under `configured`."""
-    return replace(table, fingerprint={**retrieval_identity(configured("fts")), "model": "", "max_depth": {}})
+    return replace(table, fingerprint={**identity(configured("fts")), "model": "", "max_depth": {}})
 
 
 def judged(table, rng, share=0.25):
