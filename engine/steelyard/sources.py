@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -21,6 +22,7 @@ from steelyard.stores.base import Found, Readable, Space, TextSearch
 from steelyard.systems.base import System
 from steelyard.table import ASIDE, KEYWORD, Floats
 
+_log = logging.getLogger(__name__)
 MEMORIES = Filters.of({"kind": "memory"})
 UNLIMITED = Filters.all_of((Rule("valid_from", "absent"),), (Rule("valid_until", "absent"),))
 
@@ -101,6 +103,11 @@ class Sources:
             raise EmbedderError("there is no embedder; give the searcher one")
         return space_of(self.embedder, layer, self.system.recipe)
 
+    def layer(self, name: str) -> Space:
+        """Where a layered signal reads: its own space, or that of the text for an l2 that the store has not."""
+        own = self.space(name)
+        return own if name != "l2" or self._has(own) else self.space("text")
+
     def has_vectors(self) -> bool:
         """Whether queries can be embedded and the store holds vectors to compare them with.
 
@@ -109,7 +116,9 @@ class Sources:
         models = {settings.model for settings in self.config.retrievers.values() if settings.model}
         if self.embedder is None or models - {self.embedder.model}:
             return False
-        space = self.space("text")
+        return self._has(self.space("text"))
+
+    def _has(self, space: Space) -> bool:
         return any(space == known for known, _ in self.store.spaces())
 
     def embed(self, text: str) -> Vectors:
@@ -129,7 +138,10 @@ class Sources:
         if name == "vector":
             late = settings.filters == "after_cut"
             return VectorRetriever(self.store, self.space("text"), self.embed, not late, settings.similarity)
-        return LayerRetriever(self.store, self.space("text" if name == "l2" else name), self.embed)
+        space = self.layer(name)
+        if space.layer != name:
+            _log.warning("there are no vectors of the layer %s, so those of the text stand for it", name)
+        return LayerRetriever(self.store, space, self.embed)
 
     def _keywords(self, name: str, settings: RetrieverConfig) -> Retriever:
         index = self.system.index
