@@ -185,11 +185,13 @@ class Searcher:
     def fingerprint(self, corpus: str, max_depth: Mapping[str, int]) -> dict[str, Any]:
         """What a replay of a recording cannot change, as JSON values."""
         embedder = self._sources.embedder
+        layers = [name for name in LAYERS if name in self.config.retrievers] if embedder else []
         return {
             **identity(self.config),
             "corpus": corpus,
             "model": embedder.model if embedder else "",
             "recipe": self._sources.space("text").recipe if embedder else "",
+            "layers": {name: self._sources.layer(name).recipe for name in layers},
             "max_depth": dict(max_depth),
         }
 

@@ -85,6 +85,11 @@ class Sources:
             raise EmbedderError("there is no embedder; give the searcher one")
         return space_of(self.embedder, layer, self.reading.recipe)
 
+    def layer(self, name: str) -> Space:
+        """Where a layered signal reads: its own space, or that of the text for an l2 that the store has not."""
+        own = self.space(name)
+        return own if name != "l2" or self._has(own) else self.space("text")
+
     def embed(self, text: str) -> Vectors:
         """The vector of a query, float32[dim]."""
         if self._last is None or self._last[0] != text:
@@ -106,5 +111,7 @@ class Sources:
         models = {settings.model for settings in self.config.retrievers.values() if settings.model}
         if self.embedder is None or models - {self.embedder.model}:
             return False
-        space = self.space("text")
+        return self._has(self.space("text"))
+
+    def _has(self, space: Space) -> bool:
         return any(space == known for known, _ in self.store.spaces())

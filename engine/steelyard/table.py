@@ -29,7 +29,7 @@ from steelyard.arrays import Ints as Ints
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, nearest
 from steelyard.query import Query
-from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, layers_of
+from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, layers_read
 
 RETRIEVERS = frozenset(RETRIEVER_KINDS)
 """Signals with a value only for the entries they returned."""
@@ -43,7 +43,7 @@ ASIDE = frozenset(kind.name for kind in RETRIEVER_KINDS.values() if kind.aside i
 """Signals of entries that are searched beside the others and merged when the list is finished."""
 FINDERS = RETRIEVERS - ASIDE - frozenset(LAYERS)
 """Signals whose lists, cut at a depth, make the candidates of strategies that name no retriever."""
-EMBEDDING = frozenset(name for name in FETCHED if layers_of({name}))
+EMBEDDING = frozenset(name for name in FETCHED if layers_read({name}))
 """Signals that need the query's embedding."""
 
 NUMBER_FACTS = (

@@ -39,11 +39,11 @@ __all__ = [
     "RetrieverKind",
     "Scorer",
     "ScorerKind",
-    "layers_of",
+    "layers_read",
 ]
 
 
-def layers_of(signals: set[str]) -> set[str]:
+def layers_read(signals: set[str]) -> set[str]:
     """The layers of vectors that these signals compare queries with."""
     kinds: list[RetrieverKind | ScorerKind] = [*RETRIEVER_KINDS.values(), *SCORER_KINDS.values()]
     return {kind.layer for kind in kinds if kind.name in signals and kind.layer}

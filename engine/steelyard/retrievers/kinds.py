@@ -55,6 +55,9 @@ class Parts(Protocol):
     def space(self, layer: str) -> Space:
         """Where the vectors of a layer are; EmbedderError without an embedder."""
 
+    def layer(self, name: str) -> Space:
+        """Where the vectors of a layer are, or those of the text that stand for an l2 that the store has not."""
+
     def embed(self, text: str) -> Vectors:
         """The vector of a query's text, float32[dim]."""
 
@@ -132,7 +135,7 @@ class ScorerKind:
     build: Callable[[Parts], Scorer]
     """Makes one for a system over a store."""
     layer: str = ""
-    """The layer of vectors that the query is compared with (text, l0, l1); empty: it embeds nothing."""
+    """The layer of vectors that the query is compared with (text, l0, l1, l2); empty: it embeds nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +147,7 @@ class RetrieverKind:
     build: Callable[[Parts, RetrieverConfig], Retriever]
     """Makes one for a system over a store; ConfigError where the configuration does not fit the system."""
     layer: str = ""
-    """The layer of vectors that the query is compared with (text, l0, l1); empty: it embeds nothing."""
+    """The layer of vectors that the query is compared with (text, l0, l1, l2); empty: it embeds nothing."""
     weighs_fields: bool = False
     """Whether it searches the system's full-text index, with a weight a field."""
     compares: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.kinds import Parts, RetrieverConfig, RetrieverKind, ScorerKind
 from steelyard.stores.base import COSINE, Found, Readable, Space
 
+_log = logging.getLogger(__name__)
 QueryVector = Callable[[str], Vectors]
 """Text to float32[dim]; all zeros when the text says nothing to the model."""
 
@@ -100,20 +102,20 @@ def _vector(parts: Parts, settings: RetrieverConfig) -> VectorRetriever:
     return VectorRetriever(parts.store, parts.space("text"), parts.embed, filter_first, settings.similarity)
 
 
-def _layer(name: str, layer: str) -> RetrieverKind:
+def _of_layer(parts: Parts, name: str) -> LayerRetriever:
+    space = parts.layer(name)
+    if space.layer != name:
+        _log.warning("there are no vectors of the layer %s, so those of the text stand for it", name)
+    return LayerRetriever(parts.store, space, parts.embed)
+
+
+def _layer(name: str) -> RetrieverKind:
     """A signal that compares the query with one layer of every entry."""
-    return RetrieverKind(
-        name=name,
-        build=lambda parts, _: LayerRetriever(parts.store, parts.space(layer), parts.embed),
-        layer=layer,
-        whole=True,
-    )
+    return RetrieverKind(name=name, build=lambda parts, _: _of_layer(parts, name), layer=name, whole=True)
 
 
 VECTOR = RetrieverKind(name="vector", build=_vector, layer="text", compares=True)
-L0 = _layer("l0", "l0")
-L1 = _layer("l1", "l1")
-L2 = _layer("l2", "text")
+L0, L1, L2 = map(_layer, ("l0", "l1", "l2"))
 COSINE_SCORE = ScorerKind(
     name="cosine",
     build=lambda parts: CosineScorer(parts.store, parts.space("text"), parts.embed),
