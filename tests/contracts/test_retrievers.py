@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from steelyard.entry import Entry
 from steelyard.query import Query
 from steelyard.reading import words_or
 from steelyard.retrievers.bm25 import Bm25Retriever
@@ -70,6 +71,15 @@ class TestBm25(RetrieverContract):
         assert found.id == "a"
         assert found.score == pytest.approx(np.log(2), abs=1e-12)
 
+    @pytest.mark.parametrize(("k1", "b", "tf"), [(0.0, 0.75, 1.0), (1.0, 0.0, 4 / 3), (1.0, 1.0, 4 / 3.5)])
+    def test_k1_and_b_are_the_formulas(self, k1, b, tf):
+        """By hand: idf ln 2 as above, tf 2; with b = 1 the norm is 3 words of a mean of 2."""
+        with Vault(":memory:") as small:
+            small.upsert([Entry("a", text="rare rare word"), Entry("b", text="other")])
+            [found] = Bm25Retriever(small, k1, b).retrieve(Query("rare"), 5)
+
+        assert found.score == pytest.approx(np.log(2) * tf, abs=1e-12)
+
 
 class TestVectorFilteredFirst(RetrieverContract):
     @pytest.fixture
@@ -131,7 +141,7 @@ class Memories:
         self.sources = sources
 
     def retrieve(self, query, depth):
-        return self.sources.retrieve("memory", replace(query, asked_at=0.0), depth)
+        return self.sources.retrieve("memory", replace(query, asked_at=0.0), depth, {})
 
 
 @pytest.fixture(scope="module")
