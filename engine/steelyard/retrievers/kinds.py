@@ -19,6 +19,9 @@ from steelyard.query import Query
 from steelyard.reading import Reading
 from steelyard.stores.base import COSINE, Found, Readable, Space
 
+QueryVector = Callable[[str], Vectors]
+"""Text to float32[dim]; all zeros when the text means nothing to the model."""
+
 
 class Retriever(Protocol):
     """Finds candidates for a query."""
@@ -52,14 +55,11 @@ class Parts(Protocol):
     def reading(self) -> Reading:
         """What the system reads of entries and queries."""
 
-    def space(self, layer: str) -> Space:
-        """Where the vectors of a layer are; EmbedderError without an embedder."""
+    def vectors(self, layer: str) -> list[tuple[Space, QueryVector]]:
+        """Where the vectors of a layer are, model by model, and how a query is embedded for each; at least one.
 
-    def layer(self, name: str) -> Space:
-        """Where the vectors of a layer are, or those of the text that stand for an l2 that the store has not."""
-
-    def embed(self, text: str) -> Vectors:
-        """The vector of a query's text, float32[dim]."""
+        Those of the text stand for an l2 that the store has not. EmbedderError without an embedder.
+        """
 
     def counted(self, query: Query) -> Filters:
         """The entries whose words TF-IDF counts for a query."""

@@ -19,9 +19,8 @@ from steelyard.query import Query
 from steelyard.retrievers import layers_read
 from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
-from steelyard.systems import System, keyword_indexes
+from steelyard.systems import EMBEDDED, System, keyword_indexes
 from steelyard.template import render
-from steelyard.text import content
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.progress import bar
 
@@ -116,7 +115,7 @@ def choose_embedder(dataset: Dataset, kind: str) -> Embedder | None:
     if models and kind != "lsa":
         return recorded(dataset, models[0])
     try:
-        return LsaEmbedder.fit([content(entry) for entry in dataset.entries])
+        return LsaEmbedder.fit([render(EMBEDDED, entry) for entry in dataset.entries])
     except EmbedderError:
         if kind == "lsa":
             raise

@@ -16,8 +16,8 @@ from steelyard.errors import ConfigError, EmbedderError, shown
 from steelyard.lsa import MODEL, LsaEmbedder
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
-from steelyard.systems import SYSTEMS, keyword_indexes
-from steelyard.text import content
+from steelyard.systems import EMBEDDED, SYSTEMS, keyword_indexes
+from steelyard.template import render
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.progress import bar
 from steelyard_eval.recording.workspace import RESUME
@@ -154,7 +154,7 @@ def _renew(vault: Vault, known: _Fit | None) -> int:
 
 
 def _fitted(vault: Vault, known: _Fit | None) -> _Fit:
-    texts = [content(entry) for entry in vault.entries()]
+    texts = [render(EMBEDDED, entry) for entry in vault.entries()]
     digest = sha256(json.dumps(texts).encode()).hexdigest()
     return known if known is not None and known.texts == digest else _Fit(LsaEmbedder.fit(texts), digest)
 

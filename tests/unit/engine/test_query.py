@@ -60,7 +60,7 @@ def test_what_is_embedded_is_the_text_as_asked_and_what_is_matched_may_be_anothe
     hits = searcher.search(Query("credential\x07", matched="token")).hits
     signals = {hit.entry.id: hit.signals["tfidf"] for hit in hits}
 
-    assert searcher._sources.embedder.queries == ["credential\x07"]
+    assert searcher._sources.embedders[0].queries == ["credential\x07"]
     assert signals["a"] == 1.0
     assert signals["b"] == 0.0
 
