@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from steelyard.escape import visible
+from steelyard.escape import visible as visible
 
 PATH_WIDTH = 1000
 """Width for `shown` of a path: what tells paths apart is their end."""

@@ -20,7 +20,6 @@ DAMAGE = (
     apsw.MismatchError,
     apsw.ConstraintError,
     apsw.AuthError,  # a table that reaches for what no statement of ours needs
-    apsw.InterruptError,  # a table that never ends
     UnicodeDecodeError,
 )
 """What SQLite raises for such a file."""
@@ -34,9 +33,20 @@ def damaged(path: str, reason: object) -> VaultError:
     )
 
 
-def checked(db: apsw.Connection, action: Callable[[], T]) -> T:
-    """What the action returns; VaultError where the file is not what a vault is."""
+def closed(path: str) -> VaultError:
+    """The error for a vault that was closed, perhaps by another thread."""
+    return VaultError(f"{shown(path, PATH_WIDTH)} is closed; keep the vault open until all searches are done")
+
+
+def checked(cursor: apsw.Cursor, action: Callable[[], T]) -> T:
+    """What the action returns; VaultError where the file is not what a vault is, or was closed meanwhile."""
     try:
         return action()
     except DAMAGE as error:
-        raise damaged(db.filename, error) from None
+        raise damaged(cursor.connection.filename, error) from None
+    except apsw.InterruptError as error:
+        if getattr(cursor.connection, "exhausted", False):  # a table that never ends
+            raise damaged(cursor.connection.filename, error) from None
+        raise closed("the vault") from None
+    except (apsw.ConnectionClosedError, apsw.CursorClosedError):
+        raise closed("the vault") from None

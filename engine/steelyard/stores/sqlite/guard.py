@@ -15,7 +15,7 @@ from typing import Any
 
 import apsw
 
-from steelyard.stores.sqlite.damage import DAMAGE, checked, damaged
+from steelyard.stores.sqlite.damage import checked
 
 TABLES = frozenset({"meta", "entries", "keyword_indexes", "spaces", "models", "model_arrays"})
 """The tables of a vault beside those of its keyword indexes and vectors."""
@@ -65,29 +65,31 @@ class CheckedCursor(apsw.Cursor):
         """As apsw's, but one statement a call: what comes after a semicolon could only be somebody else's."""
         if ";" in args[0] and not args[0].startswith("CREATE TRIGGER"):
             raise ValueError("more than one statement")
-        if isinstance(self.connection, GuardedConnection):
-            self.connection.spent = 0
-        checked(self.connection, lambda: super(CheckedCursor, self).execute(*args, **options))
+        self._begin()
+        checked(self, lambda: super(CheckedCursor, self).execute(*args, **options))
         return self
 
     def executemany(self, *args: Any, **options: Any) -> CheckedCursor:  # noqa: ANN401 -- as apsw has it
         """As apsw's."""
-        checked(self.connection, lambda: super(CheckedCursor, self).executemany(*args, **options))
+        self._begin()
+        checked(self, lambda: super(CheckedCursor, self).executemany(*args, **options))
         return self
 
     def __next__(self) -> Any:  # noqa: ANN401 -- a row of whatever was asked
-        try:
-            return super().__next__()
-        except DAMAGE as error:
-            raise damaged(self.connection.filename, error) from None
+        return checked(self, super().__next__)
 
     def fetchone(self) -> Any:  # noqa: ANN401 -- a row of whatever was asked
         """As apsw's."""
-        return checked(self.connection, super().fetchone)
+        return checked(self, super().fetchone)
 
     def fetchall(self) -> list[Any]:
         """As apsw's."""
-        return checked(self.connection, super().fetchall)
+        return checked(self, super().fetchall)
+
+    def _begin(self) -> None:
+        db = checked(self, lambda: self.connection)
+        if isinstance(db, GuardedConnection):
+            db.spent = 0
 
 
 class GuardedConnection(apsw.Connection):
@@ -95,6 +97,8 @@ class GuardedConnection(apsw.Connection):
 
     spent = 0
     """Steps since the last statement began."""
+    exhausted = False
+    """Whether a statement took more steps than its file is worth; no other one is begun then."""
     _path = ""
 
     def guard(self, path: str) -> None:
@@ -111,7 +115,9 @@ class GuardedConnection(apsw.Connection):
     def _look(self) -> bool:
         """Whether the statement is to be broken off."""
         self.spent += STEPS
-        return self.spent > LEAST_BUDGET and self.spent > LEAST_BUDGET + BUDGET_PER_BYTE * self._size()
+        if self.spent > LEAST_BUDGET and self.spent > LEAST_BUDGET + BUDGET_PER_BYTE * self._size():
+            self.exhausted = True
+        return self.exhausted
 
     def _size(self) -> int:
         if self._path == ":memory:":
