@@ -77,6 +77,12 @@ class Found:
 class Readable(Protocol):
     """What a search reads: entries, keyword indexes and vector spaces behind one interface."""
 
+    def seen_by(self, visible: Filters) -> Readable:
+        """The store as a caller sees it who may see these entries alone: as if there were no others.
+
+        What stands outside moves no score, count, order or message. Latency is not promised.
+        """
+
     def get(self, ids: Sequence[str], fields: Sequence[str] = ...) -> list[Entry]:
         """The entries of these ids, in this order; unknown ids are left out.
 

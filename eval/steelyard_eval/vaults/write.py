@@ -13,6 +13,7 @@ from steelyard.embed import BATCH, Embedder, embed_missing, layers_of, space_of,
 from steelyard.embedders import KINDS, CachedEmbedder, open_embedder
 from steelyard.embedders.kinds import remembered, restore
 from steelyard.errors import ConfigError, EmbedderError, shown
+from steelyard.filters import Filters
 from steelyard.lsa import MODEL, LsaEmbedder
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
@@ -78,6 +79,26 @@ def vault_embedder(vault: Vault) -> Embedder | None:
             kind, settings, arrays = stored
             return LsaEmbedder.from_arrays(arrays) if kind == MODEL else restore(kind, settings, os.environ)
     return None
+
+
+@contextmanager
+def visible_vault(vault: Vault, visible: Filters) -> Iterator[Vault]:
+    """The vault, or one in memory with what a caller may see of it and a model that knows nothing else.
+
+    LSA is fitted anew on what is visible: the fit of the whole vault knows words of other entries.
+    """
+    if not visible:
+        yield vault
+        return
+    models = {name: stored for name in vault.models() if (stored := vault.load_model(name)) is not None}
+    fitted = any(kind == MODEL for kind, _, _ in models.values())
+    with vault.copied(visible, vectors=not fitted)[1] as copy:
+        if fitted:
+            _renew(copy, None)
+        else:
+            for name, stored in models.items():
+                copy.save_model(name, *stored)
+        yield copy
 
 
 def _own_kind(vault: Vault) -> str:

@@ -67,10 +67,8 @@ _NAMES = ", ".join(f'"{name}"' for name in COLUMNS)
 _MARKS = ", ".join("?" * len(COLUMNS))
 _SET = ", ".join(f'"{name}" = excluded."{name}"' for name in COLUMNS if name != "id")
 _DIFFERS = " OR ".join(f'entries."{name}" IS NOT excluded."{name}"' for name in COLUMNS if name != "id")
-UPSERT = (
-    f"INSERT INTO entries({_NAMES}) VALUES({_MARKS}) "
-    f"ON CONFLICT(id) DO UPDATE SET {_SET} WHERE {_DIFFERS} RETURNING rowid"
-)
+INSERT = f"INSERT INTO entries({_NAMES}) VALUES({_MARKS})"
+UPSERT = f"{INSERT} ON CONFLICT(id) DO UPDATE SET {_SET} WHERE {_DIFFERS} RETURNING rowid"
 
 
 def select(names: Sequence[str]) -> str:
