@@ -114,7 +114,7 @@ class Searcher:
         It carries facts only when the strategy computes signals from them. Without `vectors` none are
         searched, also where the strategy names no retriever and would rank what all of them find.
         """
-        return self._candidates(self._admit(query), strategy, vectors)
+        return self._candidates(self._timed(query), strategy, vectors)
 
     def _candidates(self, query: Query, strategy: Expr, vectors: bool) -> SignalTable:
         lists: dict[str, list[Found]] = {}

@@ -79,7 +79,7 @@ class CallersWorld(World):
         first = one(self.rng, *finders)
         return one(
             self.rng,
-            self.system.strategy,
+            self.system.searching.strategy,
             *map(
                 parse_strategy,
                 (

@@ -133,7 +133,7 @@ def recorded_pools(fixture):
         if failed(run["fts_pool"]):
             continue
         pools = {"fts": keyed(run["fts_pool"]), "vector": keyed(run["vec_pool"])}
-        tier = fused(pools, str(SHIPPED.strategy), limit)
+        tier = fused(pools, str(SHIPPED.searching.strategy), limit)
         expected = run["tiered"]
         if run["embed_called"]:
             yield f"{qid} tiered", against(expected, tier, run, EXACT)

@@ -143,7 +143,7 @@ def test_a_number_below_0_is_refused():
 
 
 def test_every_weight_of_the_document_is_of_a_signal_that_has_a_name_in_it():
-    assert set(weights(DOCUMENTED.strategy)) == set(FACTORS.values())
+    assert set(weights(DOCUMENTED.searching.strategy)) == set(FACTORS.values())
 
 
 # Counting a log
