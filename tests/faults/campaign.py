@@ -1,0 +1,81 @@
+"""Campaigns that go on where they stopped: a state file counts what was done, and each piece of work has a number.
+
+    campaign(name, work, options)
+
+calls ``work(number)`` for the next numbers until the minutes or the goal are used up. What it raises is a fault;
+its number is kept, so that `--only NUMBER` runs it again. The same number is the same work on every machine.
+"""
+
+import argparse
+import json
+import sys
+import time
+import traceback
+from pathlib import Path
+
+STATES = Path(__file__).resolve().parents[2] / "reports" / "campaigns"
+KEPT = 20
+"""Faults whose text is kept."""
+
+
+def options(description, goal):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=5.0, help="how long to work; 5 by default")
+    parser.add_argument("--goal", type=int, default=goal, help=f"pieces of work in all; {goal} by default")
+    parser.add_argument("--fresh", action="store_true", help="forget what was done before")
+    parser.add_argument("--only", type=int, help="this one piece of work, with its traceback")
+    return parser
+
+
+def campaign(name, work, chosen):
+    """Work until the time or the goal is reached; prints the state, and returns 1 when faults were found."""
+    if chosen.only is not None:
+        print(work(chosen.only))
+        return 0
+    path = STATES / f"{name}.json"
+    state = load(path, chosen.fresh)
+    end = time.monotonic() + 60 * chosen.minutes
+    began = time.monotonic()
+    while time.monotonic() < end and state["next"] < chosen.goal:
+        one(state, work)
+        if state["next"] % 20 == 0:
+            save(path, state, began)
+            began = time.monotonic()
+    save(path, state, began)
+    print(json.dumps({"campaign": name, "goal": chosen.goal, **state}, indent=1))
+    return min(1, state["faults"])
+
+
+def one(state, work):
+    number = state["next"]
+    try:
+        for what, count in work(number).items():
+            state["done"][what] = state["done"].get(what, 0) + count
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        state["faults"] += 1
+        if len(state["found"]) < KEPT:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{Path(last.filename).name}:{last.lineno}"
+            state["found"].append({"number": number, "fault": f"{type(error).__name__} at {place}: {error}"[:500]})
+    state["next"] += 1
+
+
+def load(path, fresh):
+    if path.exists() and not fresh:
+        return json.loads(path.read_text())
+    return {"next": 0, "faults": 0, "found": [], "done": {}, "seconds": 0.0}
+
+
+def save(path, state, began):
+    state["seconds"] = round(state["seconds"] + time.monotonic() - began, 1)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".part")
+    draft.write_text(json.dumps(state, indent=1))
+    draft.replace(path)
+
+
+def main(name, description, goal, work):
+    """The command line of a campaign."""
+    sys.exit(campaign(name, work, options(description, goal).parse_args()))
