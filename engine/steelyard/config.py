@@ -14,6 +14,7 @@ from steelyard.errors import PATH_WIDTH, ConfigError, nearest, shown
 from steelyard.files import STRICT_JSON, canonical, write_text
 from steelyard.finish import Cut, Stage, parse_stages
 from steelyard.fusion import ByIntent, Expr, parse_strategy
+from steelyard.inputs import read_text
 from steelyard.retrievers import RETRIEVER_KINDS, Parameter, RetrieverConfig
 
 SCHEMA_VERSION = 1
@@ -103,7 +104,7 @@ class SearchConfig:
         signal or stage, or another schema version, with the remedy.
         """
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = read_text(path)
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"cannot read the weights file {shown(str(path), PATH_WIDTH)}: {error}") from None
         try:

@@ -147,9 +147,12 @@ def read_fields(
     return values, faults
 
 
+_PLAIN = (str, tuple, type(None))
+
+
 def check_entry(entry: Entry) -> None:
     """DataError naming every value that no data set could hold: an id with white space, NaN, a number as a tag."""
-    record = {name: value for name in FIELDS if (value := getattr(entry, name)) not in ("", None, ())}
+    record = {name: value for name in FIELDS if type(value := getattr(entry, name)) not in _PLAIN or value}
     record["id"] = entry.id
     if entry.relations and all(isinstance(relation, Relation) for relation in entry.relations):
         record["relations"] = [dataclasses.asdict(relation) for relation in entry.relations]

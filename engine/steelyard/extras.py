@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 from steelyard.errors import MachineError
 
@@ -21,3 +24,15 @@ def require(extra: str, what: str) -> None:
         raise MachineError(
             f"{what} needs {', '.join(missing)}, not installed here; run pip install 'steelyard[{extra}]'"
         )
+
+
+def onnx_runtime() -> Any:  # noqa: ANN401 -- a module without types
+    """The module onnxruntime with its telemetry off. Import it by this and by nothing else.
+
+    Since 1.29 it makes an id of the machine as it is imported, and sends what is run, unless the environment
+    says otherwise before.
+    """
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    module = import_module("onnxruntime")
+    module.disable_telemetry_events()
+    return module

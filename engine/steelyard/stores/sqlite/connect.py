@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,6 +45,8 @@ def connect(path: str, create: bool) -> apsw.Connection:
         raise VaultError(f"there is no vault at {place}; make one with steelyard index DATASET {place}")
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
     try:
+        if create:
+            _private(path)
         return _connection(path, path, flags)
     except apsw.NotADBError:
         raise VaultError(f"{place} is not an SQLite file; name a vault") from None
@@ -52,6 +55,20 @@ def connect(path: str, create: bool) -> apsw.Connection:
             return _unchanging(path, error)
         raise _cannot_open(path, error) from None
     except apsw.FullError as error:
+        raise _cannot_open(path, error) from None
+
+
+def _private(path: str) -> None:
+    """Make the file of a new vault for its owner's eyes; SQLite gives its mode to the files beside it."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        if not Path(path).is_file():
+            raise MachineError(
+                f"cannot open {shown(path, PATH_WIDTH)}: it is not a regular file; check the folder's permissions "
+                "or name another file"
+            ) from None
+    except OSError as error:
         raise _cannot_open(path, error) from None
 
 
