@@ -16,7 +16,12 @@ from steelyard_eval.cli import main
 from steelyard_eval.vaults import reindex_vault, vault_embedder
 
 BIRDS = ["heron stands in the reed", "heron fishes at dawn", "reed and marsh in rain", "newt sleeps in the pond"]
-TOOLS = ["heron deploys the cluster", "cluster restarts at night", "night build of the cluster", "token rotates daily"]
+TOOLS = [
+    "heron deploys the cluster",
+    "cluster restarts at night",
+    "night build of the cluster",
+    "token rotates daily",
+]
 
 
 def make(path, texts, prefix, embedder="lsa"):
@@ -106,7 +111,9 @@ def test_the_shipped_profile_returns_an_entry_once_though_its_copies_differ(tmp_
 def test_words_that_only_a_tag_says_have_vectors(tmp_path):
     """MoltNet embeds the tags, so its model has to know their words."""
     with Vault(tmp_path / "v.db", create=True) as vault:
-        vault.upsert(Entry(f"e{at}", title=t, text=t, tags=("zebrafish",) if at < 2 else ()) for at, t in enumerate(BIRDS))
+        vault.upsert(
+            Entry(f"e{at}", title=t, text=t, tags=("zebrafish",) if at < 2 else ()) for at, t in enumerate(BIRDS)
+        )
     reindex_vault(str(tmp_path / "v.db"), "lsa")
     with Vault(tmp_path / "v.db") as vault:
         embedder = vault_embedder(vault)
