@@ -161,7 +161,8 @@ def _fitted(vault: Vault, known: _Fit | None) -> _Fit:
 
 def _spaces(vault: Vault, embedder: Embedder) -> list[Space]:
     layers = ("text", *layers_of(vault))
-    spaces = {space_of(embedder, layer, system.recipe) for system in SYSTEMS.values() for layer in layers}
+    recipes = {system.reading.recipe for system in SYSTEMS.values()}
+    spaces = {space_of(embedder, layer, recipe) for recipe in recipes for layer in layers}
     return sorted(spaces, key=lambda space: (space.layer, space.recipe))
 
 
