@@ -30,6 +30,9 @@ from steelyard.query import Query
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int32]
+"""Codes, and places in lists."""
+Indices = NDArray[np.int64]
+"""Offsets, rows and counts."""
 
 EMBEDDING = frozenset({"vector", "cosine", "l0", "l1", "l2"})
 """Signals that need the query's embedding."""

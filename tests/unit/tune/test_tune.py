@@ -195,10 +195,10 @@ def test_among_weights_that_tie_with_the_optimum_the_nearest_are_taken_amid_thei
 def test_the_current_setting_stays_until_the_gain_is_proven(monkeypatch):
     # 11 more right of 20: mean 0.55; 12 differences of 1, one of -1, 7 of 0: sqrt((13 - 20 * 0.55^2)
     # * 20 / 19) / 20 = 0.1352, so 4.07 standard errors
-    monkeypatch.setattr(choices, "PROOF", 4.0)
+    monkeypatch.setattr(choices, "SWITCH", 4.0)
     assert share(chosen_by(chooser_of(turns(*LADDER))).config) == pytest.approx(0.8)
 
-    monkeypatch.setattr(choices, "PROOF", 4.1)
+    monkeypatch.setattr(choices, "SWITCH", 4.1)
     found = chosen_by(chooser_of(turns(*LADDER)))
     assert found.config.strategy.weights == (0.3, 0.7)
     assert found.value == pytest.approx(8 / 20)
@@ -206,7 +206,7 @@ def test_the_current_setting_stays_until_the_gain_is_proven(monkeypatch):
 
 
 def test_a_gain_in_one_group_is_a_single_observation(monkeypatch):
-    monkeypatch.setattr(choices, "PROOF", 3.0)
+    monkeypatch.setattr(choices, "SWITCH", 3.0)
     groups = [*[0] * 10, *range(1, 11)]  # the ten queries that gain share a cause
     # Mean 0.55. Away from it: 10 * 0.45 in the group, 0.45 twice, -1.55, and -0.55 seven times: squares 25.175;
     # sqrt(25.175 * 11 / 10) / 20 = 0.263, so 2.1 standard errors where single queries make 4.07.
