@@ -40,6 +40,9 @@ STRATEGIES = (
     "tiered(fts, min_results=5, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))",
     "tiered(fts, min_results=4, then=tiered(vector, min_results=6, then=rrf(fts, vector, bm25)))",
     "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=1.5, relax=[1])",
+    "comb_mnz(fts, 2*vector, bm25, normalize=zscore)",
+    "weighted_sum(0.7*comb_med(fts, vector, bm25), 0.3*recency)",
+    "tiered(borda(fts, bm25), min_results=9, then=log_isr(fts, 2*vector))",
     "by_intent(default=rrf(fts, vector), fix=weighted_sum(1*fts, 0.5*recency), learn=vector)",
 )
 

@@ -795,7 +795,10 @@ def test_a_comb_sum_is_exported_as_the_weighted_sum_it_is() -> None:
         assert ours == plain
 
 
-@pytest.mark.parametrize("name", sorted(FAMILIES.keys() - {"weighted_sum", "rrf", "tiered", "layered", "by_intent"}))
+FUSED = sorted(FAMILIES.keys() - {"weighted_sum", "rrf", "tiered", "layered", "by_intent"})
+
+
+@pytest.mark.parametrize("name", FUSED)
 @pytest.mark.parametrize("to", TARGETS)
 def test_other_fusions_are_refused_by_name(name, to) -> None:
     if name == "comb_sum" and to in ("elasticsearch", "opensearch", "weaviate"):

@@ -61,6 +61,9 @@ def mixed(space):
         ("layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5)", 5),
         ("weighted_sum(0.5*cosine, 0.5*recency(half_life=10d))", 5),  # a quarter to four times
         ("by_intent(default=rrf(fts, vector), fix_bug=rrf(fts, vector))", 49),
+        ("comb_max(fts, vector)", 5),
+        ("rbc(fts, vector, phi=0.6)", 7),  # 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98
+        ("tiered(fts, min_results=3, then=comb_mnz(fts, vector))", 30),  # 6 counts by 5
     ],
 )
 def test_every_discrete_parameter_is_varied_and_the_current_one_comes_first(text, count):
