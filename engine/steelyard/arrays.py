@@ -8,3 +8,6 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int32]
+"""Codes, and places in lists."""
+Indices = NDArray[np.int64]
+"""Offsets, rows and counts."""

@@ -21,10 +21,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard.arrays import Bools as Bools  # others import them from here
 from steelyard.arrays import Floats as Floats
+from steelyard.arrays import Indices as Indices
 from steelyard.arrays import Ints as Ints
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, nearest
@@ -63,7 +63,7 @@ FACT_FIELDS = (*NUMBER_FACTS, *LABEL_FACTS, "tags")
 class TagSets:
     """Sets of tags as CSR over a shared vocabulary; codes ascend within each set."""
 
-    offsets: NDArray[np.int64]
+    offsets: Indices
     codes: Ints
 
     @classmethod
@@ -146,7 +146,7 @@ class SignalTable:
 
     queries: tuple[str, ...]
     entries: tuple[str, ...]
-    offsets: NDArray[np.int64]
+    offsets: Indices
     entry: Ints
     columns: Mapping[str, Floats]
     positions: Mapping[str, Ints]
@@ -243,7 +243,7 @@ def ranks(table: SignalTable, values: Floats, rows: Bools) -> Floats:
     return ranked
 
 
-def best_first(offsets: NDArray[np.int64], values: Floats) -> NDArray[np.int64]:
+def best_first(offsets: Indices, values: Floats) -> Indices:
     """The one tie rule: int64[n], the order of each query's values (float64[n], no NaN), best first.
 
     Rows are stored by ascending id, so a stable sort leaves ties in id order. Queries are sorted one by one,
@@ -270,6 +270,6 @@ def per_query(table: SignalTable, rows: Bools, reduce: np.ufunc, values: Floats,
     return result
 
 
-def count_rows(table: SignalTable, rows: Bools) -> NDArray[np.int64]:
+def count_rows(table: SignalTable, rows: Bools) -> Indices:
     """Number of the given rows in each query; int64[Q]."""
     return np.bincount(table.query[rows], minlength=len(table.queries)).astype(np.int64)

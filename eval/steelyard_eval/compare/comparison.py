@@ -21,6 +21,7 @@ from steelyard_eval import SYSTEMS
 from steelyard_eval.compare.contenders import Contender, contenders, usable
 from steelyard_eval.compare.latency import timing
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.groups import Unit, units
 from steelyard_eval.measures.metrics import Judgments, Measure, parse_measures
 from steelyard_eval.measures.runs import write_run
 from steelyard_eval.measures.statistics import compare_all, mean_interval
@@ -113,7 +114,7 @@ def compare(
     values = _values(replays, dataset, queries, measures)
     if runs is not None:
         _write_runs(runs, rows, replays)
-    groups = _groups(queries)
+    groups = units(queries)
     facts = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
@@ -213,13 +214,6 @@ def _values(
     return found
 
 
-def _groups(queries: Sequence[Query]) -> list[str] | None:
-    """The unit of the statistics: the group where queries have one, else the query itself."""
-    if not any(query.group for query in queries):
-        return None
-    return [f"group {query.group}" if query.group else f"query {query.id}" for query in queries]
-
-
 def _about(dataset: Dataset, queries: int, with_judgments: int) -> dict[str, Any]:
     return {
         "name": dataset.name,
@@ -245,7 +239,7 @@ def _configuration(row: Contender) -> dict[str, Any]:
 
 
 def _results(
-    rows: Sequence[Contender], values: Mapping[str, Mapping[str, Floats]], groups: list[str] | None, seed: int
+    rows: Sequence[Contender], values: Mapping[str, Mapping[str, Floats]], groups: list[Unit] | None, seed: int
 ) -> list[dict[str, Any]]:
     """Tidy records, a row a configuration and metric."""
     records = []
@@ -258,7 +252,7 @@ def _results(
 
 
 def _comparisons(
-    values: Mapping[str, Mapping[str, Floats]], metric: str, baseline: str, groups: list[str] | None, seed: int
+    values: Mapping[str, Mapping[str, Floats]], metric: str, baseline: str, groups: list[Unit] | None, seed: int
 ) -> list[dict[str, Any]]:
     challengers = {label: own[metric] for label, own in values.items() if label != baseline}
     if not challengers:
@@ -290,7 +284,7 @@ def _write_runs(folder: Path, rows: Sequence[Contender], replays: Mapping[str, R
     for row in rows:
         run = replays[row.label]
         name = f"{row.config.system}.{row.config.profile}"
-        if row.kind == "family":
+        if row.kind == "strategy":
             own += 1
             name += f".{own}"
         write_run(

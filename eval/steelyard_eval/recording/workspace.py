@@ -28,6 +28,17 @@ EMBEDDERS = ("auto", "recorded", "lsa", "none", *KINDS)
 RESUME = "run the same command again to go on: what was embedded is kept"
 
 
+@contextmanager
+def resumable(embedder: Embedder | None) -> Iterator[None]:
+    """Adds to an EmbedderError how to go on, where the embedder keeps on disk what it embedded."""
+    try:
+        yield
+    except EmbedderError as error:
+        if not isinstance(embedder, CachedEmbedder):
+            raise
+        raise EmbedderError(f"{error}; {RESUME}") from None
+
+
 @dataclass(frozen=True)
 class Workspace:
     """A data set, the store it is indexed in, and the embedder of its queries (None: keywords only)."""
@@ -64,16 +75,6 @@ class Workspace:
                 for layer in sorted(layers):
                     space = space_of(self.embedder, layer, system.reading.recipe)
                     embed_missing(self.store, self.embedder, space, bar(f"embedding {layer}"))
-
-    @contextmanager
-    def resumable(self) -> Iterator[None]:
-        """Adds to an EmbedderError how to go on, where embedded texts are kept on disk."""
-        try:
-            yield
-        except EmbedderError as error:
-            if not isinstance(self.embedder, CachedEmbedder):
-                raise
-            raise EmbedderError(f"{error}; {RESUME}") from None
 
     def searcher(self, config: SearchConfig) -> Searcher:
         """A searcher whose clock is the data set's as-of date."""
