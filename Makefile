@@ -1,10 +1,14 @@
 # Every target sets itself up: Python 3.11+ and make are all it takes.
 PYTHON ?= python3
 BIN := .venv/bin
-SOURCES := pyproject.toml constraints.txt $(shell find engine eval qrels -type f -not -name '*.pyc')
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+SOURCES := pyproject.toml requirements/base.txt $(shell find engine eval qrels -type f -not -name '*.pyc')
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+INSTALL := $(PIP) --require-hashes -r
+UV ?= uv
+LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.5 --no-header --no-emit-index-url --no-annotate \
+  --generate-hashes -c constraints.txt pyproject.toml requirements/build.in
 
-.PHONY: demo test lab lint types parity bench evidence clean
+.PHONY: demo test lab lint types parity bench evidence lock clean
 
 demo: .venv/installed  ## compare, tune and report on the data set inside the package
 	$(BIN)/steelyard demo --out reports/demo
@@ -31,6 +35,11 @@ bench: .venv/benched  ## speed, as ratios against peers in one process
 evidence: .venv/tested  ## whether tuned settings keep what they promise, on real sets (STEELYARD_DATA)
 	$(BIN)/python tests/benchmarks/evidence.py
 
+lock:  ## hashes of all dependencies anew, after a change of pyproject.toml or constraints.txt; needs uv (make UV=...)
+	$(LOCK) -o requirements/base.txt
+	$(LOCK) --extra test --extra notebooks -o requirements/test.txt
+	$(LOCK) --extra test --extra notebooks --extra bench -o requirements/bench.txt
+
 clean:
 	rm -rf .venv reports/demo
 
@@ -39,14 +48,14 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/installed: .venv/bin/python $(SOURCES)
-	$(INSTALL) .
-	$(INSTALL) --no-deps --force-reinstall .
+	$(INSTALL) requirements/base.txt
+	$(PIP) --no-deps --no-build-isolation --force-reinstall .
 	touch $@
 
-.venv/tested: .venv/installed
-	$(INSTALL) '.[test,notebooks]'
+.venv/tested: .venv/installed requirements/test.txt
+	$(INSTALL) requirements/test.txt
 	touch $@
 
-.venv/benched: .venv/tested
-	$(INSTALL) '.[bench]'
+.venv/benched: .venv/tested requirements/bench.txt
+	$(INSTALL) requirements/bench.txt
 	touch $@

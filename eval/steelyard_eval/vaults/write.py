@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 
 from steelyard.embed import BATCH, Embedder, embed_missing, layers_of, space_of, texts_of
