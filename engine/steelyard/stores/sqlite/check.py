@@ -10,18 +10,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import apsw
+import sqlite_vec
 
 from steelyard.errors import PATH_WIDTH, ConfigError, VaultError, shown
 from steelyard.stores.base import KeywordIndex
+from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.schema import COLUMNS, MIGRATIONS, index_statements, space_statement
 
 MOST_OBJECTS = 10_000
 """Rows of sqlite_schema; a vault with a hundred vector spaces has less than a thousand."""
 LARGEST_DIMENSION = 100_000
+CHUNK = 1024
+"""Vectors that sqlite-vec keeps in one row of its own."""
 
 
 class _Thing(NamedTuple):
@@ -31,6 +35,14 @@ class _Thing(NamedTuple):
     name: str
     table: str
     sql: str | None
+
+    def numbered(self, number: int) -> _Thing:
+        """The same of another vector space than 1."""
+        own = partial(_SPACE.sub, f"vec_{number:d}")
+        return _Thing(self.type, own(self.name), own(self.table), self.sql and own(self.sql))
+
+
+_SPACE = re.compile(r"vec_1(?![0-9])")
 
 
 def check_schema(db: apsw.Connection, path: str, version: int) -> None:
@@ -47,24 +59,35 @@ def check_schema(db: apsw.Connection, path: str, version: int) -> None:
         )
 
 
+def check_books(db: apsw.Connection, path: str, table: str, dim: int) -> None:
+    """VaultError unless the tables that sqlite-vec keeps for one of ours agree: it trusts them, and would crash."""
+    odd = (
+        f"SELECT 1 FROM {table}_chunks WHERE size IS NOT {CHUNK} OR typeof(validity) <> 'blob' "
+        f"OR length(validity) <> {CHUNK // 8} OR typeof(rowids) <> 'blob' OR length(rowids) <> {CHUNK * 8} "
+        f"OR chunk_id NOT IN (SELECT rowid FROM {table}_vector_chunks00)",
+        f"SELECT 1 FROM {table}_vector_chunks00 WHERE typeof(vectors) <> 'blob' "
+        f"OR length(vectors) <> {CHUNK * dim * 4} OR typeof(rowid) <> 'integer' "
+        f"OR rowid NOT IN (SELECT chunk_id FROM {table}_chunks)",
+        f"SELECT 1 FROM {table}_rowids WHERE typeof(chunk_offset) <> 'integer' "
+        f"OR chunk_offset NOT BETWEEN 0 AND {CHUNK - 1} "
+        f"OR chunk_id IS NULL OR chunk_id NOT IN (SELECT chunk_id FROM {table}_chunks)",
+    )
+    if any(db.execute(f"{sql} LIMIT 1").fetchone() for sql in odd):
+        raise damaged(path, f"what sqlite-vec keeps of {table} does not agree")
+
+
 def _foreign(db: apsw.Connection, version: int) -> str:
     """What does not belong, or is missing; empty when all is well. ValueError for bookkeeping that is none."""
     rows = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema LIMIT ?", (MOST_OBJECTS,)).fetchall()
     things = [_thing(*row) for row in rows]
     if len(things) == MOST_OBJECTS or len({(thing.type, thing.name) for thing in things}) < len(things):
         return "it has too many objects, or two of one name"
-    left = set(things)
-    for wanted in fixed(version):
+    left = set(things) - {_SEQUENCE}
+    for wanted in (*fixed(version), *(_indexes(db) if version else ()), *(_spaces(db) if version else ())):
         if wanted not in left:
             return f"its {wanted.type} {shown(wanted.name)} is missing or another one"
         left.discard(wanted)
-    made = [*_indexes(db), *_spaces(db)] if version else []
-    for wanted in made:
-        if wanted not in left:
-            return f"its {wanted.type} {shown(wanted.name)} is missing or another one"
-        left.discard(wanted)
-    virtual = [thing.name for thing in made if thing.type == "table"]
-    other = next((thing for thing in sorted(left, key=str) if not _shadow(thing, virtual)), None)
+    other = min(left, key=str, default=None)
     return f"{other.type} {shown(other.name)} does not belong there" if other else ""
 
 
@@ -78,14 +101,37 @@ def _plain(sql: str) -> str:
     return "".join(sql.split())
 
 
+_SEQUENCE = _Thing("table", "sqlite_sequence", "sqlite_sequence", "CREATETABLEsqlite_sequence(name,seq)")
+"""SQLite's own table for AUTOINCREMENT, which stays when the tables are gone that needed it."""
+
+
 @lru_cache
-def fixed(version: int) -> tuple[_Thing, ...]:
+def fixed(version: int) -> frozenset[_Thing]:
     """The objects of an empty vault of a version."""
+    return frozenset(_schema(_empty(version)))
+
+
+@lru_cache
+def _made(*statements: str) -> frozenset[_Thing]:
+    """The objects that statements add to an empty vault, those of FTS5 and sqlite-vec for themselves included."""
+    db = _empty(max(MIGRATIONS) + 1)
+    for statement in statements:
+        db.execute(statement)
+    return frozenset(_schema(db)) - fixed(max(MIGRATIONS) + 1) - {_SEQUENCE}
+
+
+def _empty(version: int) -> apsw.Connection:
     db = apsw.Connection(":memory:")
+    db.enable_load_extension(True)
+    db.load_extension(sqlite_vec.loadable_path())
     for step in range(version):
         for statement in MIGRATIONS[step]:
             db.execute(statement)
-    return tuple(_thing(*row) for row in db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"))
+    return db
+
+
+def _schema(db: apsw.Connection) -> Iterator[_Thing]:
+    return (_thing(*row) for row in db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"))
 
 
 def _indexes(db: apsw.Connection) -> Iterator[_Thing]:
@@ -94,13 +140,7 @@ def _indexes(db: apsw.Connection) -> Iterator[_Thing]:
         columns = json.loads(fields)
         if not isinstance(columns, list) or not columns or any(column not in COLUMNS for column in columns):
             raise ValueError(f"keyword index {shown(name)} covers no fields of entries")
-        table, *triggers = index_statements(KeywordIndex(name, tuple(columns), tokenizer))
-        yield _Thing("table", f"fts_{name}", f"fts_{name}", _plain(table))
-        for event, sql in zip(_EVENTS, triggers, strict=True):
-            yield _Thing("trigger", f"fts_{name}_{event}", "entries", _plain(sql))
-
-
-_EVENTS = ("insert", "delete", "update")
+        yield from _made(*index_statements(KeywordIndex(name, tuple(columns), tokenizer)))
 
 
 def _spaces(db: apsw.Connection) -> Iterator[_Thing]:
@@ -109,24 +149,4 @@ def _spaces(db: apsw.Connection) -> Iterator[_Thing]:
             raise ValueError(f"vector space {shown(number)} is none")
         if number < 1 or not 1 <= dim <= LARGEST_DIMENSION:
             raise ValueError(f"vector space {shown(number)} of dimension {shown(dim)} is none")
-        yield _Thing("table", f"vec_{number}", f"vec_{number}", _plain(space_statement(number, dim)))
-
-
-_SHADOW = re.compile(r"(?P<table>(fts|vec)_\w+?)_(data|idx|docsize|config|info|chunks|rowids|vector_chunks\d\d)")
-_COLUMNS = re.compile(r"CREATETABLE[\"']?\w+[\"']?\((?P<columns>[\w,]+(PRIMARYKEY\([\w,]+\))?)\)(WITHOUTROWID)?")
-_EXPRESSIONS = re.compile(r"CHECK|GENERATED|DEFAULT|COLLATE|REFERENCES|FOREIGN|CONSTRAINT", re.IGNORECASE)
-
-
-def _shadow(thing: _Thing, virtual: list[str]) -> bool:
-    """Whether this is a table that FTS5 or sqlite-vec keep for one of ours, with plain columns: no expression is
-    evaluated in it. Their versions differ in its columns, so its SQL is not compared.
-    """
-    if thing.name == "sqlite_sequence":
-        return thing.sql == "CREATETABLEsqlite_sequence(name,seq)"
-    found = _SHADOW.fullmatch(thing.table)
-    if found is None or found["table"] not in virtual:
-        return False
-    if thing.type == "index":
-        return thing.sql is None and thing.name.startswith("sqlite_autoindex_")
-    columns = _COLUMNS.fullmatch(thing.sql or "")
-    return thing.type == "table" and columns is not None and not _EXPRESSIONS.search(columns["columns"])
+        yield from (thing.numbered(number) for thing in _made(space_statement(1, dim)))

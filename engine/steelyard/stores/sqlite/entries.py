@@ -41,7 +41,7 @@ class EntryTable(VaultFile):
         """Run a statement that returns the rowids it changed, drop their vectors, count them."""
         changed = 0
         with self.transaction():
-            tables = [] if keep_vectors else [table for table, _, _ in self._spaces()]
+            tables = [] if keep_vectors else [self._sound(table, dim) for table, _, dim in self._spaces()]
             for values in bound:
                 for (rowid,) in self._db.execute(sql, values).fetchall():
                     changed += 1

@@ -19,7 +19,7 @@ import apsw
 
 from steelyard.errors import VaultError
 from steelyard.stores.base import Space
-from steelyard.stores.sqlite.check import check_schema
+from steelyard.stores.sqlite.check import check_books, check_schema
 from steelyard.stores.sqlite.connect import MEMORY, connect, connect_memory, machine_errors, memory_address
 from steelyard.stores.sqlite.damage import closed, damaged
 from steelyard.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
@@ -44,6 +44,7 @@ class VaultFile:
         self._connections: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
         self._opening = threading.Lock()
         self._closed = False
+        self._checked: set[str] = set()
         self._first = self._connect(create)  # kept for the vault's life: what is in memory lives as long as this
         try:
             self._migrate()
@@ -149,6 +150,13 @@ class VaultFile:
     def _spaces(self) -> list[tuple[str, Space, int]]:
         rows = self._db.execute("SELECT space, model, layer, recipe, dim FROM spaces ORDER BY space")
         return [(table_of(number), Space(model, layer, recipe), dim) for number, model, layer, recipe, dim in rows]
+
+    def _sound(self, table: str, dim: int) -> str:
+        """The table of a vector space, looked at before it is used for the first time."""
+        if table not in self._checked:
+            check_books(self._db, self.path, table, dim)
+            self._checked.add(table)
+        return table
 
     def _migrate(self) -> None:
         # One statement, one state: another process may be making the tables just now.

@@ -141,7 +141,10 @@ class VectorTables(VaultFile):
         return {id_: np.frombuffer(blob, dtype=np.float32) for id_, blob in found}
 
     def _table(self, space: Space) -> tuple[str | None, int]:
-        return next(((table, dim) for table, known, dim in self._spaces() if known == space), (None, 0))
+        table, dim = next(((table, dim) for table, known, dim in self._spaces() if known == space), (None, 0))
+        if table is not None:
+            self._sound(table, dim)
+        return table, dim
 
     def _ensure_space(self, space: Space, dim: int) -> str:
         table, stored = self._table(space)
