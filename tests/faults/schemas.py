@@ -83,6 +83,7 @@ def change(rng, tables, columns, folder):
         rng.choice(("TEXT", "STRICT", "fts5", "entries", "float")),
         rng.choice(("BLOB", "", "rtree", "meta")),
     )
+    endless = "WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n) SELECT id FROM n"
     kinds = (
         f'UPDATE "{table}" SET "{column}" = {value}',
         f'UPDATE "{table}" SET "{column}" = {value} WHERE rowid = (SELECT min(rowid) FROM "{table}")',

@@ -73,7 +73,7 @@ class TestSqlOfTheFile:
         for words in (["search", path, "token", "--system", "vector"], ["list", path], ["reindex", path]):
             outcome = steelyard(*words)
             assert outcome.exit_code == 2
-            assert "its table 'spaces' is missing or another one" in outcome.output
+            assert "is not a vault as Steelyard writes it (its table 'spaces' is missing" in outcome.output
 
         with Vault(other) as vault:
             assert vault.count() == 2

@@ -60,7 +60,7 @@ def check_schema(db: apsw.Connection, path: str, version: int) -> None:
 
 
 def check_books(db: apsw.Connection, path: str, table: str, dim: int) -> None:
-    """VaultError unless the tables that sqlite-vec keeps for one of ours agree: it trusts them, and would crash."""
+    """VaultError unless the tables that sqlite-vec keeps for one of ours agree: it trusts them, and crashes."""
     odd = (
         f"SELECT 1 FROM {table}_chunks WHERE size IS NOT {CHUNK} OR typeof(validity) <> 'blob' "
         f"OR length(validity) <> {CHUNK // 8} OR typeof(rowids) <> 'blob' OR length(rowids) <> {CHUNK * 8} "
@@ -83,10 +83,13 @@ def _foreign(db: apsw.Connection, version: int) -> str:
     if len(things) == MOST_OBJECTS or len({(thing.type, thing.name) for thing in things}) < len(things):
         return "it has too many objects, or two of one name"
     left = set(things) - {_SEQUENCE}
-    for wanted in (*fixed(version), *(_indexes(db) if version else ()), *(_spaces(db) if version else ())):
-        if wanted not in left:
-            return f"its {wanted.type} {shown(wanted.name)} is missing or another one"
-        left.discard(wanted)
+    # The tables that name indexes and spaces are only read once they are known to be ours.
+    for part in (lambda: fixed(version), lambda: _indexes(db), lambda: _spaces(db)) if version else ():
+        wanted = set(part())
+        if missing := wanted - left:
+            thing = max(missing, key=lambda thing: (thing.type, thing.name))  # a table rather than its index
+            return f"its {thing.type} {shown(thing.name)} is missing or another one"
+        left -= wanted
     other = min(left, key=str, default=None)
     return f"{other.type} {shown(other.name)} does not belong there" if other else ""
 
