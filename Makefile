@@ -8,7 +8,7 @@ UV ?= uv
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.5 --no-header --no-emit-index-url --no-annotate \
   --generate-hashes -c constraints.txt pyproject.toml requirements/build.in
 
-.PHONY: demo test lab lint types parity bench evidence lock clean
+.PHONY: demo test lab lint types parity bench evidence fuzz endpoints interference kills mutants lock clean
 
 demo: .venv/installed  ## compare, tune and report on the data set inside the package
 	$(BIN)/steelyard demo --out reports/demo
@@ -34,6 +34,25 @@ bench: .venv/benched  ## speed, as ratios against peers in one process
 
 evidence: .venv/tested  ## whether tuned settings keep what they promise, on real sets (STEELYARD_DATA)
 	$(BIN)/python tests/benchmarks/evidence.py
+
+MINUTES ?= 10
+CAMPAIGN = $(BIN)/python tests/faults/
+
+fuzz: .venv/tested  ## somebody else's schemas, then changed bytes: MINUTES of each, going on where it stopped
+	$(CAMPAIGN)schemas.py --minutes $(MINUTES)
+	$(CAMPAIGN)bytes.py --minutes $(MINUTES)
+
+endpoints: .venv/tested  ## 200 behaviours of an endpoint
+	$(CAMPAIGN)endpoints.py --minutes $(MINUTES)
+
+interference: .venv/tested  ## 100,000 changes outside a scope: nothing inside it moves
+	$(CAMPAIGN)noninterference.py --minutes $(MINUTES)
+
+kills: .venv/tested  ## 300 kills over all commands that write
+	$(CAMPAIGN)kill.py --minutes $(MINUTES)
+
+mutants: .venv/tested  ## 200 mutants against the tests of their own modules
+	$(BIN)/python tests/mutants/mutate.py --minutes $(MINUTES)
 
 lock:  ## hashes of all dependencies anew, after a change of pyproject.toml or constraints.txt; needs uv (make UV=...)
 	$(LOCK) -o requirements/base.txt

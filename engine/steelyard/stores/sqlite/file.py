@@ -134,6 +134,11 @@ class VaultFile:
             if self._db.in_transaction:
                 self._db.execute(how)
 
+    def faults(self) -> list[str]:
+        """What SQLite finds wrong with the pages of the file; none when it is whole."""
+        found = [str(row[0]) for row in self._db.execute("PRAGMA quick_check")]
+        return [] if found == ["ok"] else found
+
     def revision(self) -> int:
         """See Store.revision."""
         row = self._db.execute("SELECT value FROM meta WHERE key = 'revision'").fetchone()
