@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeVar
 
 from steelyard.escape import visible as visible
@@ -103,5 +104,9 @@ def nearest(word: str, valid: Iterable[str]) -> str:
 
 def shown(value: object, width: int = 80) -> str:
     """`repr` of a hostile value, cut to `width` characters, safe to print in a terminal."""
+    if isinstance(value, str | bytes | list | tuple) and len(value) > width:
+        value = value[:width]  # no more of it is shown, and all of it may take seconds
+    elif isinstance(value, dict) and len(value) > width:
+        value = dict(islice(value.items(), width))
     text = ascii(value) if isinstance(value, str) else repr(value).encode("ascii", "backslashreplace").decode()
     return text if len(text) <= width else text[: width - 3] + "..."

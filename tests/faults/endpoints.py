@@ -2,7 +2,7 @@
 
     python tests/faults/endpoints.py [--minutes 10] [--goal 200] [--fresh] [--only NUMBER]
 
-A piece of work is one behaviour: a right answer that is dripped, flooded, cut, held back, lied about, compressed or
+A piece of work is one behaviour: a right answer dripped, flooded, cut, held back, lied about, compressed, or
 sent elsewhere, where the key must not arrive. It runs in a process of its own, whose memory is looked at.
 """
 
