@@ -20,6 +20,8 @@ from pathlib import Path
 STATES = Path(__file__).resolve().parents[2] / "reports" / "campaigns"
 KEPT = 20
 """Faults whose text is kept."""
+SAVED = 10.0
+"""Seconds of work that a broken off run may lose."""
 HANG = 60.0
 """Seconds after which a piece of work is a hang."""
 
@@ -44,7 +46,7 @@ def campaign(name, work, chosen):
     began = time.monotonic()
     while time.monotonic() < end and state["next"] < chosen.goal:
         one(state, work)
-        if state["next"] % 20 == 0:
+        if time.monotonic() - began > SAVED:
             save(path, state, began)
             began = time.monotonic()
     save(path, state, began)
