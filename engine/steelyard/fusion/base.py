@@ -14,7 +14,8 @@ import numpy as np
 
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.grammar import number_text
-from steelyard.table import FETCHED, FINDERS, RETRIEVERS, Bools, SignalTable
+from steelyard.signals import PRIORS
+from steelyard.table import FINDERS, SCORERS, Bools, SignalTable
 
 Needs = dict[str, Bools]
 
@@ -38,6 +39,10 @@ class Expr(ABC):
         """Names of all signals mentioned."""
         return frozenset().union(*(child.signals() for child in self.children()))
 
+    def retrievers(self) -> frozenset[str]:
+        """Names of the signals mentioned that bring rows: retrievers, and recorded lists of other engines."""
+        return frozenset(name for name in self.signals() if name not in SCORERS and name not in PRIORS)
+
     def members(self, table: SignalTable, within: Bools) -> Bools:
         """bool[N]: those of the rows `within` that this expression ranks; see the module."""
         finders = self._finders()
@@ -50,11 +55,11 @@ class Expr(ABC):
 
     def everywhere(self, table: SignalTable) -> Bools:
         """bool[N]: the rows it may rank where nothing around it says which; candidates for scorers alone."""
-        return np.ones(len(table), dtype=bool) if self.signals() & RETRIEVERS else table.exists
+        return np.ones(len(table), dtype=bool) if self.retrievers() else table.exists
 
     def _finders(self) -> list[Expr]:
         """The children that bring rows of their own; the others score what those found."""
-        return [child for child in self.children() if child.signals() & RETRIEVERS]
+        return [child for child in self.children() if child.retrievers()]
 
     def needs(self, table: SignalTable, retrievers: Collection[str]) -> Needs:
         """Which fetched signals are needed for which queries, as far as the table can tell.
@@ -64,8 +69,8 @@ class Expr(ABC):
         """
         finders = self._finders()
         others = [child.signals() for child in self.children() if child not in finders]
-        names = frozenset().union(*others, self.signals() if not self.children() else ()) & FETCHED
-        if not self.signals() & RETRIEVERS:
+        names = frozenset().union(*others, self.signals() if not self.children() else ()) - PRIORS.keys()
+        if not self.retrievers():
             names |= FINDERS & frozenset(retrievers)
         everywhere = np.ones(len(table.queries), dtype=bool)
         needed = dict.fromkeys(sorted(names), everywhere)
@@ -101,7 +106,7 @@ def terms_without(terms: tuple[Term, ...], missing: Collection[str]) -> tuple[Te
 
 
 def _find(terms: tuple[Term, ...]) -> bool:
-    return any(term.expr.signals() & RETRIEVERS for term in terms)
+    return any(term.expr.retrievers() for term in terms)
 
 
 def nested(expr: Expr, table: SignalTable, within: Bools) -> tuple[Column, Bools]:

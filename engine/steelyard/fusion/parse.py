@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from steelyard.errors import ConfigError, nearest, shown
@@ -33,16 +33,17 @@ MAX_WEIGHT = 1_000_000
 Option = float | Duration | tuple[float, ...] | Item
 
 
-def parse_strategy(text: str) -> Expr:
+def parse_strategy(text: str, lists: Collection[str] = ()) -> Expr:
     """Read a strategy; ``str`` of the result reads back as an equal one.
 
+    `lists` names the recorded lists of other engines that it may mention beside the signals.
     Raises ConfigError naming every unknown name, option and value at once, with nearest spellings.
 
     >>> str(parse_strategy("tiered(fts, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))"))
     'tiered(fts, min_results=3, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))'
     """
     item = parse_call(text)
-    builder = _Builder()
+    builder = _Builder(frozenset(lists))
     if item.weight is not None:
         builder.problems.append(
             f"weight {number_text(item.weight)} before the whole strategy changes nothing; drop it"
@@ -126,9 +127,10 @@ def _prior_options(prior: Prior, options: _Options) -> list[tuple[str, Duration 
 class _Builder:
     """Builds strategies and collects problems; a faulty part becomes the signal fts and goes on."""
 
-    def __init__(self) -> None:
+    def __init__(self, lists: frozenset[str]) -> None:
         self.problems: list[str] = []
         self.layers = 0
+        self.fetched = FETCHED | lists
         self.fusions: dict[str, Callable[[Call, _Options], Expr]] = {
             "weighted_sum": self._weighted_sum,
             "rrf": self._rrf,
@@ -144,8 +146,8 @@ class _Builder:
         return self._signal(call, options)
 
     def _signal(self, call: Call, options: _Options) -> Expr:
-        if call.name not in FETCHED and call.name not in PRIORS:
-            valid = (*self.fusions, *FETCHED, *PRIORS)
+        if call.name not in self.fetched and call.name not in PRIORS:
+            valid = (*self.fusions, *self.fetched, *PRIORS)
             self.problems.append(
                 f"unknown signal or fusion {call.name!r}{nearest(call.name, valid)}"
                 if call.name

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from steelyard.config import LISTS as LISTS_NAME
 from steelyard.fusion import parse_strategy
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import System, plain_result
@@ -31,3 +34,9 @@ FTS = _baseline("fts", "fts", ("fts",))
 BM25 = _baseline("bm25", "bm25", ("bm25",))
 VECTOR = _baseline("vector", "vector", ("vector",))
 PLAIN = _baseline("plain", "rrf(fts, vector, k=60)", ("fts", "bm25", "vector", *LAYERS))
+LISTS = replace(
+    _baseline(LISTS_NAME, "bm25", ()),
+    index=KeywordIndex("none", (), "none"),
+    recipe="",
+)
+"""Strategies over recorded lists of other engines; it retrieves nothing itself, so it cannot search live."""

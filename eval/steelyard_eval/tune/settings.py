@@ -16,6 +16,8 @@ from steelyard.errors import ConfigError
 from steelyard.fusion import Bonus, ByIntent, Expr, Layered, Rrf, Signal, Term, Tiered, WeightedSum, leaves
 from steelyard.fusion.normalize import NORMALIZERS
 from steelyard.grammar import Duration
+from steelyard.signals import PRIORS
+from steelyard.table import FETCHED
 from steelyard_eval.kernel import weights_of
 
 MOST = 500
@@ -28,7 +30,7 @@ BONUSES = (0.0, 0.05, 0.1, 0.2, 0.4)
 HALF_LIVES = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Times the half-life that is written."""
 UNBOUNDED = frozenset({"fts", "bm25"})
-"""Signals on a scale of their own; sums of the others, which lie in 0..1, are not normalised."""
+"""Signals on a scale of their own, as recorded lists are; sums of the others, in 0..1, are not normalised."""
 
 
 def settings(config: SearchConfig) -> list[SearchConfig]:
@@ -100,7 +102,7 @@ def _single(expr: Expr) -> Iterator[Expr]:
 def _own(expr: Expr) -> Iterator[Expr]:
     """An expression with each value of its own parameters."""
     if isinstance(expr, WeightedSum):
-        raw = len(expr.terms) > 1 and any(leaf.name in UNBOUNDED for leaf in leaves(expr))
+        raw = len(expr.terms) > 1 and any(leaf.name in UNBOUNDED or leaf.name not in FETCHED | PRIORS.keys() for leaf in leaves(expr))
         yield from (replace(expr, normalize=name) for name in (NORMALIZERS if raw else (expr.normalize,)))
     elif isinstance(expr, Rrf):
         bonuses = [expr.bonus]
