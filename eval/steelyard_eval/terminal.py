@@ -104,11 +104,17 @@ def tuning(record: Mapping[str, Any]) -> str:
     parts = [
         f"verdict: {record['verdict']} ({reason})\n"
         f"current: {record['current']}\ntuned:   {record['tuned']}{deeper}\n"
-        f"optimum: {best['strategy']}, {_depths(best['depths'])}  ({optimum})",
+        f"optimum: {', '.join(filter(None, (best['strategy'], _depths(best['depths']))))}  ({optimum})",
         table(rows, {"estimate": record["objective"], "value": "value [95%]", "queries": "queries"}),
-        "embedded: {current} of {queries} queries now, {tuned} when tuned".format(**record["embedding_calls"]),
+        _embedded(record["embedding_calls"]),
     ]
     return "\n\n".join(parts + ([_ablation(record["ablation"])] if record.get("ablation") else []))
+
+
+def _embedded(calls: Mapping[str, int | None]) -> str:
+    if calls["current"] is None:
+        return "embedded: unknown, the lists of other engines do not tell"
+    return "embedded: {current} of {queries} queries now, {tuned} when tuned".format(**calls)
 
 
 def _depths(depths: Mapping[str, int | None]) -> str:

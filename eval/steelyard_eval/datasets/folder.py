@@ -28,6 +28,11 @@ def load(path: str | Path) -> Dataset:
     return report.dataset
 
 
+def as_dataset(source: Dataset | str | Path) -> Dataset:
+    """The data set itself, or the one in this folder; see `load`."""
+    return source if isinstance(source, Dataset) else load(source)
+
+
 def check(path: str | Path) -> Report:
     """Check every file of a data set, and return the faults, the notices and, if sound, the set.
 

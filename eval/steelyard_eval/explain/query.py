@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard import __version__
@@ -14,8 +15,9 @@ from steelyard.errors import DataError, nearest, shown
 from steelyard.fields import format_time
 from steelyard.query import Query
 from steelyard.text import visible
-from steelyard_eval.datasets import Dataset
-from steelyard_eval.explain.configs import Named, read_name
+from steelyard_eval.compare.contenders import Given, Named, Setting
+from steelyard_eval.datasets import Dataset, as_dataset
+from steelyard_eval.explain.configs import read_config
 from steelyard_eval.explain.moves import moves
 from steelyard_eval.explain.places import place
 from steelyard_eval.explain.view import View, contributions
@@ -72,10 +74,10 @@ class QueryExplanation:
 
 
 def explain(
-    source: Dataset | Workspace,
+    source: Dataset | Workspace | str | Path,
     query_id: str,
-    config: SearchConfig | Named | str,
-    against: SearchConfig | Named | str | None = None,
+    config: Given | Named = "echovault",
+    against: Given | Named | None = None,
     *,
     entry: str | None = None,
     limit: int | None = None,
@@ -83,19 +85,35 @@ def explain(
 ) -> QueryExplanation:
     """Explain one query of a data set under a configuration, and what a second one changes.
 
-    A configuration may be written as a system's name, a strategy (over the system `plain`) or the path
-    of a weights file, or as `Named`, which says which; `limit` is the length of lists written so.
-    `entry` is explained in full, ranked or not. `embedder` serves a data set that is no workspace yet.
+    Parameters
+    ----------
+    source : Dataset, Workspace, str or Path
+        The data set, indexed already or not, or its folder.
+    query_id : str
+        One of its queries.
+    config, against : contender
+        A system, a strategy over the system `plain`, or a weights file; see `steelyard_eval.compare.contenders`.
+    entry : str
+        An entry to explain in full, ranked or not.
+    limit : int
+        Length of the lists; 10 by default, and a weights file's own.
+    embedder : str
+        See `Workspace.open`; it serves a data set that is not indexed yet.
 
-    Raises DataError for an unknown query or entry, with the nearest spelling, and ConfigError.
+    Raises
+    ------
+    DataError
+        For an unknown query or entry, with the nearest spelling.
+    ConfigError
+        For what is no configuration, such as a TREC run: lists alone have no signals.
     """
     space = source if isinstance(source, Workspace) else None
-    dataset = source.dataset if isinstance(source, Workspace) else source
+    dataset = source.dataset if isinstance(source, Workspace) else as_dataset(source)
     query = _query(dataset, query_id)
     known = _known_entry(dataset, query, entry)
-    names = [read_name(c) if isinstance(c, str) else c for c in (config, against) if c is not None]
+    names = [read_config(given) for given in (config, against) if given is not None]
     space = space or Workspace.open(dataset, embedder)
-    configs = [c.config(limit, space.model) if isinstance(c, Named) else c for c in names]
+    configs = [named.config(Setting(limit, space.model)) for named in names]
     return QueryExplanation(_Case.of(space, query, configs).record(known))
 
 

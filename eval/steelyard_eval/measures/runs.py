@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.errors import DataError, shown
+from steelyard.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.files import write_text
 from steelyard_eval.measures.metrics import Ints, Measure
+
+Scored = tuple[str, float]
+"""An entry with its score."""
+COLUMNS = ("query", "Q0", "entry", "rank", "score", "tag")
+SHOWN = 3
+"""Faulty lines that a message names."""
 
 
 def run_lines(
@@ -53,6 +60,61 @@ def write_run(
         rule = f"a TREC run holds no empty ids and no white space in ids: {len(bad)} do not fit"
         raise DataError(f"{path}: {rule}, {listed}. Rename them")
     write_text(path, "".join(run_lines(queries, offsets, entry, entries, tag)))
+
+
+def read_run(path: Path) -> dict[str, list[Scored]]:
+    """Read a TREC run: query -> (entry, score), in the order in which trec_eval reads it (`best_first`).
+
+    Raises
+    ------
+    ConfigError
+        The file cannot be read.
+    DataError
+        It has lines that are no part of a run; the first ones are named, with the rule.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"cannot read the run {shown(str(path), PATH_WIDTH)}: {reason}; check its path") from None
+    lists: dict[str, dict[str, float]] = {}
+    faults = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip() and (fault := _add_line(lists, line.split())):
+            faults.append(f"line {number}: {shown(line.strip())} {fault}")
+    if faults:
+        more = f"; {len(faults)} such lines in all" if len(faults) > SHOWN else ""
+        raise DataError(
+            f"run {shown(str(path), PATH_WIDTH)}: {'; '.join(faults[:SHOWN])}{more}. Write the run again"
+        )
+    return {query: best_first(list(own.items())) for query, own in lists.items()}
+
+
+def _add_line(lists: dict[str, dict[str, float]], fields: list[str]) -> str:
+    """Add one line of a run; what is wrong with it, else an empty text."""
+    if len(fields) != len(COLUMNS):
+        return f"must have {len(COLUMNS)} columns: {' '.join(COLUMNS)}"
+    query, _, entry, _, written, _ = fields
+    try:
+        score = float(written)
+    except ValueError:
+        score = math.nan
+    if not math.isfinite(score):
+        return "must have a finite number as its score"
+    own = lists.setdefault(query, {})
+    if entry in own:
+        return "names an entry that the query has already"
+    own[entry] = score
+    return ""
+
+
+def best_first(results: list[Scored]) -> list[Scored]:
+    """Results as trec_eval orders them: by score in float32 descending, then by id descending.
+
+    >>> best_first([("a", 1.0), ("c", 2.0), ("b", 1.0)])
+    [('c', 2.0), ('b', 1.0), ('a', 1.0)]
+    """
+    return sorted(results, key=lambda one: (np.float32(one[1]), one[0].encode()), reverse=True)
 
 
 def oracle(

@@ -102,7 +102,9 @@ def _single(expr: Expr) -> Iterator[Expr]:
 def _own(expr: Expr) -> Iterator[Expr]:
     """An expression with each value of its own parameters."""
     if isinstance(expr, WeightedSum):
-        raw = len(expr.terms) > 1 and any(leaf.name in UNBOUNDED or leaf.name not in FETCHED | PRIORS.keys() for leaf in leaves(expr))
+        raw = len(expr.terms) > 1 and any(
+            leaf.name in UNBOUNDED or leaf.name not in FETCHED | PRIORS.keys() for leaf in leaves(expr)
+        )
         yield from (replace(expr, normalize=name) for name in (NORMALIZERS if raw else (expr.normalize,)))
     elif isinstance(expr, Rrf):
         bonuses = [expr.bonus]

@@ -11,9 +11,10 @@ from steelyard.explain import Explanation
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.cli import main
+from steelyard_eval.compare.contenders import read_strategy
 from steelyard_eval.datasets import load
-from steelyard_eval.demo import starter
-from steelyard_eval.explain import Named, explain
+from steelyard_eval.demonstration import starter
+from steelyard_eval.explain import explain
 from steelyard_eval.recording.workspace import Workspace
 
 HARM = "<script>alert(1)</script>\x1b[31m\u202e"
@@ -61,7 +62,7 @@ def only(found):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("query", QUERIES)
 def test_contributions_added_in_order_times_the_factor_are_the_score_to_the_last_bit(space, query, strategy):
-    entries = only(explain(space, query, Named("strategy", strategy)))["entries"]
+    entries = only(explain(space, query, read_strategy(strategy)))["entries"]
 
     assert entries
     for entry in entries:
