@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,16 +101,17 @@ class Arena:
         limit: int,
         embedder: str,
         table: SignalTable | None,
-        space: Workspace | None,
+        space: Workspace | Callable[[], Workspace] | None,
     ) -> Arena:
         """The arena for these contenders at a limit."""
         if table is not None:
             return cls(
                 dataset, Setting(limit, str(table.fingerprint["model"]), recorded_lists(table)), table, None
             )
-        if space is None and any(isinstance(one, Named) for one in named):
-            space = Workspace.open(dataset, embedder)
-        return cls(dataset, Setting(limit, space.model if space else ""), None, space)
+        if not any(isinstance(one, Named) for one in named):
+            return cls(dataset, Setting(limit), None, None)
+        opened = space() if callable(space) else space or Workspace.open(dataset, embedder)
+        return cls(dataset, Setting(limit, opened.model), None, opened)
 
     @property
     def model(self) -> str:

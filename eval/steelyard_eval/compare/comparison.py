@@ -35,6 +35,7 @@ from steelyard_eval.measures.statistics import compare_all, mean_interval
 from steelyard_eval.progress import bar
 from steelyard_eval.recording.select import open_recording, recorded_lists
 from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.results import Result, frame_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +49,7 @@ Reader = Callable[[], Named | Listed]
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class Comparison(Result):
     """The outcome of a comparison; `record` is the JSON document of the command line.
 
     `values` holds every metric of every query: label -> metric name -> float64[Q], in the order of
@@ -73,9 +74,7 @@ class Comparison:
         return visible(f"Comparison({', '.join(self.values)} on {self.record['dataset']['name']})")
 
     def _repr_html_(self) -> str:
-        frame = self.to_frame().drop(columns=["strategy"])
-        html: str = frame.to_html(index=False, escape=True, float_format=lambda value: f"{value:.4f}")
-        return html
+        return frame_html(self.to_frame().drop(columns=["strategy"]))
 
     def plot(self, metric: str | None = None) -> Figure:
         """Means and intervals of one metric, best on top."""
@@ -83,6 +82,12 @@ class Comparison:
 
         wanted = metric or self.record["primary"]
         return intervals([row for row in self.record["results"] if row["metric"] == wanted], wanted)
+
+    def report(self, path: str | Path) -> list[Path]:
+        """Write the report (HTML, Markdown, JSON, timing.json) into this folder; returns their paths."""
+        from steelyard_eval.report import write_report
+
+        return write_report(self.to_json(), path)
 
 
 def compare(
@@ -101,7 +106,7 @@ def compare(
     runs: str | Path | None = None,
     seed: int = 0,
     timed: bool = True,
-    workspace: Workspace | None = None,
+    workspace: Workspace | Callable[[], Workspace] | None = None,
 ) -> Comparison:
     """Run every contender on the judged queries of a split.
 
@@ -139,8 +144,8 @@ def compare(
         Of the resampling.
     timed : bool
         Whether live searches are timed. Functions and endpoints are searched once, so they are timed then.
-    workspace : Workspace
-        The data set when it is indexed already.
+    workspace : Workspace or function
+        The data set when it is indexed already, or what indexes it when a contender needs it.
 
     Raises
     ------

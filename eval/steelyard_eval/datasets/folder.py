@@ -24,7 +24,7 @@ def load(path: str | Path) -> Dataset:
     """
     report = check(path)
     if report.dataset is None:
-        raise DataError(_message(Path(path), report.faults))
+        raise DataError(fault_message(str(path), report.faults))
     return report.dataset
 
 
@@ -44,10 +44,11 @@ def check(path: str | Path) -> Report:
         fault = Fault(str(folder), 0, "", "", rule, "Name the folder that holds dataset.json")
         return Report((fault,), (), None)
     reader = FolderReader(folder)
-    return assemble(reader, read_beir(reader) if is_beir(folder) else _read_folder(reader))
+    return assemble(reader, read_beir(reader) if is_beir(folder) else read_folder(reader))
 
 
-def _read_folder(reader: FolderReader) -> Parts:
+def read_folder(reader: FolderReader) -> Parts:
+    """The parts of a folder of Steelyard's own format."""
     manifest = read_manifest(reader)
     entries, queries = read_entries(reader), read_queries(reader)
     if queries is not None:
@@ -57,7 +58,8 @@ def _read_folder(reader: FolderReader) -> Parts:
     return Parts(manifest, entries, queries, qrels.grades, [])
 
 
-def _message(path: Path, faults: Sequence[Fault]) -> str:
+def fault_message(source: str, faults: Sequence[Fault]) -> str:
+    """A line that counts the faults, then a line each, at most 50."""
     count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
     more = [f"... and {len(faults) - _FAULTS_SHOWN} more"] if len(faults) > _FAULTS_SHOWN else []
-    return "\n".join([f"{path}: {count}", *map(str, faults[:_FAULTS_SHOWN]), *more])
+    return "\n".join([f"{source}: {count}", *map(str, faults[:_FAULTS_SHOWN]), *more])

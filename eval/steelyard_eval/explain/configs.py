@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from steelyard.config import SearchConfig
@@ -11,9 +12,9 @@ from steelyard_eval.compare.contenders import Contender, Given, Named, read, usa
 from steelyard_eval.recording.workspace import Workspace
 
 
-def read_config(given: Given | Named) -> Named:
+def read_config(given: Given, lists: Collection[str] = ()) -> Named:
     """A contender that is a configuration. Raises ConfigError for one that is lists alone."""
-    found = given if isinstance(given, Named) else read(given)
+    found = read(given, lists=lists)
     if isinstance(found, Named):
         return found
     raise ConfigError(

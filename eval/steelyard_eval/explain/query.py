@@ -23,16 +23,18 @@ from steelyard_eval.explain.places import place
 from steelyard_eval.explain.view import View, contributions
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.results import Result
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 METRICS = ("nDCG@10", "R@10")
 SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, repr=False)
-class QueryExplanation:
+class QueryExplanation(Result):
     """What `steelyard explain` prints; `record` is its JSON document.
 
     Keys: `dataset`, `query`, `model`, `configurations` (one, or two with `against`; each with
@@ -71,6 +73,17 @@ class QueryExplanation:
         from steelyard_eval.explain.show import html
 
         return html(self.record)
+
+    def plot(self) -> Figure:
+        """What each signal adds to the scores of the listed entries, in the last configuration."""
+        from steelyard_eval.plots import contributions
+
+        about = self.record["configurations"][-1]
+        rows = [
+            (entry["headline"] or entry["id"], {t["signal"]: t["contribution"] for t in entry["contributions"]})
+            for entry in about["entries"]
+        ]
+        return contributions(rows, str(about["strategy"]))
 
 
 def explain(

@@ -76,7 +76,9 @@ def read_run(path: Path) -> dict[str, list[Scored]]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ConfigError(f"cannot read the run {shown(str(path), PATH_WIDTH)}: {reason}; check its path") from None
+        raise ConfigError(
+            f"cannot read the run {shown(str(path), PATH_WIDTH)}: {reason}; check its path"
+        ) from None
     lists: dict[str, dict[str, float]] = {}
     faults = []
     for number, line in enumerate(text.split("\n"), 1):

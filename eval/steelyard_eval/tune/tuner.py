@@ -13,6 +13,7 @@ from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.progress import bar
 from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.results import Result, frame_html
 from steelyard_eval.tune.ablation import ablation
 from steelyard_eval.tune.choice import Choice
 from steelyard_eval.tune.task import Task, prepare
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Tuning:
+class Tuning(Result):
     """What tuning found. `record` is the JSON document; `config` is what a weights file should hold.
 
     `interrupted` says that Ctrl-C left something out of the record.
@@ -51,9 +52,12 @@ class Tuning:
     def _repr_html_(self) -> str:
         import html
 
-        table: str = self.to_frame().to_html(index=False, float_format=lambda value: f"{value:.4f}")
         verdict, strategy = html.escape(self.record["verdict"]), html.escape(self.record["strategy"])
-        return f"<p><b>{verdict}</b>: <code>{strategy}</code></p>{table}"
+        return f"<p><b>{verdict}</b>: <code>{strategy}</code></p>{frame_html(self.to_frame())}"
+
+    def save(self, path: str | Path) -> None:
+        """Write the weights file that search loads: the tuned weights if proven, else the current ones."""
+        self.config.save(path)
 
     def plot(self) -> Figure:
         """The objective along the weight, where there is one."""
