@@ -174,8 +174,10 @@ class Workbench:
         ----------
         query_id : str
             One of the data set's queries.
-        config, against : contender
-            A system, a strategy or a weights file. Lists alone, such as a TREC run, have no signals to explain.
+        config : contender
+            A system, a strategy or a weights file.
+        against : contender
+            Any contender; of one that is lists alone, such as a TREC run, only the places are known.
         entry : str
             An entry to explain in full, ranked or not.
         limit : int

@@ -17,8 +17,9 @@ from steelyard.systems import find_system
 from steelyard.table import SignalTable
 from steelyard_eval.compare.contenders import Contender, Named, Setting, usable
 from steelyard_eval.compare.latency import latencies
-from steelyard_eval.compare.lists import Listed, Ranked
+from steelyard_eval.compare.lists import Listed
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.progress import bar
 from steelyard_eval.recording.record import record, recording_key
 from steelyard_eval.recording.replay import replay
@@ -164,10 +165,9 @@ class Arena:
         found = []
         for row, notices in bar("timing live search")(members) if self.space and timed else members:
             run = replay(table, row.config)
-            lists = Ranked(run.table.queries, run.table.entries, run.ranking.offsets, run.entry)
             calls = None if self.setting.lists is not None else int(run.embedded.sum())
             taken, degraded = latencies(self.space, row.config, queries) if self.space and timed else (None, 0)
-            found.append(Row(row, lists, tuple(notices), calls, taken, degraded))
+            found.append(Row(row, run.ranked, tuple(notices), calls, taken, degraded))
         return found
 
     def _table(self, rows: Sequence[Contender], queries: Sequence[Query]) -> SignalTable:

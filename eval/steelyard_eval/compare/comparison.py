@@ -27,10 +27,10 @@ from steelyard_eval.compare.contenders import (
     read_systems,
     separate,
 )
-from steelyard_eval.compare.lists import Listed, Ranked
+from steelyard_eval.compare.lists import Listed
 from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.measures.metrics import Measure, parse_measures
-from steelyard_eval.measures.runs import write_run
+from steelyard_eval.measures.runs import Ranked, write_run
 from steelyard_eval.measures.statistics import compare_all, mean_interval
 from steelyard_eval.progress import bar
 from steelyard_eval.recording.select import open_recording, recorded_lists

@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard.errors import ConfigError, DataError, shown
 from steelyard.query import Query
-from steelyard_eval.measures.metrics import Floats, Judgments, Measure, evaluate
-from steelyard_eval.measures.runs import Scored, best_first, read_run
+from steelyard_eval.measures.runs import Ranked, Scored, best_first, read_run
 from steelyard_eval.progress import bar
 
 if TYPE_CHECKING:
@@ -41,30 +39,6 @@ class Limited(Protocol):
 
     def ask(self, query: Query, limit: int) -> list[tuple[str, float]] | list[str]:
         """The answer to one query, best first."""
-
-
-@dataclass(frozen=True)
-class Ranked:
-    """Ranked lists of Q queries, best first, as CSR: `entry` indexes `entries`, the ids sorted by bytes."""
-
-    queries: tuple[str, ...]
-    entries: tuple[str, ...]
-    offsets: NDArray[np.int64]
-    entry: NDArray[np.int32]
-
-    @classmethod
-    def of(cls, queries: Sequence[str], lists: Sequence[Sequence[str]]) -> Ranked:
-        """The lists of ids, one a query."""
-        entries = sorted({id_ for own in lists for id_ in own}, key=str.encode)
-        code = {id_: at for at, id_ in enumerate(entries)}
-        flat = np.array([code[id_] for own in lists for id_ in own], dtype=np.int32)
-        return cls(tuple(queries), tuple(entries), np.cumsum([0, *map(len, lists)], dtype=np.int64), flat)
-
-    def metrics(
-        self, qrels: Mapping[str, Mapping[str, int]], measures: Iterable[Measure]
-    ) -> dict[Measure, Floats]:
-        """float64[Q] for every measure."""
-        return evaluate(self.offsets, self.entry, Judgments.of(qrels, self.queries, self.entries), measures)
 
 
 @dataclass(frozen=True)

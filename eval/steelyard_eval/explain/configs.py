@@ -18,8 +18,8 @@ def read_config(given: Given, lists: Collection[str] = ()) -> Named:
     if isinstance(found, Named):
         return found
     raise ConfigError(
-        f"{found.label} is known by its lists alone, without signals, so there is nothing to explain in it; "
-        "explain a configuration against it, or compare both"
+        f"{found.label} is known by its lists alone, without signals or weights; name a system, a strategy or a "
+        "weights file, and explain it against the lists, or compare both"
     )
 
 

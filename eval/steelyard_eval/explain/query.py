@@ -9,19 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard import __version__
-from steelyard.config import SearchConfig
 from steelyard.entry import Entry
 from steelyard.errors import DataError, nearest, shown
 from steelyard.fields import format_time
 from steelyard.query import Query
 from steelyard.text import visible
-from steelyard_eval.compare.contenders import Given, Named, Setting
+from steelyard_eval.compare.contenders import Given, Named, Setting, read
+from steelyard_eval.compare.lists import Listed
 from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.explain.configs import read_config
+from steelyard_eval.explain.lists import ListView
 from steelyard_eval.explain.moves import moves
 from steelyard_eval.explain.places import place
 from steelyard_eval.explain.view import View, contributions
-from steelyard_eval.measures.metrics import Judgments, parse_measures
+from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.results import Result
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+AnyView = View | ListView
 METRICS = ("nDCG@10", "R@10")
 SCHEMA_VERSION = 1
 
@@ -104,8 +106,11 @@ def explain(
         The data set, indexed already or not, or its folder.
     query_id : str
         One of its queries.
-    config, against : contender
+    config : contender
         A system, a strategy over the system `plain`, or a weights file; see `steelyard_eval.compare.contenders`.
+    against : contender
+        What it is held against: any contender. Of one that is lists alone, such as a TREC run, only the places are
+        known.
     entry : str
         An entry to explain in full, ranked or not.
     limit : int
@@ -118,16 +123,22 @@ def explain(
     DataError
         For an unknown query or entry, with the nearest spelling.
     ConfigError
-        For what is no configuration, such as a TREC run: lists alone have no signals.
+        When `config` is lists alone, which have no signals.
     """
     space = source if isinstance(source, Workspace) else None
     dataset = source.dataset if isinstance(source, Workspace) else as_dataset(source)
     query = _query(dataset, query_id)
     known = _known_entry(dataset, query, entry)
-    names = [read_config(given) for given in (config, against) if given is not None]
+    named: list[Named | Listed] = [read_config(config), *([] if against is None else [read(against)])]
     space = space or Workspace.open(dataset, embedder)
-    configs = [named.config(Setting(limit, space.model)) for named in names]
-    return QueryExplanation(_Case.of(space, query, configs).record(known))
+    setting = Setting(limit, space.model)
+    views = [
+        View.of(space, query, one.config(setting))
+        if isinstance(one, Named)
+        else ListView.of(one, query, setting.size)
+        for one in named
+    ]
+    return QueryExplanation(_Case.of(space, query, views).record(known))
 
 
 @dataclass(frozen=True)
@@ -139,14 +150,13 @@ class _Case:
     grades: Mapping[str, int]
     entries: Mapping[str, Entry]
     scope: frozenset[str]
-    views: Sequence[View]
+    views: Sequence[AnyView]
 
     @classmethod
-    def of(cls, space: Workspace, query: Query, configs: Sequence[SearchConfig]) -> _Case:
+    def of(cls, space: Workspace, query: Query, views: Sequence[AnyView]) -> _Case:
         entries = {entry.id: entry for entry in space.dataset.entries}
         # The store says what is in scope, as it does for the retrievers.
         scope = frozenset(e.id for e in space.store.entries(query.filters)) if query.filters else entries.keys()
-        views = [View.of(space, query, config) for config in configs]
         return cls(space, query, space.dataset.qrels.get(query.id, {}), entries, frozenset(scope), views)
 
     def record(self, entry: str | None) -> dict[str, Any]:
@@ -179,30 +189,23 @@ class _Case:
             "relevant": sum(grade >= 1 for grade in self.grades.values()),
         }
 
-    def _configuration(self, view: View) -> dict[str, Any]:
-        config = view.config
+    def _configuration(self, view: AnyView) -> dict[str, Any]:
         return {
-            "system": config.system,
-            "profile": config.profile,
-            "strategy": str(config.effective),
-            "limit": config.limit,
-            "depths": {name: depth for name, depth in config.depths.items() if name in view.asked},
-            "asked": sorted(view.asked),
+            **view.about(),
             "metrics": self._metrics(view),
             "ranked": len(view.ranked),
             "entries": [self._hit(view, id_, rank) for id_, rank in view.listed.items()],
             "missing": self._missing(view),
         }
 
-    def _metrics(self, view: View) -> dict[str, float] | None:
+    def _metrics(self, view: AnyView) -> dict[str, float] | None:
         """None for a query without judgments: it has no value, not the value 0."""
         if not self.grades:
             return None
-        judgments = Judgments.of(self.space.dataset.qrels, [self.query.id], view.table.entries)
-        found = view.run.metrics(judgments, parse_measures(METRICS))
+        found = view.lists.metrics(self.space.dataset.qrels, parse_measures(METRICS))
         return {str(measure): float(values[0]) for measure, values in found.items()}
 
-    def _hit(self, view: View, id_: str, rank: int) -> dict[str, Any]:
+    def _hit(self, view: AnyView, id_: str, rank: int) -> dict[str, Any]:
         tree = view.tree(id_)
         terms, factor = contributions(tree) if tree else ([], None)
         own = {"rank": rank, **self._about(id_), "score": view.score(id_), "signals": view.signals(id_)}
@@ -211,18 +214,20 @@ class _Case:
     def _about(self, id_: str) -> dict[str, Any]:
         return {"id": id_, "headline": _headline(self.entries.get(id_)), "grade": self.grades.get(id_)}
 
-    def _missing(self, view: View) -> list[dict[str, Any]]:
+    def _missing(self, view: AnyView) -> list[dict[str, Any]]:
         """The relevant entries outside the list: best grade first, then the nearest to it."""
         lost = [id_ for id_, grade in self.grades.items() if grade >= 1 and id_ not in view.listed]
         last = len(view.ranked) + 1
         ordered = sorted(lost, key=lambda id_: (-self.grades[id_], view.ranked.get(id_, last), id_))
         return [{**self._about(id_), **self._place(view, id_)} for id_ in ordered]
 
-    def _place(self, view: View, id_: str) -> dict[str, Any]:
+    def _place(self, view: AnyView, id_: str) -> dict[str, Any]:
         return place(view, self.query, self.entries.get(id_), id_, id_ in self.scope)
 
     def _changes(self) -> list[dict[str, Any]]:
         before, after = self.views
+        if not isinstance(before, View):
+            raise TypeError("the first view is that of a configuration")
         sides = {"entered": before, "left": after}
         found: list[dict[str, Any]] = []
         for move in moves(before, after):

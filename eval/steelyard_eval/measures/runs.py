@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +12,37 @@ from numpy.typing import NDArray
 
 from steelyard.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.files import write_text
-from steelyard_eval.measures.metrics import Ints, Measure
+from steelyard_eval.measures.metrics import Floats, Ints, Judgments, Measure, evaluate
 
 Scored = tuple[str, float]
 """An entry with its score."""
 COLUMNS = ("query", "Q0", "entry", "rank", "score", "tag")
 SHOWN = 3
 """Faulty lines that a message names."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Ranked lists of Q queries, best first, as CSR: `entry` indexes `entries`, the ids sorted by bytes."""
+
+    queries: tuple[str, ...]
+    entries: tuple[str, ...]
+    offsets: NDArray[np.int64]
+    entry: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, queries: Sequence[str], lists: Sequence[Sequence[str]]) -> Ranked:
+        """The lists of ids, one a query."""
+        entries = sorted({id_ for own in lists for id_ in own}, key=str.encode)
+        code = {id_: at for at, id_ in enumerate(entries)}
+        flat = np.array([code[id_] for own in lists for id_ in own], dtype=np.int32)
+        return cls(tuple(queries), tuple(entries), np.cumsum([0, *map(len, lists)], dtype=np.int64), flat)
+
+    def metrics(
+        self, qrels: Mapping[str, Mapping[str, int]], measures: Iterable[Measure]
+    ) -> dict[Measure, Floats]:
+        """float64[Q] for every measure."""
+        return evaluate(self.offsets, self.entry, Judgments.of(qrels, self.queries, self.entries), measures)
 
 
 def run_lines(
