@@ -70,6 +70,20 @@ class Comparison(Result):
 
         return pd.DataFrame(self.record["results"])
 
+    def tests(self) -> pd.DataFrame:
+        """A row a challenger: its paired difference to the baseline, interval, p, wins, ties, losses, verdict."""
+        import pandas as pd
+
+        return pd.DataFrame(self.record["comparisons"]).drop(columns=["baseline", "metric"], errors="ignore")
+
+    def per_query(self) -> pd.DataFrame:
+        """A row a query: its text and category, and the primary metric of every contender under its label."""
+        import pandas as pd
+
+        rows = self.record["per_query"]
+        facts = [{name: row[name] for name in ("id", "text", "category")} | dict(row["values"]) for row in rows]
+        return pd.DataFrame(facts).set_index("id")
+
     def __repr__(self) -> str:
         return visible(f"Comparison({', '.join(self.values)} on {self.record['dataset']['name']})")
 
