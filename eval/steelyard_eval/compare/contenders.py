@@ -155,6 +155,8 @@ def _read_name(text: str, label: str, lists: Collection[str]) -> Named:
         return Named(label or text.removesuffix(":documented"), "system", text)
     if "(" in text or text in FETCHED | PRIORS.keys():
         return Named(label or str(parse_strategy(text)), "strategy", text)
+    if Path(text).is_file():
+        return read_weights(text if not label else f"{label}={text}")
     raise ConfigError(
         f"{shown(text)} is no system, strategy, weights file (*.json), TREC run (*.run) or URL"
         f"{nearest(text.partition(':')[0], {name.removesuffix(':documented') for name in SYSTEMS} | set(lists))}"

@@ -27,11 +27,16 @@ def data():
 def records():
     """The starter set as plain objects, read by json alone."""
     folder = starter()
-    read = [json.loads(line) for name in ("corpus", "queries") for line in (folder / f"{name}.jsonl").open()]
+    read = [
+        json.loads(line)
+        for name in ("corpus", "queries")
+        for line in (folder / f"{name}.jsonl").read_text(encoding="utf-8").split("\n")
+        if line
+    ]
     corpus = [row for row in read if "title" in row]
     queries = [row for row in read if "title" not in row]
     qrels: dict[str, dict[str, int]] = {}
-    for line in (folder / "qrels.txt").open():
+    for line in (folder / "qrels.txt").read_text().splitlines():
         query, _, entry, grade = line.split()
         qrels.setdefault(query, {})[entry] = int(grade)
     return corpus, queries, qrels

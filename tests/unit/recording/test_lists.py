@@ -24,6 +24,8 @@ from steelyard_eval.recording.select import only
 from steelyard_eval.tune import tune
 
 DEPTH = 30
+NORMS = {"none": None, "minmax": "min-max", "max": "max", "zscore": "zmuv", "rank": "rank"}
+"""What ranx calls our normalisations."""
 STRATEGY = "weighted_sum(0.2*words, 0.3*titles, 0.5*dense, normalize=minmax)"
 
 
@@ -110,6 +112,7 @@ def test_the_recording_holds_scores_and_places_as_given(dataset, engines, record
             assert held == {id_: (score, rank) for rank, (id_, score) in enumerate(found[at], 1)}
 
 
+@pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaTypeSafetyWarning")  # of ranx's own code
 def test_tuned_weights_fused_by_ranx_give_the_same_ndcg(dataset, engines, recording, tmp_path):
     found = tune(dataset, strategy=STRATEGY, recording=recording)
     found.save(tmp_path / "w.json")
@@ -122,14 +125,17 @@ def test_tuned_weights_fused_by_ranx_give_the_same_ndcg(dataset, engines, record
 
 
 def by_ranx(dataset, engines, strategy):
-    """nDCG@10 of every query, of a min-max weighted sum as ranx fuses it."""
+    """nDCG@10 of every query, of a weighted sum as ranx fuses it."""
     from ranx import Qrels, Run, evaluate, fuse
 
-    weights = {str(term.expr): term.weight for term in parse_strategy(strategy, engines).terms}
+    read = parse_strategy(strategy, engines)
+    weights = {str(term.expr): term.weight for term in read.terms}
     names = [name for name in engines if name in weights]
     queries = [query.id for query in dataset.queries]
     lists = [Run({q: dict(own) for q, own in zip(queries, engines[name], strict=True) if own}) for name in names]
-    fused = fuse(lists, norm="min-max", method="wsum", params={"weights": [weights[name] for name in names]})
+    fused = fuse(
+        lists, norm=NORMS[read.normalize], method="wsum", params={"weights": [weights[name] for name in names]}
+    )
     qrels = Qrels({q: {e: g for e, g in dataset.qrels[q].items() if g > 0} for q in queries})
     return evaluate(qrels, fused, "ndcg@10", return_mean=False, make_comparable=True).tolist()
 
@@ -207,7 +213,7 @@ def test_distances_are_refused(dataset, tmp_path):
 def test_a_recording_of_our_own_retrievers_is_replayed_with_the_values_of_a_search(dataset, tmp_path):
     out = tmp_path / "own"
     main(["record", str(starter()), str(out), "--systems", "plain", "--split", "all"], standalone_mode=False)
-    strategy = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
+    strategy = "weighted_sum(0.3*fts, 0.7*vector, normalize=minmax)"
 
     replayed = compare(dataset, strategy, recording=out / "plain.documented", timed=False)
     searched = compare(dataset, strategy, timed=False)
