@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from steelyard.entry import Hit
+from steelyard.errors import visible
 from steelyard.explain import Explanation
 from steelyard.query import Query
 from steelyard.results import SearchResult
-from steelyard.text import visible
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.explain.view import contributions
 from steelyard_eval.results import Result, frame_html

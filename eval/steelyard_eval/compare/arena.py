@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from steelyard.embedders import CachedEmbedder
-from steelyard.files import canonical
+from steelyard.identity import share
 from steelyard.query import Query
-from steelyard.search import retrieval_identity
 from steelyard.systems import find_system
 from steelyard.table import SignalTable
 from steelyard_eval.compare.contenders import Contender, Named, Setting, usable
@@ -21,7 +20,7 @@ from steelyard_eval.compare.lists import Listed
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.progress import bar
-from steelyard_eval.recording.record import record, recording_key
+from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.select import only, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
@@ -152,11 +151,10 @@ class Arena:
     def _replayed(
         self, configs: Sequence[tuple[Contender, list[str]]], queries: Sequence[Query], timed: bool
     ) -> list[Row]:
-        """Record once a group of systems that retrieve alike, then replay each configuration."""
-        groups: dict[str, list[tuple[Contender, list[str]]]] = {}
-        for row, notices in configs:
-            groups.setdefault(_key(row), []).append((row, notices))
-        return [row for members in groups.values() for row in self._group(members, queries, timed)]
+        """Record each group of contenders that find the same lists once, then replay each configuration."""
+        groups = [list(range(len(configs)))] if self.table else share([row.config for row, _ in configs])
+        members = ([configs[at] for at in group] for group in groups)
+        return [row for group in members for row in self._group(group, queries, timed)]
 
     def _group(
         self, members: Sequence[tuple[Contender, list[str]]], queries: Sequence[Query], timed: bool
@@ -189,7 +187,9 @@ class Arena:
         """Recorded vectors stand for one text recipe, whatever the systems document: say so."""
         recipe = self.space.embedder.recipe if self.space and self.space.embedder else None
         own = {
-            row.label: find_system(row.config.name).recipe for row in configs if "vector" in row.config.retrievers
+            row.label: find_system(row.config.name).reading.recipe
+            for row in configs
+            if "vector" in row.config.retrievers
         }
         others = [label for label, documented in own.items() if recipe is not None and documented != recipe]
         if not others:
@@ -203,9 +203,3 @@ class Arena:
         if not timed or self.space is None or not isinstance(self.space.embedder, CachedEmbedder):
             return []
         return [f"latencies leave out the embedding of queries by {self.model}: their vectors come from the cache"]
-
-
-def _key(row: Contender) -> str:
-    """Rows of one key share a recording; a weights file may retrieve in its own way, so it has one of its own."""
-    key = recording_key(find_system(row.config.name))
-    return key if row.kind != "weights" else key + canonical(retrieval_identity(row.config))

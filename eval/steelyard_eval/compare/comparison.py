@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from steelyard import __version__
-from steelyard.errors import ConfigError, nearest, shown, together
+from steelyard.errors import ConfigError, nearest, shown, together, visible
 from steelyard.fields import format_time
 from steelyard.query import Query
 from steelyard.table import Floats
-from steelyard.text import visible
 from steelyard_eval import SYSTEMS
 from steelyard_eval.compare.arena import Arena, Row
 from steelyard_eval.compare.contenders import (
@@ -29,6 +28,7 @@ from steelyard_eval.compare.contenders import (
 )
 from steelyard_eval.compare.lists import Listed
 from steelyard_eval.datasets import Dataset, as_dataset
+from steelyard_eval.datasets.groups import Unit, units
 from steelyard_eval.measures.metrics import Measure, parse_measures
 from steelyard_eval.measures.runs import Ranked, write_run
 from steelyard_eval.measures.statistics import compare_all, mean_interval
@@ -188,7 +188,7 @@ def compare(
     values = {row.label: _values(row.ranked, dataset, measures) for row in rows}
     if runs is not None:
         _write_runs(Path(runs), rows)
-    groups = _groups(queries)
+    groups = units(queries)
     facts = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
@@ -271,13 +271,6 @@ def _values(ranked: Ranked, dataset: Dataset, measures: Sequence[Measure]) -> di
     return {str(measure): values for measure, values in ranked.metrics(dataset.qrels, measures).items()}
 
 
-def _groups(queries: Sequence[Query]) -> list[str] | None:
-    """The unit of the statistics: the group where queries have one, else the query itself."""
-    if not any(query.group for query in queries):
-        return None
-    return [f"group {query.group}" if query.group else f"query {query.id}" for query in queries]
-
-
 def _about(dataset: Dataset, queries: int, with_judgments: int) -> dict[str, Any]:
     return {
         "name": dataset.name,
@@ -292,7 +285,7 @@ def _about(dataset: Dataset, queries: int, with_judgments: int) -> dict[str, Any
 
 
 def _results(
-    rows: Sequence[Row], values: Mapping[str, Mapping[str, Floats]], groups: list[str] | None, seed: int
+    rows: Sequence[Row], values: Mapping[str, Mapping[str, Floats]], groups: list[Unit] | None, seed: int
 ) -> list[dict[str, Any]]:
     """Tidy records, a row a contender and metric."""
     records = []
@@ -305,7 +298,7 @@ def _results(
 
 
 def _comparisons(
-    values: Mapping[str, Mapping[str, Floats]], metric: str, baseline: str, groups: list[str] | None, seed: int
+    values: Mapping[str, Mapping[str, Floats]], metric: str, baseline: str, groups: list[Unit] | None, seed: int
 ) -> list[dict[str, Any]]:
     challengers = {label: own[metric] for label, own in values.items() if label != baseline}
     if not challengers:

@@ -14,9 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from steelyard.config import LISTS, RetrieverConfig, SearchConfig
+from steelyard.config import LISTS, SearchConfig
 from steelyard.errors import ConfigError, nearest, shown, together
-from steelyard.fusion import ByIntent, Expr, Layered, Rrf, Tiered, WeightedSum, parse_strategy
+from steelyard.fusion import parse_strategy
+from steelyard.retrievers import RetrieverConfig
 from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS, find_system
 from steelyard.table import FETCHED
@@ -33,13 +34,6 @@ Given: TypeAlias = "str | Path | SearchConfig | Search | HttpSearch | Named | Li
 GivenMany: TypeAlias = "Given | Sequence[Given] | Mapping[str, Given]"
 """Several: one string separated by commas, a list, or labels with what they stand for."""
 
-_FAMILIES: dict[type[Expr], str] = {
-    WeightedSum: "weighted sum",
-    Rrf: "RRF",
-    Tiered: "tiered",
-    Layered: "layered",
-    ByIntent: "by intent",
-}
 LIMIT = 10
 _LABELLED = re.compile(r"\s*([^=()/{}\[\]]+?)\s*=\s*(.+)", re.DOTALL)
 
@@ -55,7 +49,7 @@ class Contender:
     @property
     def family(self) -> str:
         """What kind of fusion it is; a single signal is none."""
-        return _FAMILIES.get(type(self.config.effective), "single")
+        return self.config.effective.shown_as
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import time
 from functools import cache
 from typing import TYPE_CHECKING
@@ -49,4 +50,6 @@ def _client() -> httpx.Client:
     """Keeps connections alive from query to query, so that latencies are those of searching."""
     import httpx
 
-    return httpx.Client(headers={"Accept": "application/json", "Accept-Encoding": "identity"})
+    client = httpx.Client(headers={"Accept": "application/json", "Accept-Encoding": "identity"})
+    atexit.register(client.close)
+    return client

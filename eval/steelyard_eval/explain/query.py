@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard import __version__
 from steelyard.entry import Entry
-from steelyard.errors import DataError, nearest, shown
+from steelyard.errors import DataError, nearest, shown, visible
 from steelyard.fields import format_time
 from steelyard.query import Query
-from steelyard.text import visible
 from steelyard_eval.compare.contenders import Given, Named, Setting, read
 from steelyard_eval.compare.lists import Listed
 from steelyard_eval.datasets import Dataset, as_dataset

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from steelyard.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.files import write_text
-from steelyard_eval.measures.metrics import Floats, Ints, Judgments, Measure, evaluate
+from steelyard.table import Indices, Ints
+from steelyard_eval.measures.metrics import Floats, Judgments, Measure, evaluate
 
 Scored = tuple[str, float]
 """An entry with its score."""
@@ -27,8 +28,8 @@ class Ranked:
 
     queries: tuple[str, ...]
     entries: tuple[str, ...]
-    offsets: NDArray[np.int64]
-    entry: NDArray[np.int32]
+    offsets: Indices
+    entry: Ints
 
     @classmethod
     def of(cls, queries: Sequence[str], lists: Sequence[Sequence[str]]) -> Ranked:
@@ -46,7 +47,7 @@ class Ranked:
 
 
 def run_lines(
-    queries: Sequence[str], offsets: Ints, entry: NDArray[np.integer], entries: Sequence[str], tag: str
+    queries: Sequence[str], offsets: Indices, entry: NDArray[np.integer], entries: Sequence[str], tag: str
 ) -> Iterator[str]:
     r"""Yield the lines of a TREC run: query Q0 entry rank score tag.
 
@@ -64,7 +65,7 @@ def run_lines(
 def write_run(
     path: Path,
     queries: Sequence[str],
-    offsets: Ints,
+    offsets: Indices,
     entry: NDArray[np.integer],
     entries: Sequence[str],
     tag: str,

@@ -9,14 +9,14 @@ from hashlib import sha256
 from pathlib import Path
 
 from steelyard.config import LISTS as SYSTEM
-from steelyard.config import RetrieverConfig
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError, shown
 from steelyard.files import canonical
 from steelyard.fusion import parse_strategy
+from steelyard.identity import identity
 from steelyard.join import join
 from steelyard.query import Query
-from steelyard.search import retrieval_identity
+from steelyard.retrievers import RetrieverConfig
 from steelyard.stores.base import Found
 from steelyard.systems import find_system
 from steelyard.table import SignalTable
@@ -119,5 +119,5 @@ def _fingerprint(dataset: Dataset, table: SignalTable, answers: Mapping[str, Ans
     config = replace(find_system(SYSTEM).config(), retrievers=retrievers)
     hashes = {name: sha256(canonical(found.lists).encode()).hexdigest() for name, found in answers.items()}
     depth = {name: max(1, *map(len, found.lists)) for name, found in answers.items()}
-    identity = {**retrieval_identity(config), "corpus": dataset.sha256, "model": "", "recipe": ""}
-    return {**identity, "max_depth": depth, LISTS: hashes, "vectors": ""}
+    fixed = {**identity(config), "corpus": dataset.sha256, "model": "", "recipe": ""}
+    return {**fixed, "max_depth": depth, LISTS: hashes, "vectors": ""}

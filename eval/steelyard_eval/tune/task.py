@@ -16,7 +16,7 @@ from steelyard.systems import find_system
 from steelyard.table import Bools, Floats, SignalTable
 from steelyard_eval.compare.contenders import Contender, Setting, usable
 from steelyard_eval.datasets import Dataset, tuning_queries
-from steelyard_eval.exact.objective import Indices
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Judgments, Measure, parse_measures
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
@@ -54,7 +54,7 @@ class Task:
     def chooser(self) -> Chooser:
         """What chooses among the settings of the configuration."""
         recorded = [config for config in settings(self.config) if reaches(self.table, config)]
-        return Chooser(self._candidates(recorded), group_numbers(self.queries), self.seed)
+        return Chooser(self._candidates(recorded), unit_numbers(self.queries), self.seed)
 
     def candidate(self, config: SearchConfig) -> Candidate:
         """One configuration with its weights free."""
@@ -123,16 +123,5 @@ def _recorded(
 def _start(system: str, strategy: str | None, limit: int | None, model: str) -> SearchConfig:
     """The configuration to start from."""
     preset = find_system(system)
-    config = preset.config(limit or preset.limit, model)
+    config = preset.config(limit or preset.searching.limit, model)
     return config if strategy is None else config.with_strategy(parse_strategy(strategy))
-
-
-def group_numbers(queries: Sequence[Query]) -> Indices:
-    """int64[Q]: a number for the group of each query; a query without one is a group of its own."""
-    known: dict[str, int] = {}
-    return np.array([known.setdefault(q.group or f"query {q.id}", len(known)) for q in queries], dtype=np.int64)
-
-
-def units(queries: Sequence[Query]) -> list[str] | None:
-    """What statistics resample: the group of a query where queries have one."""
-    return [q.group or f"query {q.id}" for q in queries] if any(q.group for q in queries) else None

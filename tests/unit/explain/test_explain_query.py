@@ -360,7 +360,7 @@ def test_an_unknown_query_or_entry_is_told_with_the_nearest(space):
 
 
 def test_a_configuration_that_is_none_is_told_with_the_nearest(space):
-    with pytest.raises(ConfigError, match="no system, strategy, weights file .*; did you mean 'echovault'"):
+    with pytest.raises(ConfigError, match=r"no system, strategy, weights file .*; did you mean 'echovault'"):
         explain(space, "q01", "echvault")
     with pytest.raises(ConfigError, match="vectr"):
         explain(space, "q01", "fts", "rrf(fts, vectr)")

@@ -220,3 +220,14 @@ def test_a_recording_of_our_own_retrievers_is_replayed_with_the_values_of_a_sear
 
     assert replayed.values[strategy]["nDCG@10"].tolist() == searched.values[strategy]["nDCG@10"].tolist()
     assert replayed.record["timing"][0]["embedding_calls"] == len(dataset.queries)
+
+
+def test_tuning_on_a_recording_tries_no_depth_beyond_it(dataset, tmp_path):
+    out = tmp_path / "own"
+    main(["record", str(starter()), str(out), "--systems", "plain", "--split", "all"], standalone_mode=False)
+
+    tuned = tune(dataset, recording=out / "plain.documented").record
+
+    assert tuned["looks"] > 1
+    assert tuned["depths"]["current"]["fts"] == 100  # as it was recorded; twice that is tried in a live search
+    assert tuned["depths"]["tuned"]["fts"] <= 100
