@@ -27,6 +27,8 @@ from steelyard.grammar import (
 from steelyard.signals import PRIORS, Prior
 from steelyard.table import FETCHED
 
+FAMILIES = ("weighted_sum", "rrf", "tiered", "layered", "by_intent")
+"""Every family by its name in the grammar."""
 BONUSES = ("times", "once", "each")
 MAX_WEIGHT = 1_000_000
 """Far beyond any sensible weight; without a bound a weight can make scores infinite."""

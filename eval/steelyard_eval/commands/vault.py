@@ -6,6 +6,7 @@ import json
 
 import click
 
+from steelyard_eval.commands.manners import note
 from steelyard_eval.commands.options import (
     filter_option,
     json_option,
@@ -94,7 +95,7 @@ def search(
         shown = [present(hit) for hit in result.hits]
         trees = [result.explain(hit) for hit in result.hits] if explain else []
         if not result.degraded and semantic == "always" and result.strategy != searcher.config.effective:
-            click.echo("note: the vault has no vectors of the configured model; keywords answered alone", err=True)
+            note("the vault has no vectors of the configured model; keywords answered alone")
         document = {
             "system": searcher.config.name,
             "strategy": str(result.strategy),

@@ -39,7 +39,9 @@ def hinted(fault: Fault, names: Collection[str]) -> Fault:
     other = meant(fault.field, names) if fault.rule == "is missing" else None
     if other is None:
         return fault
-    return replace(fault, remedy=f"Did you mean `{fault.field}` where it says {shown(other, 40)}? Rename that field")
+    return replace(
+        fault, remedy=f"Did you mean `{fault.field}` where it says {shown(other, 40)}? Rename that field"
+    )
 
 
 def counted(count: int, one: str, many: str = "") -> str:
