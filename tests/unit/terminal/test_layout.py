@@ -15,13 +15,6 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def terminal(monkeypatch):
-    monkeypatch.setattr(sys, "stdout", Terminal())
-    for name in ("NO_COLOR", "TERM", "COLUMNS"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def test_a_table_by_hand():
     assert table(ROWS, {"name": "", "n": "number"}) == "\n".join(
         (
@@ -75,9 +68,12 @@ def test_long_lines_are_folded_and_indented(monkeypatch):
 
 
 @pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_colour_is_for_terminals_that_want_it(terminal, monkeypatch, variable, value):
+def test_colour_is_for_terminals_that_want_it(monkeypatch, variable, value):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stdout", Terminal())  # here: pytest sets its own before every test
     assert painted("better", "better") == "\x1b[32mbetter\x1b[0m"
-    assert "\x1b[31mworse\x1b[0m" in table([{"v": "worse"}], {"v": "verdict"})
+    assert "\x1b[31mworse  \x1b[0m" in table([{"v": "worse"}], {"v": "verdict"})
     monkeypatch.setenv(variable, value)
     assert painted("better", "better") == "better"
 
