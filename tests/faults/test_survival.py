@@ -21,6 +21,7 @@ from steelyard.embed import RecordedEmbedder, embed_missing
 from steelyard.entry import Entry
 from steelyard.errors import MachineError, VaultError
 from steelyard.files import draft, move_folder, write_text, write_texts
+from steelyard.filters import EVERYTHING
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
@@ -138,8 +139,12 @@ class TestMeanwhile:
     def test_another_process_makes_the_index(self, tmp_path, meanwhile):
         index = find_system("fts").index
         with Vault(tmp_path / "vault", create=True) as vault:
+            vault.upsert([Entry("a", title="red apple"), Entry("b", title="green pear")])
             meanwhile(lambda path: act(path, lambda other: other.ensure_index(index)))
             vault.ensure_index(index)
+            vault.upsert([Entry("c", title="blue apple")])
+            found = vault.keyword(index, "apple", [1.0] * len(index.fields), EVERYTHING, 10)
+        assert sorted(one.id for one in found) == ["a", "c"]  # each entry is in the one index, once
 
     def test_another_process_drops_the_vectors(self, tmp_path, meanwhile):
         with Vault(tmp_path / "vault", create=True) as vault:
