@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 import click
 
-from steelyard.text import visible
+from steelyard.errors import visible
 
 WIDTH = 100
 """Columns of output that goes to a file or a pipe."""

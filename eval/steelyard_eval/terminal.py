@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from steelyard.entry import Entry, Hit
+from steelyard.errors import visible
 from steelyard.fields import format_time
-from steelyard.text import visible
 from steelyard_eval.layout import painted, wrapped
 from steelyard_eval.layout import table as table
 from steelyard_eval.layout import width as width

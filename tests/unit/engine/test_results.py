@@ -20,7 +20,6 @@ def vault(tmp_path):
     config = find_system("bm25").config(10, "")
     with Vault(tmp_path / "v.db", create=True) as vault:
         vault.upsert(ENTRIES)
-        vault.ensure_index(find_system("bm25").index)
         vault.searcher = Searcher(vault, config, None)
         yield vault
 
