@@ -23,33 +23,29 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Bools as Bools  # others import them from here
+from steelyard.arrays import Floats as Floats
+from steelyard.arrays import Indices as Indices
+from steelyard.arrays import Ints as Ints
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, nearest
 from steelyard.query import Query
+from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, layers_read
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int32]
-"""Codes, and places in lists."""
-Indices = NDArray[np.int64]
-"""Offsets, rows and counts."""
-
-EMBEDDING = frozenset({"vector", "cosine", "l0", "l1", "l2"})
-"""Signals that need the query's embedding."""
-LAYERS = ("l0", "l1", "l2")
-"""Signals that cover every entry in scope; layered strategies gate them themselves."""
-FINDERS = frozenset({"fts", "bm25", "vector"})
-"""Signals whose lists, cut at a depth, make the candidates of strategies that name no retriever."""
-ASIDE = frozenset({"memory"})
-"""Signals of entries that are searched beside the others and merged when the list is finished."""
-KEYWORD = frozenset({"fts", "memory"})
-"""Retrievers that search the full-text index."""
-RETRIEVERS = FINDERS | frozenset(LAYERS) | ASIDE
+RETRIEVERS = frozenset(RETRIEVER_KINDS)
 """Signals with a value only for the entries they returned."""
-SCORERS = frozenset({"tfidf", "cosine", "lexical"})
+SCORERS = frozenset(SCORER_KINDS)
 """Signals computed for every candidate, whoever found it."""
 FETCHED = RETRIEVERS | SCORERS
 """Signals that stand in the table as columns; the others are derived from facts."""
+LAYERS = tuple(kind.name for kind in RETRIEVER_KINDS.values() if kind.whole)
+"""Signals that cover every entry in scope; layered strategies gate them themselves."""
+ASIDE = frozenset(kind.name for kind in RETRIEVER_KINDS.values() if kind.aside is not None)
+"""Signals of entries that are searched beside the others and merged when the list is finished."""
+FINDERS = RETRIEVERS - ASIDE - frozenset(LAYERS)
+"""Signals whose lists, cut at a depth, make the candidates of strategies that name no retriever."""
+EMBEDDING = frozenset(name for name in FETCHED if layers_read({name}))
+"""Signals that need the query's embedding."""
 
 NUMBER_FACTS = (
     "importance",

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from steelyard.entry import Entry, Hit
+from steelyard.errors import visible
 from steelyard.fields import format_time
-from steelyard.text import visible
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> str:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard import __version__
 from steelyard.embedders import CachedEmbedder
-from steelyard.errors import ConfigError, nearest, shown, together
+from steelyard.errors import ConfigError, nearest, shown, together, visible
 from steelyard.fields import format_time
 from steelyard.fusion import parse_strategy
+from steelyard.identity import share
 from steelyard.query import Query
 from steelyard.systems import find_system, find_systems
 from steelyard.table import Floats
-from steelyard.text import visible
 from steelyard_eval import SYSTEMS
 from steelyard_eval.compare.contenders import Contender, contenders, usable
 from steelyard_eval.compare.latency import timing
@@ -26,7 +26,7 @@ from steelyard_eval.measures.metrics import Judgments, Measure, parse_measures
 from steelyard_eval.measures.runs import write_run
 from steelyard_eval.measures.statistics import compare_all, mean_interval
 from steelyard_eval.progress import bar
-from steelyard_eval.recording.record import record, recording_key
+from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import Replay, replay
 from steelyard_eval.recording.workspace import Workspace, judged
 
@@ -175,12 +175,10 @@ def _baseline(rows: Sequence[Contender], name: str | None) -> Contender:
 
 
 def _replays(space: Workspace, queries: Sequence[Query], rows: Sequence[Contender]) -> dict[str, Replay]:
-    """Record once a group of systems that retrieve alike, then replay each configuration."""
-    groups: dict[str, list[Contender]] = {}
-    for row in rows:
-        groups.setdefault(recording_key(find_system(row.config.name)), []).append(row)
+    """Record each group of contenders that find the same lists once, then replay each configuration."""
     replays = {}
-    for members in groups.values():
+    for group in share([row.config for row in rows]):
+        members = [rows[at] for at in group]
         table = record(space, queries, [row.config for row in members])
         for row in members:
             replays[row.label] = replay(table, row.config)
@@ -190,7 +188,9 @@ def _replays(space: Workspace, queries: Sequence[Query], rows: Sequence[Contende
 def _shared_recipe(space: Workspace, rows: Sequence[Contender]) -> list[str]:
     """Recorded vectors stand for one text recipe, whatever the systems document: say so."""
     recipe = space.embedder.recipe if space.embedder else None
-    own = {row.label: find_system(row.config.name).recipe for row in rows if "vector" in row.config.retrievers}
+    own = {
+        row.label: find_system(row.config.name).reading.recipe for row in rows if "vector" in row.config.retrievers
+    }
     others = [label for label, documented in own.items() if recipe is not None and documented != recipe]
     if not others:
         return []

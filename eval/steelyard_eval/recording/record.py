@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from steelyard.config import SearchConfig
-from steelyard.files import canonical
 from steelyard.query import Query
-from steelyard.systems import System, find_system, find_systems
+from steelyard.systems import find_system, find_systems
 from steelyard.table import FETCHED, FINDERS, LAYERS, SignalTable
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.progress import bar
@@ -17,14 +16,8 @@ from steelyard_eval.recording.files import save
 from steelyard_eval.recording.workspace import Workspace, resumable
 
 
-def recording_key(system: System) -> str:
-    """Systems with equal keys retrieve in the same way and can share a recording."""
-    how = {"recipe": system.recipe, "filters": dict(system.filters), "similarity": system.similarity}
-    return canonical({**system.retrieval(), **how})
-
-
 def record(workspace: Workspace, queries: Sequence[Query], configs: Iterable[SearchConfig]) -> SignalTable:
-    """One table for configurations of one recording key: all their signals, to their greatest depth."""
+    """One table for configurations that share a recording: all their signals, to their greatest depth."""
     chosen = list(configs)
     system = find_system(chosen[0].name)
     every = {name: settings for config in chosen for name, settings in config.retrievers.items()}

@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.config import RetrieverConfig, SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError
 from steelyard.finish import Cut
 from steelyard.fusion import fuse, parse_strategy
+from steelyard.identity import identity
 from steelyard.query import Query
-from steelyard.search import retrieval_identity
+from steelyard.retrievers import RetrieverConfig
 from steelyard.table import RETRIEVERS, SignalTable, entry_facts, query_facts
 from steelyard.testing import random_table, same_bits, select_queries
 from steelyard_eval.kernel import Form, Kernel, forms, lanes, streamed_means
@@ -56,7 +57,7 @@ def configured(text, limit=10, depth=None):
 
 def recorded(table):
     """The table with the fingerprint of a recording under `configured`."""
-    return replace(table, fingerprint={**retrieval_identity(configured("fts")), "model": "", "max_depth": {}})
+    return replace(table, fingerprint={**identity(configured("fts")), "model": "", "max_depth": {}})
 
 
 def judged(table, rng, share=0.25):
