@@ -279,7 +279,7 @@ class TestFullDisk:
 
     @pytest.mark.parametrize("name", ["index", "reindex"])
     def test_a_vault_keeps_what_was_committed(self, bench, mount, name):
-        place = mount("size=4m")
+        place = mount("size=6m")
         out = place / "out"
         out.mkdir()
         shutil.copy(bench / "out" / "vault", out / "vault")
@@ -318,7 +318,7 @@ class TestFullDisk:
 
 def save_one(place):
     """One column of a size that ends within numpy's own buffer."""
-    from steelyard_eval.recording.record import _save
+    from steelyard_eval.recording.files import _save
 
     path = place / "column.npy"
     array = np.arange(4600, dtype=np.float64)
