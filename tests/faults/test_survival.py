@@ -301,7 +301,7 @@ class TestFullDisk:
 
     @pytest.mark.parametrize("name", ["index", "reindex"])
     def test_a_vault_keeps_what_was_committed(self, bench, mount, name):
-        place = mount("size=4m")
+        place = mount("size=6m")
         out = place / "out"
         out.mkdir()
         shutil.copy(bench / "out" / "vault", out / "vault")
