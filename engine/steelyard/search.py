@@ -143,12 +143,14 @@ class Searcher:
     ) -> tuple[list[Hit], int]:
         """Relevant entries filled up with recent ones to the limit; only recent ones for a text that asks nothing.
 
-        `semantic` and `topup_recent` are the system's own settings by default. Recent entries carry no
-        score, obey the same filters and never repeat. Returns the hits and how many entries the filters
-        admit in all. Source: EchoVault's document, context retrieval.
+        `semantic` and `topup_recent` are the configuration's by default, else the system's own. Recent entries
+        carry no score, obey the same filters and never repeat. Returns the hits and how many entries the
+        filters admit in all. Source: EchoVault's document, context retrieval.
         """
-        topup = self.system.topup_recent if topup_recent is None else topup_recent
-        mode = self.system.semantic if semantic is None else semantic
+        own = self.config.context
+        configured = self.system.topup_recent if own.topup_recent is None else own.topup_recent
+        topup = configured if topup_recent is None else topup_recent
+        mode = (own.semantic or self.system.semantic) if semantic is None else semantic
         limit = self.config.limit
         hits: list[Hit] = []
         asked = self._timed(Query(text, filters=filters))

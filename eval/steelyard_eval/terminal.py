@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 from steelyard.entry import Entry, Hit
 from steelyard.fields import format_time
+from steelyard.systems.base import scan_result
 from steelyard.text import visible
+
+INDENT = " " * 13
+WRAPPED = 87
+"""Characters of a line of text below a hit."""
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> str:
@@ -67,6 +73,19 @@ def tests(record: Mapping[str, Any]) -> str:
     return table(rows, columns) if rows else ""
 
 
+def verification(record: Mapping[str, Any]) -> str:
+    """The largest differences between our values and those of ir_measures on the same runs."""
+    rows = [
+        {
+            **row,
+            "largest": f"{row['largest_difference']:.1e}" if row["checked"] else "not one of its measures",
+        }
+        for row in record["metrics"]
+    ]
+    columns = {"metric": "metric", "largest": f"largest difference from {record['tool']}"}
+    return table(rows, columns | {"label": "of", "query": "at query"})
+
+
 def listing(entries: Iterable[Entry]) -> str:
     """Entries, a line each: day, type, id, title."""
     rows = [{"day": format_time(e.created_at)[:10], "type": e.type, "id": e.id, "title": e.title} for e in entries]
@@ -74,14 +93,31 @@ def listing(entries: Iterable[Entry]) -> str:
 
 
 def hits(found: Iterable[Hit]) -> str:
-    """Search results, one block each."""
-    blocks = []
-    for hit in found:
-        score = "     -" if hit.score is None else f"{hit.score:.4f}"
-        blocks.append(f"{hit.rank:>3}  {score}  {visible(hit.entry.id)}  {visible(hit.entry.title)}")
-        if hit.entry.text:
-            blocks.append(f"             {visible(hit.entry.text)[:100]}")
-    return "\n".join(blocks) or "nothing found"
+    """Search results, a block each: rank, score, id and title; the text; the signals behind the score."""
+    return "\n".join(map(_hit, found)) or "nothing found"
+
+
+def _hit(hit: Hit) -> str:
+    entry = hit.entry
+    breakdown = "  ".join(f"{visible(name)} {value:.4f}" for name, value in hit.signals.items())
+    text = wrap(visible(entry.text), WRAPPED, max_lines=4, placeholder=" ...")
+    return "\n".join([_head(hit), *(INDENT + line for line in (*text, breakdown) if line)])
+
+
+def scan(found: Iterable[Hit]) -> str:
+    """A first look at search results, two lines each: rank, score, id, title; size, type and a snippet."""
+    return "\n".join(map(_scanned, found)) or "nothing found"
+
+
+def _scanned(hit: Hit) -> str:
+    look = scan_result(hit)
+    about = f"~{look['tokenEstimate']} tokens" + (f", {visible(look['type'])}" if look["type"] else "")
+    return f"{_head(hit)}\n{INDENT}{about}: {visible(look['snippet'])}"
+
+
+def _head(hit: Hit) -> str:
+    score = "     -" if hit.score is None else f"{hit.score:.4f}"
+    return f"{hit.rank:>3}  {score}  {visible(hit.entry.id)}  {visible(hit.entry.title)}"
 
 
 def tuning(record: Mapping[str, Any]) -> str:

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from steelyard.fusion.base import Expr, Term
-from steelyard.fusion.by_intent import ByIntent
+from steelyard.fusion.by_intent import ByIntent, intents_of
 from steelyard.fusion.layered import Layered
 from steelyard.fusion.parse import parse_strategy
 from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.fusion.reweight import reweighted, term_names
 from steelyard.fusion.rrf import Bonus, Rrf
 from steelyard.fusion.signal import Signal, leaves
 from steelyard.fusion.tiered import Tiered
@@ -31,8 +32,11 @@ __all__ = [
     "WeightedSum",
     "compile_plan",
     "fuse",
+    "intents_of",
     "leaves",
     "parse_strategy",
+    "reweighted",
+    "term_names",
 ]
 
 

@@ -96,7 +96,8 @@ class System:
     not hold the query's clock. Entries of kind memory are searched aside, with `match_memory`. `words`
     are what TF-IDF reads, of all of the corpus or, with `valid_words`, of what is valid.
 
-    `adaptive` is the rule by which its weights follow feedback, where it documents one.
+    `weight_names` are the names that its document has for the weights of its sum, with our names of the
+    terms. `adaptive` is the rule by which its weights follow feedback, where it documents one.
     """
 
     name: str
@@ -122,6 +123,7 @@ class System:
     words: Words = field(default_factory=Words)
     valid_words: bool = False
     federation: FederationRule = field(default_factory=FederationRule)
+    weight_names: Mapping[str, str] = field(default_factory=dict)
     adaptive: AdaptiveRule | None = None
     semantic: str = "always"
     topup_recent: bool = False

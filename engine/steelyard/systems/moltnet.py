@@ -57,6 +57,7 @@ DOCUMENTED = System(
     depth=lambda limit: 2 * limit,
     finish=finish,
     present=result,
+    weight_names={"w_relevance": "rrf", "w_recency": "recency", "w_importance": "importance"},
 )
 
 SHIPPED = replace(DOCUMENTED, profile="shipped")

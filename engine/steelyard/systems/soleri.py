@@ -112,6 +112,7 @@ DOCUMENTED = System(
     corpus=Filters.of({"kind": {"none": ["memory"]}}),
     valid_only=True,
     words=Words(text, soleri_tokens),
+    weight_names=FACTORS,
     adaptive=AdaptiveRule(),
 )
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from types import MappingProxyType
 from typing import Any
 
 from steelyard.config import SearchConfig
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError, nearest, shown
+from steelyard.fields import TIME_FIELDS, format_time
 from steelyard.filters import Filters
 from steelyard.search import Searcher
 from steelyard.stores.federation import Federation, Tier
@@ -26,9 +28,14 @@ def open_searcher(
     limit: int | None,
     priorities: Sequence[str] = (),
     scopes: Sequence[str] = (),
+    *,
+    model: str = "",
+    changed: Mapping[str, float] = MappingProxyType({}),
 ) -> Iterator[Searcher]:
     """A searcher over a vault file, or over several as tiers; a weights file beats the system's own configuration.
 
+    `model` names one of the vault's models; by default it is the one that the weights file names, where the
+    vault has it, else the vault's own. `changed` are weights that replace those of the configuration.
     Queries are embedded by the first vault's embedder: tiers that hold no vectors of it are found by keywords.
     """
     config = None if weights is None else SearchConfig.load(weights)
@@ -41,15 +48,23 @@ def open_searcher(
         vaults = {name: stack.enter_context(Vault(path)) for name, path in names.items()}
         for vault in vaults.values():
             stack.enter_context(vault.snapshot())
-        embedder = vault_embedder(next(iter(vaults.values())))
+        first = next(iter(vaults.values()))
+        embedder = vault_embedder(first, model or _model_of(config, first))
         if config is None:
             config = find_system(system).config(limit, embedder.model if embedder else "")
         elif limit is not None:
             config = config.with_limit(limit)
+        config = config.with_weights(changed) if changed else config
         tiers = [Tier(name, vault, numbers.get(name)) for name, vault in vaults.items()]
         federation = Federation(tiers, rule)
         store = federation if len(tiers) > 1 else tiers[0].store
         yield Searcher(store, config, embedder, visible=parse_scopes(scopes))
+
+
+def _model_of(config: SearchConfig | None, vault: Vault) -> str:
+    """The model that a configuration names, if the vault has it; else empty."""
+    models = {settings.model for settings in config.retrievers.values()} if config else set()
+    return next((name for name in vault.models() if name in models), "")
 
 
 def list_entries(
@@ -74,4 +89,10 @@ def read_entries(path: str, ids: Sequence[str], scopes: Sequence[str] = ()) -> l
                 f"no entry {shown(id_)}" + (nearest(id_, known) if len(known) < 1000 else "") for id_ in missing
             ]
             raise DataError(f"{path}: " + "; ".join(problems))
-        return [entry.to_json() for entry in found]
+        return [record_of(entry) for entry in found]
+
+
+def record_of(entry: Entry) -> dict[str, Any]:
+    """The fields of an entry that are given, as JSON values; times as ISO 8601 in UTC, as in a data set."""
+    record = entry.to_json()
+    return record | {name: format_time(record[name]) for name in TIME_FIELDS & record.keys()}
