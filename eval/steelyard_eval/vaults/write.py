@@ -57,8 +57,9 @@ def index_dataset(
     ConfigError
         No embedder was named and the environment names another model than the vault's.
     """
+    asked = _opened([embedder] if embedder else [])  # before a file is made
     with Vault(path, create=True) as vault:
-        kinds, outside = _open_all(vault, embedder)
+        kinds, outside = _open_all(vault, embedder, asked)
         unopened = {name: _missing(vault, name) for name in _unopened(vault, kinds, outside)}
         changed, removed = _put_entries(vault, dataset, prune)
         for index in keyword_indexes(SYSTEMS.values()):
@@ -125,17 +126,19 @@ def _own_kinds(vault: Vault) -> list[str]:
     return list(dict.fromkeys(model[0] for model in stored if model is not None)) or [MODEL]
 
 
-def _open_all(vault: Vault, asked: str | None) -> tuple[list[str], dict[str, CachedEmbedder]]:
-    """The kinds that a run embeds with, and those of them that are opened, by kind.
+def _open_all(
+    vault: Vault, asked: str | None, opened: Mapping[str, CachedEmbedder]
+) -> tuple[list[str], dict[str, CachedEmbedder]]:
+    """The kinds that a run embeds with, and the embedders of those that are opened; `opened` are some already.
 
     Raises ConfigError when none was asked for and one of the vault's own models is not the one opened.
     """
     known = _own_kinds(vault) if vault.models() or asked is None else []
     kinds = [] if asked == "none" else list(dict.fromkeys([*known, *([asked] if asked else [])]))
-    outside = _opened(kinds)
+    outside = {**opened, **_opened(kind for kind in kinds if kind not in opened)}
     other = _unopened(vault, kinds, outside)
     if other and asked is None:
-        used = ", ".join(shown(opened.model) for opened in outside.values())
+        used = ", ".join(shown(embedder.model) for embedder in outside.values())
         raise ConfigError(
             f"{vault.path} was indexed with the model {shown(other[0])}, this run would use {used}; name the "
             "first one in the environment again, add the other with --embedder api, or run steelyard reindex"

@@ -222,8 +222,8 @@ class TestNotes:
         count = len(found["hits"])
         assert count > 1
         assert found["notes"] == [
-            f"{count} hits, not 1: soleri:documented keeps a list whole when it has fewer than 50 candidates and the "
-            "limit would drop more than half of them (cut(1, all_below=50, counting=fts))"
+            f"{count} hits, not 1: soleri:documented keeps a list whole when it has fewer than 50 candidates "
+            "and the limit would drop more than half of them (cut(1, all_below=50, counting=fts))"
         ]
         assert result.stderr == f"note: {found['notes'][0]}\n"
 
@@ -296,7 +296,7 @@ class TestWeights:
         assert result.exit_code == 2
         assert "write its weights in the strategy instead" in result.stderr
         record = find_system("moltnet").config(10).to_json() | {"weights": {"w_rec": 1}}
-        with pytest.raises(ConfigError, match="weights: .* has no single term 'w_rec'"):
+        with pytest.raises(ConfigError, match=r"weights: .* has no single term 'w_rec'"):
             SearchConfig.from_json(record)
 
     def test_soleri_is_weighed_with_and_without_vectors(self):
