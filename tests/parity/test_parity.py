@@ -154,7 +154,7 @@ def topup_by_configuration(recorded):
 
 
 def settings(call):
-    report.cases_of("echovault_recording")
+    report.cases_of("echovault_recording", "echovault_service", "echovault")
     return sys.modules["echovault_recording"].settings(*call)
 
 
