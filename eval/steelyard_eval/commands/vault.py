@@ -148,7 +148,7 @@ def search(
         present = searcher.system.scan if mode == "scan" else searcher.system.present
         shown = [present(hit) for hit in result.hits]
         trees = [result.explain(hit) for hit in result.hits] if explain else []
-        notes = list(_search_notes(searcher, result, intent, semantic))
+        notes = [*result.notes, *_search_notes(searcher, result, intent)]
         document = {
             "system": searcher.config.name,
             "strategy": str(result.strategy),
@@ -167,15 +167,13 @@ def search(
     put(document, as_json, text)
 
 
-def _search_notes(searcher: Searcher, result: SearchResult, intent: str, semantic: str) -> Iterator[str]:
-    """What a user should know about a result: why keywords answered alone, why it is longer than its limit."""
+def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iterator[str]:
+    """That there is no strategy for an intent, and why a list is longer than its limit."""
     from steelyard.errors import shown
     from steelyard.finish import Cut
     from steelyard.fusion import intents_of
 
     config = searcher.config
-    if not result.degraded and semantic == "always" and result.strategy != config.effective:
-        yield "the vault has no vectors of the configured model; keywords answered alone"
     known = intents_of(config.effective)
     if intent and intent not in known:
         has = f"only for {', '.join(sorted(known))}" if known else "for no intent at all"

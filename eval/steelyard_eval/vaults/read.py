@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from types import MappingProxyType
 from typing import Any
 
 from steelyard.config import SearchConfig
+from steelyard.embed import Embedder
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError, nearest, shown
 from steelyard.fields import TIME_FIELDS, format_time
@@ -34,9 +35,10 @@ def open_searcher(
 ) -> Iterator[Searcher]:
     """A searcher over a vault file, or over several as tiers; a weights file beats the system's own configuration.
 
-    `model` names one of the vault's models; by default it is the one that the weights file names, where the
-    vault has it, else the vault's own. `changed` are weights that replace those of the configuration.
-    Queries are embedded by the first vault's embedder: tiers that hold no vectors of it are found by keywords.
+    Queries are embedded by the embedder of each vault, and compared with that vault's vectors. A weights file
+    that names a model is for vectors of that model: tiers with others are found by keywords. The same holds
+    for `model`, which beats it. A vault with several models is searched by the first one, or by one that all
+    tiers have. `changed` are weights that replace those of the configuration.
     """
     config = None if weights is None else SearchConfig.load(weights)
     names = dict(parse_tier(path) for path in paths)
@@ -48,23 +50,36 @@ def open_searcher(
         vaults = {name: stack.enter_context(Vault(path)) for name, path in names.items()}
         for vault in vaults.values():
             stack.enter_context(vault.snapshot())
-        first = next(iter(vaults.values()))
-        embedder = vault_embedder(first, model or _model_of(config, first))
+        embedders = _embedders(list(vaults.values()), model or _model_of(config, vaults.values()))
         if config is None:
-            config = find_system(system).config(limit, embedder.model if embedder else "")
+            models = {own.model for own in embedders}
+            config = find_system(system).config(limit, models.pop() if len(models) == 1 else "")
         elif limit is not None:
             config = config.with_limit(limit)
         config = config.with_weights(changed) if changed else config
         tiers = [Tier(name, vault, numbers.get(name)) for name, vault in vaults.items()]
         federation = Federation(tiers, rule)
         store = federation if len(tiers) > 1 else tiers[0].store
-        yield Searcher(store, config, embedder, visible=parse_scopes(scopes))
+        yield Searcher(store, config, embedders, visible=parse_scopes(scopes))
 
 
-def _model_of(config: SearchConfig | None, vault: Vault) -> str:
-    """The model that a configuration names, if the vault has it; else empty."""
+def _model_of(config: SearchConfig | None, vaults: Iterable[Vault]) -> str:
+    """The model that a configuration names, if one of the vaults has it; else empty."""
     models = {settings.model for settings in config.retrievers.values()} if config else set()
-    return next((name for name in vault.models() if name in models), "")
+    return next((name for vault in vaults for name in vault.models() if name in models), "")
+
+
+def _embedders(vaults: Sequence[Vault], model: str) -> list[Embedder]:
+    """The embedders of the vaults that have the model; without one, of a model that all share, else their own."""
+    held = [vault.models() for vault in vaults]
+    if model and not any(model in names for names in held):
+        vault_embedder(vaults[0], model)  # refuses it by name
+    some = [names for names in held if names]
+    shared = next((name for name in (some[0] if some else ()) if all(name in names for names in some)), "")
+    wanted = model or shared
+    asked = [(vault, wanted if wanted in names else "") for vault, names in zip(vaults, held, strict=True)]
+    opened = (vault_embedder(vault, name) for vault, name in asked if name or not model)
+    return [embedder for embedder in opened if embedder is not None]
 
 
 def list_entries(

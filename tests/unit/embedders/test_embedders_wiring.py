@@ -220,6 +220,21 @@ class TestSeveralModels:
             )
             assert (openai.texts, found["strategy"], found["notes"]) == (texts, "vector", [])
 
+    def test_tiers_are_searched_by_a_model_that_all_of_them_have(self, openai, both, tmp_path):
+        """One score an entry: never its similarity under two models."""
+        run("index", starter(), tmp_path / "notes.db")
+        openai.requests.clear()
+        words = (both, tmp_path / "notes.db", "rotate keys", *VECTOR, "--json")
+        found = json.loads(run("search", *words).stdout)
+        assert openai.texts == []  # lsa, which is not the first of one of them
+        assert (found["embedding_calls"], found["notes"]) == (1, [])
+
+        named = json.loads(run("search", *words, "--model", "openai/tiny").stdout)
+        assert openai.texts == ["rotate keys"]
+        assert named["notes"] == [
+            "the tier 'notes' has no vectors of the configured model; keywords alone found its entries"
+        ]
+
     def test_a_model_that_the_vault_lacks_is_refused(self, both):
         result = run("search", both, "rotate keys", "--model", "openai/tin")
         assert result.exit_code == 2
