@@ -7,9 +7,9 @@ from textwrap import wrap
 from typing import Any
 
 from steelyard.entry import Entry, Hit
+from steelyard.errors import visible
 from steelyard.fields import format_time
-from steelyard.systems.base import scan_result
-from steelyard.text import visible
+from steelyard.systems.forms import scan_result
 
 INDENT = " " * 13
 WRAPPED = 87
@@ -130,8 +130,8 @@ def tuning(record: Mapping[str, Any]) -> str:
         if record[name]
     ]
     ship = record["verdict"] == "ship"
-    proof = f"p {record['gain']['p']:.4f}"
-    reason = f"the held-out gain lies above 0, {proof}" if ship else f"no proven held-out gain, {proof}"
+    chance = f"p {record['gain']['p']:.4f}"
+    reason = f"the held-out gain lies above 0, {chance}" if ship else f"no proven held-out gain, {chance}"
     reason += "" if record["whole"] else "; broken off"
     best = record["optimum"]
     optimum = f"{best['value']:.4f}, {record['certificate']}, no setting exceeds {best['bound']:.4f}"

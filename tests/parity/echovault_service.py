@@ -170,7 +170,7 @@ def other_dimension(fixture, recorded):
         same(recorded["search_after_save"], len(searcher.search("flibbertigibbet").hits)),
     )
     yield "dimension: vectors before reindex", same(recorded["vec_rows_before_reindex"], vectors_in(vault))
-    yield "dimension: embedded text", same(recorded["reindex_text_example"], render(SHIPPED.recipe, saved))
+    yield "dimension: embedded text", same(recorded["reindex_text_example"], render(SHIPPED.reading.recipe, saved))
     vault.drop_space(SPACE)
     embed_missing(vault, lookup, SPACE)
     counts = [recorded["reindex"]["count"], recorded["vec_rows_after_reindex"], recorded["stored_dim_after"]]
@@ -229,8 +229,8 @@ def merged(recorded):
 def merged_on_save(recorded, system):
     """What a dedup leaves in the store; deciding what is a duplicate is no part of search."""
     saved, new = merged(recorded)
-    yield "dedup: embedded on save", same(recorded["embed_text_on_save"], render(system.recipe, saved))
-    yield "dedup: embedded on update", same(recorded["embed_text_on_update"], render(system.recipe, new))
+    yield "dedup: embedded on save", same(recorded["embed_text_on_save"], render(system.reading.recipe, saved))
+    yield "dedup: embedded on update", same(recorded["embed_text_on_update"], render(system.reading.recipe, new))
     vault = Vault(":memory:")
     vault.upsert([saved, Entry("b"), Entry("c")])
     vault.put_vectors(SPACE, ["a", "b", "c"], np.eye(3, 64, dtype=np.float32))
@@ -256,7 +256,7 @@ def deleted(fixture, recorded):
         yield f"delete: keywords {when}", compare(keyed(recorded[f"fts_{when}"]), fts)
         yield f"delete: vectors {when}", compare(keyed(recorded[f"vec_{when}"]), vector, SINGLE, 1.0)
         vault.upsert([replace(vault.get([id_])[0], kind=DELETED)], keep_vectors=True)
-    everywhere = vault.keyword(SHIPPED.index, '"zephyrine"', [1.0] * 8, EVERYTHING, 5)
+    everywhere = vault.keyword(SHIPPED.reading.index, '"zephyrine"', [1.0] * 8, EVERYTHING, 5)
     expected = [recorded["vec_rows"], recorded["fts_index_still_has_row"]]
     yield "delete: what stays", same(expected, [vectors_in(vault), id_ in [hit.id for hit in everywhere]])
 

@@ -145,7 +145,7 @@ def search(
     with opened as searcher:
         asked = Query(query, filters=parse_filters(filters), tags=tags, domain=domain, intent=intent)
         result = searcher.search(asked, semantic=semantic)
-        present = searcher.system.scan if mode == "scan" else searcher.system.present
+        present = searcher.system.showing.scan if mode == "scan" else searcher.system.showing.present
         shown = [present(hit) for hit in result.hits]
         trees = [result.explain(hit) for hit in result.hits] if explain else []
         notes = [*result.notes, *_search_notes(searcher, result, intent)]
@@ -236,7 +236,7 @@ def context(
     numbers = parse_weights(changed)
     with open_searcher([vault], system, weights, size, scopes=scopes, model=model, changed=numbers) as searcher:
         found, total = searcher.context(query, parse_filters(filters), semantic=semantic, topup_recent=topup)
-        shown = [searcher.system.present(hit) for hit in found]
+        shown = [searcher.system.showing.present(hit) for hit in found]
     put({"total": total, "entries": shown}, as_json, f"{hits(found)}\n{len(shown)} of {total} entries")
 
 

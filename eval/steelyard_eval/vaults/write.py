@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -22,7 +21,7 @@ from steelyard.template import render
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.duplicates import duplicates
 from steelyard_eval.progress import bar
-from steelyard_eval.recording.workspace import RESUME
+from steelyard_eval.recording.workspace import resumable
 
 
 def index_dataset(
@@ -89,7 +88,7 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, Any]:
         kinds = [embedder] if embedder else _own_kinds(vault)
         outside = _opened(kinds)
         for opened in outside.values():
-            with _resumable():
+            with resumable(opened):
                 _ask_ahead(vault, opened)
         with vault.transaction():
             vault.rebuild_indexes(keyword_indexes(SYSTEMS.values()))
@@ -180,18 +179,9 @@ def _embed_all(vault: Vault, kinds: Iterable[str], outside: Mapping[str, CachedE
             embedded += _renew(vault, _stored(vault))
         elif kind in outside:
             vault.save_model(outside[kind].model, *remembered(outside[kind]), {})
-            with _resumable():
+            with resumable(outside[kind]):
                 embedded += _embed(vault, outside[kind])
     return embedded
-
-
-@contextmanager
-def _resumable() -> Iterator[None]:
-    """Adds to an EmbedderError how to go on."""
-    try:
-        yield
-    except EmbedderError as error:
-        raise EmbedderError(f"{error}; {RESUME}") from None
 
 
 def _ask_ahead(vault: Vault, embedder: CachedEmbedder) -> None:
@@ -250,7 +240,8 @@ def _fitted(vault: Vault, known: _Fit | None) -> _Fit:
 
 def _spaces(vault: Vault, embedder: Embedder) -> list[Space]:
     layers = ("text", *layers_of(vault))
-    spaces = {space_of(embedder, layer, system.recipe) for system in SYSTEMS.values() for layer in layers}
+    recipes = {system.reading.recipe for system in SYSTEMS.values()}
+    spaces = {space_of(embedder, layer, recipe) for recipe in recipes for layer in layers}
     return sorted(spaces, key=lambda space: (space.layer, space.recipe))
 
 

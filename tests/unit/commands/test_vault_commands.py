@@ -260,7 +260,7 @@ class TestWeights:
 
     def test_the_weights_of_the_document_are_options_and_keys(self, vault, tmp_path):
         system = find_system("moltnet")
-        half_life = str(system.strategy).partition("half_life=")[2].partition("h")[0]
+        half_life = str(system.searching.strategy).partition("half_life=")[2].partition("h")[0]
         changed = ("--weight", "w_recency=0.2", "--weight", "importance=0.1")
         found = document("search", vault, "rotate keys", "--system", "moltnet", *changed)
         record = system.config(10, "lsa").to_json() | {"weights": {"w_recency": 0.2, "w_importance": 0.1}}
