@@ -30,6 +30,7 @@ from steelyard_eval.commands.options import (
 def check(dataset: str, as_json: bool) -> None:
     """Validate a data set; every fault at once."""
     from steelyard_eval.datasets import check as validate
+    from steelyard_eval.datasets.duplicates import duplicates, duplicates_in_words
     from steelyard_eval.datasets.faults import counted, grouped
 
     report = validate(dataset)
@@ -38,8 +39,11 @@ def check(dataset: str, as_json: bool) -> None:
         found = report.dataset
         document |= {"name": found.name, "entries": len(found.entries), "queries": len(found.queries)}
         document |= {"sha256": found.sha256, "vectors": sorted("/".join(key) for key in found.vectors)}
-    lines = [*grouped(report.faults), *(f"note: {notice}" for notice in report.notices)]
-    notes = f", {counted(len(report.notices), 'note')}" if report.notices else ""
+        document["duplicates"] = duplicates(found.entries)
+    repeated = duplicates_in_words(document.get("duplicates", []))
+    notices = [*report.notices, *([repeated] if repeated else [])]
+    lines = [*grouped(report.faults), *(f"note: {notice}" for notice in notices)]
+    notes = f", {counted(len(notices), 'note')}" if notices else ""
     if report.dataset is not None:
         sizes = (
             f"{counted(len(found.entries), 'entry', 'entries')}, {counted(len(found.queries), 'query', 'queries')}"
@@ -96,6 +100,7 @@ def record(
 @split_option
 @limit_option
 @click.option("--runs", type=click.Path(), help="Write TREC runs to this folder.")
+@click.option("--verify", is_flag=True, help="Compute every metric of the runs again with ir_measures.")
 @click.option("--out", type=click.Path(), help="Write the JSON document to this file, for `steelyard report`.")
 @embedder_option
 @seed_option
@@ -109,16 +114,21 @@ def compare(
     split: str | None,
     limit: int | None,
     runs: str | None,
+    verify: bool,
     out: str | None,
     embedder: str,
     seed: int,
     as_json: bool,
 ) -> None:
-    """Compare systems and strategies on the judged queries of a split."""
+    """Compare systems and strategies on the judged queries of a split.
+
+    With --verify the exit code is 2 when a value lies more than 1e-9 from that of ir_measures.
+    """
     from steelyard.files import canonical, write_text
     from steelyard_eval.compare import compare as run
+    from steelyard_eval.compare.verification import refuse_differences
     from steelyard_eval.datasets import load
-    from steelyard_eval.terminal import comparison, tests
+    from steelyard_eval.terminal import comparison, tests, verification
 
     found = run(
         load(dataset),
@@ -130,6 +140,7 @@ def compare(
         limit=limit,
         embedder=embedder,
         runs=Path(runs) if runs else None,
+        verify=verify,
         seed=seed,
     )
     document = found.to_json()
@@ -142,8 +153,12 @@ def compare(
     put(
         document,
         as_json,
-        f"{head}, vectors {document['model'] or 'none'}\n\n{comparison(document)}\n\n{tests(document)}",
+        f"{head}, vectors {document['model'] or 'none'}\n\n"
+        f"{comparison(document)}\n\n{tests(document)}"
+        + (f"\n\n{verification(document['verification'])}" if verify else ""),
     )
+    if verify:
+        refuse_differences(document["verification"])
 
 
 @click.command()

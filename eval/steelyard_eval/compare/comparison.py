@@ -20,6 +20,7 @@ from steelyard.table import Floats
 from steelyard_eval import SYSTEMS
 from steelyard_eval.compare.contenders import Contender, contenders, usable
 from steelyard_eval.compare.latency import timing
+from steelyard_eval.compare.verification import run_folder, verify_runs
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import Unit, units
 from steelyard_eval.measures.metrics import Judgments, Measure, parse_measures
@@ -87,6 +88,7 @@ def compare(
     limit: int | None = None,
     embedder: str = "auto",
     runs: Path | None = None,
+    verify: bool = False,
     seed: int = 0,
     labels: Mapping[str, str] | None = None,
     timed: bool = True,
@@ -96,7 +98,8 @@ def compare(
 
     The first metric is the primary one: only it is tested, each challenger against `baseline` (a
     label; the first configuration by default), with Holm's correction. `limit` is the largest
-    cutoff by default. Runs in TREC form go to `runs`. Raises ConfigError or DataError.
+    cutoff by default. Runs in TREC form go to `runs`; with `verify` ir_measures computes every metric of
+    them again, and the document holds the largest differences as `verification`. Raises ConfigError or DataError.
     """
     together(*_checks(systems, strategies, metrics))
     measures = _with_judged(parse_measures(metrics))
@@ -112,8 +115,10 @@ def compare(
         raise ConfigError(f"{dataset.name}: no query of the split has judgments; add them to qrels.txt")
     replays = _replays(space, queries, rows)
     values = _values(replays, dataset, queries, measures)
-    if runs is not None:
-        _write_runs(runs, rows, replays)
+    with run_folder(runs, verify) as folder:
+        files = _write_runs(folder, rows, replays) if folder else {}
+        own = {query.id: dataset.qrels[query.id] for query in queries}
+        verified = {"verification": verify_runs(files, own, values, measures)} if verify else {}
     groups = units(queries)
     facts = {
         "schema_version": 1,
@@ -139,6 +144,7 @@ def compare(
         "per_query": _per_query(queries, values, str(measures[0])),
         "timing": timing(space, queries, rows, replays, timed),
         "tuning": None,
+        **verified,
     }
     return Comparison(facts, values, tuple(query.id for query in queries))
 
@@ -278,15 +284,16 @@ def _per_query(
     ]
 
 
-def _write_runs(folder: Path, rows: Sequence[Contender], replays: Mapping[str, Replay]) -> None:
-    """DIR/<system>.<profile>.run, strategies of one's own numbered behind it."""
+def _write_runs(folder: Path, rows: Sequence[Contender], replays: Mapping[str, Replay]) -> dict[str, Path]:
+    """DIR/<system>.<profile>.run, strategies of one's own numbered behind it; the files by label."""
     own = 0
+    files = {}
     for row in rows:
         run = replays[row.label]
         name = f"{row.config.system}.{row.config.profile}"
         if row.kind == "strategy":
             own += 1
             name += f".{own}"
-        write_run(
-            folder / f"{name}.run", run.table.queries, run.ranking.offsets, run.entry, run.table.entries, name
-        )
+        path = files[row.label] = folder / f"{name}.run"
+        write_run(path, run.table.queries, run.ranking.offsets, run.entry, run.table.entries, name)
+    return files
