@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from steelyard.retrievers import RETRIEVER_KINDS, Parameter, RetrieverConfig
 
 SCHEMA_VERSION = 1
 SCHEMA_FILE = "search-weights.schema.json"
+LISTS = "lists"
+"""The system of strategies over recorded lists of other engines, which may have any name."""
 
 
 @dataclass(frozen=True)
@@ -160,10 +162,12 @@ class SearchConfig:
         problems = _problems(record)
         if problems or not isinstance(record, Mapping):
             raise ConfigError(f"weights file {shown(source)}: " + "; ".join(problems))
+        lists = record["retrievers"].keys() if record["system"] == LISTS else ()
+        parse = partial(parse_strategy, lists=lists)
         texts = {"": record["strategy"], **record.get("by_intent", {})}
-        strategies = {intent: _read(problems, parse_strategy, text) for intent, text in texts.items()}
+        strategies = {intent: _read(problems, parse, text) for intent, text in texts.items()}
         alone = record.get("keywords_only")
-        keywords_only = None if alone is None else _read(problems, parse_strategy, alone)
+        keywords_only = None if alone is None else _read(problems, parse, alone)
         stages = _read(problems, parse_stages, record["finish"])
         cuts = [stage.limit for stage in stages or () if isinstance(stage, Cut)]
         if any(cut != record["limit"] for cut in cuts):
@@ -217,6 +221,7 @@ def schema() -> dict[str, Any]:
         name: common | {"properties": common["properties"] | _parameters(kind.parameters)}
         for name, kind in RETRIEVER_KINDS.items()
     }
+    loaded["else"]["properties"]["retrievers"]["properties"] = dict.fromkeys(RETRIEVER_KINDS, True)
     return loaded
 
 

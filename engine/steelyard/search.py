@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.config import SearchConfig
+from steelyard.config import LISTS, SearchConfig
 from steelyard.embed import Embedder
 from steelyard.entry import Hit
 from steelyard.errors import ConfigError, EmbedderError, SteelyardError, shown
@@ -66,6 +66,11 @@ class Searcher:
         clock: Callable[[], float] = time.time,
         visible: Filters = EVERYTHING,
     ) -> None:
+        if config.system == LISTS:
+            raise ConfigError(
+                f"{config.strategy} fuses recorded lists of other engines, which live search cannot ask; "
+                "fuse them where the lists come from"
+            )
         self.store = store
         self.config = config
         self.system = find_system(config.name)

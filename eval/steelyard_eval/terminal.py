@@ -134,19 +134,29 @@ def tuning(record: Mapping[str, Any]) -> str:
     optimum = f"{best['value']:.4f}, {record['certificate']}, no setting exceeds {best['bound']:.4f}"
     depths = record["depths"]
     deeper = f", {_depths(depths['tuned'])}" if depths["tuned"] != depths["current"] else ""
+    found = ", ".join(filter(None, (best["strategy"], _depths(best["depths"]))))
     parts = [
         "\n".join(
             (
                 wrapped(f"verdict: {record['verdict']} ({reason})", 9),
                 wrapped(f"current: {record['current']}", 9),
                 wrapped(f"tuned:   {record['tuned']}{deeper}", 9),
-                wrapped(f"optimum: {best['strategy']}, {_depths(best['depths'])}  ({optimum})", 9),
+                wrapped(
+                    f"optimum: {', '.join(filter(None, (best['strategy'], _depths(best['depths']))))}  ({optimum})",
+                    9,
+                ),
             )
         ),
         table(rows, {"estimate": record["objective"], "value": "value [95%]", "queries": "queries"}),
-        "embedded: {current} of {queries} queries now, {tuned} when tuned".format(**record["embedding_calls"]),
+        _embedded(record["embedding_calls"]),
     ]
     return "\n\n".join(parts + ([_ablation(record["ablation"])] if record.get("ablation") else []))
+
+
+def _embedded(calls: Mapping[str, int | None]) -> str:
+    if calls["current"] is None:
+        return "embedded: unknown, the lists of other engines do not tell"
+    return "embedded: {current} of {queries} queries now, {tuned} when tuned".format(**calls)
 
 
 def _depths(depths: Mapping[str, int | None]) -> str:

@@ -17,7 +17,7 @@ from steelyard.filters import EVERYTHING
 from steelyard_eval.cli import main
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
-from steelyard_eval.demo import starter
+from steelyard_eval.demonstration import starter
 from steelyard_eval.recording.workspace import EMBEDDERS, Workspace
 from steelyard_eval.vaults import vault_embedder
 
