@@ -27,6 +27,7 @@ from steelyard_eval.compare.contenders import (
     separate,
 )
 from steelyard_eval.compare.lists import Listed
+from steelyard_eval.compare.verification import run_folder, verify_runs
 from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.datasets.groups import Unit, units
 from steelyard_eval.measures.metrics import Measure, parse_measures
@@ -118,6 +119,7 @@ def compare(
     embedder: str = "auto",
     recording: str | Path | None = None,
     runs: str | Path | None = None,
+    verify: bool = False,
     seed: int = 0,
     timed: bool = True,
     workspace: Workspace | Callable[[], Workspace] | None = None,
@@ -154,6 +156,9 @@ def compare(
         A folder that `record` wrote: contenders are replayed from it and nothing is searched.
     runs : str or Path
         Folder that gets every list as a TREC run.
+    verify : bool
+        Whether ir_measures computes every metric of the lists again; the document then holds the largest
+        differences as `verification`.
     seed : int
         Of the resampling.
     timed : bool
@@ -186,8 +191,10 @@ def compare(
     arena = Arena.of(dataset, named, size, embedder, table, workspace)
     rows = arena.run(named, queries, timed)
     values = {row.label: _values(row.ranked, dataset, measures) for row in rows}
-    if runs is not None:
-        _write_runs(Path(runs), rows)
+    with run_folder(None if runs is None else Path(runs), verify) as folder:
+        files = _write_runs(folder, rows) if folder else {}
+        own = {query.id: dataset.qrels[query.id] for query in queries}
+        verified = {"verification": verify_runs(files, own, values, measures)} if verify else {}
     groups = units(queries)
     facts = {
         "schema_version": 1,
@@ -212,6 +219,7 @@ def compare(
         "per_query": _per_query(queries, values, str(measures[0])),
         "timing": [row.timing() for row in rows],
         "tuning": None,
+        **verified,
     }
     return Comparison(facts, values, tuple(query.id for query in queries))
 
@@ -324,10 +332,13 @@ def _per_query(
     ]
 
 
-def _write_runs(folder: Path, rows: Sequence[Row]) -> None:
-    """A file a contender, named by `Row.tag`; those of one name are numbered."""
+def _write_runs(folder: Path, rows: Sequence[Row]) -> dict[str, Path]:
+    """A file a contender, named by `Row.tag`, those of one name numbered; the files by label."""
     tags = [row.tag for row in rows]
     names = [f"{tag}.{tags[:at].count(tag) + 1}" if tags.count(tag) > 1 else tag for at, tag in enumerate(tags)]
+    files = {}
     for row, name in zip(rows, names, strict=True):
         lists = row.ranked
-        write_run(folder / f"{name}.run", lists.queries, lists.offsets, lists.entry, lists.entries, name)
+        path = files[row.label] = folder / f"{name}.run"
+        write_run(path, lists.queries, lists.offsets, lists.entry, lists.entries, name)
+    return files

@@ -8,6 +8,7 @@ from typing import Any
 
 from steelyard.grammar import number_text
 from steelyard_eval.explain.moves import short_name
+from steelyard_eval.layout import brief
 
 Record = Mapping[str, Any]
 WIDEST_HEAD = 18
@@ -121,7 +122,7 @@ def _about(about: Record) -> list[str]:
     depths = ", ".join(f"{name} {depth or 'all'}" for name, depth in about["depths"].items())
     extent = "no signals: known by its lists alone" if about["system"] is None else f"depth: {depths}"
     return [
-        f"{role}{about['label']}   {about['strategy']}",
+        f"{role}{about['label']}   {brief(about['strategy'])}",
         f"{values}   listed {len(about['entries'])} of {about['ranked']} ranked   {extent}",
     ]
 
