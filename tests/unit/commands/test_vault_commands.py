@@ -15,7 +15,7 @@ from steelyard.systems import find_system
 from steelyard_eval.cli import main
 from steelyard_eval.commands.arguments import parse_filters
 from steelyard_eval.datasets import load
-from steelyard_eval.demo import starter
+from steelyard_eval.demonstration import starter
 from steelyard_eval.vaults import index_dataset, vault_embedder
 
 WORDS = ("red apple", "green pear", "red pear", "blue plum", "green apple")
@@ -368,10 +368,13 @@ class TestVerify:
 
         values = comparison._values
 
+        measured = []
+
         def wrong(*arguments):
-            found = values(*arguments)
-            found["bm25"]["nDCG@10"][4] += 1e-6
-            return found
+            measured.append(values(*arguments))
+            if len(measured) == 2:  # fts comes first, then bm25
+                measured[1]["nDCG@10"][4] += 1e-6
+            return measured[-1]
 
         monkeypatch.setattr(comparison, "_values", wrong)
         result = run("compare", starter(), "--systems", "fts,bm25", "--verify", "--json")
