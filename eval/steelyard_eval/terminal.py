@@ -141,10 +141,7 @@ def tuning(record: Mapping[str, Any]) -> str:
                 wrapped(f"verdict: {record['verdict']} ({reason})", 9),
                 wrapped(f"current: {record['current']}", 9),
                 wrapped(f"tuned:   {record['tuned']}{deeper}", 9),
-                wrapped(
-                    f"optimum: {', '.join(filter(None, (best['strategy'], _depths(best['depths']))))}  ({optimum})",
-                    9,
-                ),
+                wrapped(f"optimum: {found}  ({optimum})", 9),
             )
         ),
         table(rows, {"estimate": record["objective"], "value": "value [95%]", "queries": "queries"}),

@@ -15,7 +15,7 @@ from steelyard.systems import find_system
 from steelyard_eval.cli import main
 from steelyard_eval.commands.arguments import parse_filters
 from steelyard_eval.datasets import load
-from steelyard_eval.demo import starter
+from steelyard_eval.demonstration import starter
 from steelyard_eval.vaults import index_dataset, vault_embedder
 
 WORDS = ("red apple", "green pear", "red pear", "blue plum", "green apple")
