@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from steelyard_eval.commands.manners import note
 from steelyard_eval.commands.options import (
     filter_option,
     json_option,
@@ -52,7 +53,8 @@ def index(dataset: str, vault: str, embedder: str | None, prune: bool, as_json: 
 
     found = load(dataset)
     counts = index_dataset(found, vault, embedder, prune=prune)
-    _tell(_index_notes(counts, found.name))
+    for text in _index_notes(counts, found.name):
+        note(text)
     put(counts, as_json, f"{vault}: {_counted(counts)}")
 
 
@@ -71,12 +73,6 @@ def _counted(counts: dict[str, Any]) -> str:
     """The counts of a run that are not 0, and the number of entries."""
     told = {name: value for name, value in counts.items() if isinstance(value, int) and name != "outside"}
     return ", ".join(f"{value} {name}" for name, value in told.items() if value or name != "removed")
-
-
-def _tell(notes: Iterable[str]) -> None:
-    """Notes go to stderr, so that stdout holds the answer alone."""
-    for note in notes:
-        click.echo(f"note: {note}", err=True)
 
 
 @click.command()
@@ -159,7 +155,8 @@ def search(
         }
         if len(vaults) > 1:
             document["tiers"] = [hit.entry.vault for hit in result.hits]  # where each hit can be read
-    _tell(notes)
+    for line in notes:
+        note(line)
     text = (scan if mode == "scan" else hits)(result.hits)
     if explain:
         document["explanations"] = [tree.to_json() for tree in trees]
