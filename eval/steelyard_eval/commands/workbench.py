@@ -205,8 +205,7 @@ def compare(
     put(
         document,
         as_json,
-        f"{head}, vectors {document['model'] or 'none'}\n\n"
-        f"{comparison(document)}\n\n{tests(document)}"
+        f"{head}, vectors {document['model'] or 'none'}\n\n{comparison(document)}\n\n{tests(document)}"
         + (f"\n\n{verification(document['verification'])}" if verify else ""),
     )
     if verify:
