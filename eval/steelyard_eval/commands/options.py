@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from steelyard.escape import harmless
+from steelyard_eval.commands import completion
+
+if TYPE_CHECKING:
+    from steelyard_eval.compare.contenders import Given
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
-system_option = click.option("--system", default="echovault", show_default=True, help="name or name:profile.")
+system_option = click.option(
+    "--system", default="echovault", show_default=True, type=completion.SYSTEM, help="name or name:profile."
+)
 weights_option = click.option("--weights", type=click.Path(), help="A search-weights.json; it beats --system.")
 limit_option = click.option("--limit", type=click.IntRange(1, 10_000), help="How many results.")
 filter_option = click.option(
@@ -42,12 +50,21 @@ vault_embedder_option = click.option(
     type=click.Choice(["lsa", "none", "minilm", "minilm-int8", "api"]),
     help="The vault's own by default, lsa for a new one; minilm, minilm-int8 and api need an extra.",
 )
+recording_option = click.option(
+    "--recording",
+    type=click.Path(),
+    metavar="FOLDER",
+    help="Replay a folder that `steelyard record` wrote, instead of searching.",
+)
 seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 
 
 def put(document: object, as_json: bool, text: str) -> None:
     """Print the document as JSON, or the text, in which nothing moves a terminal."""
-    click.echo(json.dumps(document, indent=2, sort_keys=True, allow_nan=False) if as_json else harmless(text))
+    if as_json:
+        click.echo(json.dumps(document, indent=2, sort_keys=True, allow_nan=False))
+    else:
+        click.echo(harmless(text, colours=sys.stdout.isatty()))
 
 
 def tell(text: str) -> None:
@@ -58,6 +75,17 @@ def tell(text: str) -> None:
 def listed(text: str) -> list[str]:
     """Names separated by commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def contenders_of(
+    named: Sequence[str], more: Sequence[str], weights: Sequence[str], runs: Sequence[str]
+) -> list[Given] | None:
+    """The contenders of a command, in the order of its options; None when there are none."""
+    from steelyard_eval.compare.contenders import read_run_file, read_weights, separate
+
+    texts = [part for text in (*named, *more) for part in separate(text)]
+    found: list[Given] = [*texts, *map(read_weights, weights), *map(read_run_file, runs)]
+    return found or None
 
 
 def strategies_of(texts: Sequence[str]) -> list[str]:

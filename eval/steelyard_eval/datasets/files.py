@@ -9,6 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from steelyard.errors import Fault, MachineError, shown
 from steelyard.files import STRICT_JSON
 from steelyard.inputs import UnpackError, open_regular, read_bytes, unpacked
@@ -52,6 +55,19 @@ class FolderReader:
                 return None
             self._digests[name] = found
         return self._digests[name]
+
+    def has(self, name: str) -> bool:
+        """Whether there is a file of this very name."""
+        return (self.folder / name).exists()
+
+    def arrays(self) -> list[str]:
+        """Names of the .npy files, in order."""
+        return sorted(path.name for path in self.folder.glob("*.npy"))
+
+    def open_array(self, name: str) -> NDArray[Any]:
+        """A .npy file, memory-mapped and without pickle; a broken header makes numpy raise almost anything."""
+        array: NDArray[Any] = np.lib.format.open_memmap(str(self.folder / name), mode="r")
+        return array
 
     def content(self, name: str) -> bytes | None:
         """Uncompressed bytes of a file, without a byte order mark."""

@@ -33,12 +33,12 @@ class Vault(EntryTable, KeywordTables, VectorTables, ModelTable):
             return self
         return self._views.setdefault(visible, ScopedStore(self, visible))
 
-    def copied(self, visible: Filters, *, vectors: bool = True) -> tuple[int, Vault]:
+    def copied(self, visible: Filters) -> tuple[int, Vault]:
         """The revision, and a vault in memory with the entries that the filters admit and their vectors."""
         with nullcontext() if self._db.in_transaction else self.snapshot():
             copy = Vault(MEMORY)
             copy.add_rows(self.rows(visible))
-            for space, _ in self.spaces() if vectors else []:
+            for space, _ in self.spaces():
                 ids, matrix = self.vectors(space, visible)
                 if ids:
                     copy.put_vectors(space, ids, matrix)
