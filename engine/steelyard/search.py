@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.config import SearchConfig
+from steelyard.config import LISTS, SearchConfig
 from steelyard.embed import Embedder
 from steelyard.entry import Hit
 from steelyard.errors import ConfigError, EmbedderError, SteelyardError, shown
@@ -48,7 +48,8 @@ class Searcher:
 
     Without an embedder, or when the store holds no vectors of its model, the strategy falls back to
     what keywords can answer. `clock` gives the time (seconds UTC) of queries that carry none. `visible` is
-    what the caller may see: no query, filter or strategy reaches beyond it.
+    what the caller may see: no query, filter or strategy reaches beyond it, and no statistics do, those apart
+    that are in the embedder, such as LSA fitted on more.
     Of a federation whose tiers have models of their own `embedder` is all of theirs; tiers that hold
     vectors of none are found by keywords, and each result says so.
     `degraded` counts the searches in which the embedder failed; the first one is logged as a warning.
@@ -66,10 +67,15 @@ class Searcher:
         clock: Callable[[], float] = time.time,
         visible: Filters = EVERYTHING,
     ) -> None:
-        self.store = store
+        if config.system == LISTS:
+            raise ConfigError(
+                f"{config.strategy} fuses recorded lists of other engines, which live search cannot ask; "
+                "fuse them where the lists come from"
+            )
+        self.store = store.seen_by(visible)
         self.config = config
         self.system = find_system(config.name)
-        self._sources = Sources(store, self.system, config, embedder, visible)
+        self._sources = Sources(self.store, self.system, config, embedder)
         self._clock = clock
         self.degraded = 0
         self._counting = threading.Lock()
@@ -139,13 +145,15 @@ class Searcher:
     ) -> tuple[list[Hit], int]:
         """Relevant entries filled up with recent ones to the limit; only recent ones for a text that asks nothing.
 
-        `semantic` and `topup_recent` are the system's own settings by default. Recent entries carry no
-        score, obey the same filters and never repeat. Returns the hits and how many entries the filters
-        admit in all. Source: EchoVault's document, context retrieval.
+        `semantic` and `topup_recent` are the configuration's by default, else the system's own. Recent entries
+        carry no score, obey the same filters and never repeat. Returns the hits and how many entries the
+        filters admit in all. Source: EchoVault's document, context retrieval.
         """
-        own = self.system.contexts
+        own, configured = self.system.contexts, self.config.context
+        if topup_recent is None:
+            topup_recent = configured.topup_recent
         topup = own.topup_recent if topup_recent is None else topup_recent
-        mode = own.semantic if semantic is None else semantic
+        mode = configured.semantic or own.semantic if semantic is None else semantic
         limit = self.config.limit
         hits: list[Hit] = []
         asked = self._timed(Query(text, filters=filters))

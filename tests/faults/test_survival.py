@@ -25,7 +25,7 @@ from steelyard.filters import EVERYTHING
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard_eval import demo as demo_module
+from steelyard_eval import demonstration as demo_module
 from steelyard_eval import tune as tune_package
 from steelyard_eval.cli import main
 from steelyard_eval.recording.files import load as load_recording

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
+from steelyard.escape import harmless
 from steelyard_eval.commands import completion
+
+if TYPE_CHECKING:
+    from steelyard_eval.compare.contenders import Given
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 system_option = click.option(
@@ -44,17 +50,42 @@ vault_embedder_option = click.option(
     type=click.Choice(["lsa", "none", "minilm", "minilm-int8", "api"]),
     help="The vault's own by default, lsa for a new one; minilm, minilm-int8 and api need an extra.",
 )
+recording_option = click.option(
+    "--recording",
+    type=click.Path(),
+    metavar="FOLDER",
+    help="Replay a folder that `steelyard record` wrote, instead of searching.",
+)
 seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 
 
 def put(document: object, as_json: bool, text: str) -> None:
-    """Print the document as JSON, or the text."""
-    click.echo(json.dumps(document, indent=2, sort_keys=True, allow_nan=False) if as_json else text)
+    """Print the document as JSON, or the text, in which nothing moves a terminal."""
+    if as_json:
+        click.echo(json.dumps(document, indent=2, sort_keys=True, allow_nan=False))
+    else:
+        click.echo(harmless(text, colours=sys.stdout.isatty()))
+
+
+def tell(text: str) -> None:
+    """Print a note, warning or error on stderr, made harmless."""
+    click.echo(harmless(text), err=True)
 
 
 def listed(text: str) -> list[str]:
     """Names separated by commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def contenders_of(
+    named: Sequence[str], more: Sequence[str], weights: Sequence[str], runs: Sequence[str]
+) -> list[Given] | None:
+    """The contenders of a command, in the order of its options; None when there are none."""
+    from steelyard_eval.compare.contenders import read_run_file, read_weights, separate
+
+    texts = [part for text in (*named, *more) for part in separate(text)]
+    found: list[Given] = [*texts, *map(read_weights, weights), *map(read_run_file, runs)]
+    return found or None
 
 
 def strategies_of(texts: Sequence[str]) -> list[str]:

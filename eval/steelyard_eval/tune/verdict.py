@@ -13,6 +13,8 @@ import numpy as np
 
 from steelyard import __version__
 from steelyard.config import SearchConfig
+from steelyard.errors import ConfigError, shown
+from steelyard.fields import parse_number
 from steelyard.files import canonical
 from steelyard.query import Query
 from steelyard.table import Floats, Indices
@@ -21,6 +23,7 @@ from steelyard_eval.exact.curve import Curve
 from steelyard_eval.measures.statistics import ALPHA, compare_paired, mean_interval
 from steelyard_eval.progress import bar
 from steelyard_eval.recording.replay import replay
+from steelyard_eval.recording.select import recorded_lists
 from steelyard_eval.tune.brief import brief
 from steelyard_eval.tune.choice import Choice
 from steelyard_eval.tune.task import Task
@@ -146,8 +149,10 @@ def _interval(values: Floats, queries: Sequence[Query], seed: int) -> Record:
     return {"value": found.mean, "low": found.low, "high": found.high, "queries": len(values)}
 
 
-def _calls(task: Task, config: SearchConfig) -> int:
-    """How many of the queries live search would embed."""
+def _calls(task: Task, config: SearchConfig) -> int | None:
+    """How many of the queries live search would embed; None where lists of other engines were recorded."""
+    if recorded_lists(task.table) is not None:
+        return None
     return int(replay(task.table, config).embedded.sum())
 
 
@@ -167,8 +172,10 @@ def _facts(task: Task, now: Callable[[], float]) -> Record:
 def _date(now: Callable[[], float]) -> str:
     """Today, or the day of SOURCE_DATE_EPOCH, for reproducible files."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    seconds = float(epoch) if epoch.isdigit() else now()
-    return datetime.fromtimestamp(seconds, UTC).date().isoformat()
+    try:
+        return datetime.fromtimestamp(parse_number(epoch) if epoch else now(), UTC).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        raise ConfigError(f"SOURCE_DATE_EPOCH {shown(epoch)} is no time in seconds; unset it") from None
 
 
 def curve_of(task: Task, config: SearchConfig) -> list[dict[str, float]]:
