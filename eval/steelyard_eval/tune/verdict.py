@@ -136,7 +136,7 @@ def _outside(task: Task, values: Floats) -> Record:
 
 
 def _interval(values: Floats, queries: Sequence[Query], seed: int) -> Record:
-    found = mean_interval(values, units(queries), seed=seed)
+    found = mean_interval(values, units(queries))
     return {"value": found.mean, "low": found.low, "high": found.high, "queries": len(values)}
 
 

@@ -1,0 +1,176 @@
+"""Many configurations on the same queries: every setting under many weights, as two matrices of per-query values.
+
+The weights are laid out before any label is read, so a choice among the columns can be made again inside any fold.
+Values are those of the float32 kernel, which is for choosing; what is reported is replayed in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.config import SearchConfig
+from steelyard.table import Floats, SignalTable
+from steelyard_eval.exact.objective import Indices
+from steelyard_eval.exact.optimise import movable, on_simplices
+from steelyard_eval.kernel import Form, Kernel, forms, weights_of, with_weights
+from steelyard_eval.measures.metrics import Judgments, Measure
+from steelyard_eval.progress import Wrapper, bar
+from steelyard_eval.recording.replay import replay
+from steelyard_eval.recommend.composite import DEEPEST, composite, parts_for, smoothing
+
+Singles = NDArray[np.float32]
+
+ENDS = (0.001, 0.002, 0.003, 0.004, 0.006, 0.008, 0.010, 0.012, 0.015, 0.018)
+"""Shares near 0, and near 1, where a small weight already decides ties."""
+LINE: Floats = np.unique(np.round([*ENDS, *(1 - np.array(ENDS)), *np.arange(51) / 50], 6))
+"""The 71 shares of the first of two weights."""
+COLUMNS = 1600
+"""Weights laid out for one family: fewer a setting where it has many."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """C configurations on the Q queries of a recording.
+
+    Attributes
+    ----------
+    configs : tuple of C configurations, the settings in order, each with its own weights first.
+    keys : tuple of C names that do not depend on the scale of the weights, for tables of other collections.
+    metric : float32[C, Q], the metric at the configurations' own limit.
+    composite : float32[C, Q], lists of 100, smoothed along the weight of each setting.
+    """
+
+    configs: tuple[SearchConfig, ...]
+    keys: tuple[str, ...]
+    metric: Singles
+    composite: Singles
+
+    @classmethod
+    def joined(cls, parts: Sequence[Grid]) -> Grid:
+        """Several grids over the same queries as one."""
+        return cls(
+            tuple(config for part in parts for config in part.configs),
+            tuple(key for part in parts for key in part.keys),
+            np.concatenate([part.metric for part in parts]),
+            np.concatenate([part.composite for part in parts]),
+        )
+
+
+def grid(
+    table: SignalTable,
+    settings: Sequence[SearchConfig],
+    judgments: Judgments,
+    metric: Measure,
+    columns: int = COLUMNS,
+    progress: Wrapper = bar("laying out weights"),
+) -> Grid:
+    """Every setting under its own weights and many others, over all queries of the recording.
+
+    Raises ConfigError for a metric or a finish stage that the kernel cannot search (see `kernel.Form`).
+    """
+    each = columns // len(settings)
+    made = _forms(table, settings, judgments)
+    return Grid.joined([_of(config, next(made), metric, each) for config in progress(settings)])
+
+
+def measured(
+    table: SignalTable, config: SearchConfig, judgments: Judgments, metric: Measure
+) -> tuple[Floats, Floats]:
+    """float64[Q] each: the metric of one configuration at its own limit, and its composite, both by replay."""
+    parts = parts_for(metric)
+    deep = replay(table, config.with_limit(max(config.limit, DEEPEST))).metrics(judgments, parts)
+    return replay(table, config).metrics(judgments, [metric])[metric], composite(deep, parts)
+
+
+def _forms(
+    table: SignalTable, settings: Iterable[SearchConfig], judgments: Judgments
+) -> Iterator[Form]:
+    """The form of each setting, one at a time: together they would not fit in memory."""
+    for _, alike in groupby(settings, key=lambda config: config.depths):
+        configs = list(alike)
+        yield from forms(table, configs[0], [config.effective for config in configs], judgments)
+
+
+def _of(config: SearchConfig, form: Form, metric: Measure, columns: int) -> Grid:
+    branches = movable(form)
+    shares = _shares(form, branches, columns)
+    parts = parts_for(metric)
+    deep = replace(form, limit=None if form.limit is None else max(form.limit, DEEPEST))
+    weights = shares * _totals(form, branches)
+    values = Kernel.of(deep, parts).values(weights)
+    smooth = composite(values, parts)
+    if len(branches) == 1 and len(branches[0]) == 2:
+        smooth = smoothing(shares[:, branches[0][0]]) @ smooth
+    shallow = form.limit is not None and form.limit < (metric.cutoff or DEEPEST)
+    own = Kernel.of(form, [metric]).values(weights)[metric] if shallow or metric not in values else values[metric]
+    return Grid(
+        tuple(_written(config, form, row) for row in weights),
+        tuple(key_of(_written(config, form, row)) for row in shares),
+        own.astype(np.float32),
+        smooth.astype(np.float32),
+    )
+
+
+def _shares(form: Form, branches: Sequence[Indices], columns: int) -> Floats:
+    """float64[W, S]: weights with those of each branch that moves summing to 1, the form's own first."""
+    start = on_simplices(form.weights, form, list(branches))
+    if not branches:
+        return start[None, :]
+    if len(branches) == 1 and len(branches[0]) == 2:
+        first, last = branches[0]
+        line = LINE if columns >= len(LINE) else LINE[::2]
+        line = line[line != np.round(start[first], 6)]
+        rows = np.repeat(start[None, :], len(line) + 1, axis=0)
+        rows[1:, first], rows[1:, last] = line, 1 - line
+        return rows
+    return np.vstack([start, *_corners(start, branches), _drawn(start, branches, columns)])
+
+
+def _corners(start: Floats, branches: Sequence[Indices]) -> Iterator[Floats]:
+    """Each signal alone in its branch, and each at a tenth of what it has, the others as they are."""
+    for own in branches:
+        for column in own:
+            alone, less = start.copy(), start.copy()
+            alone[own] = own == column
+            less[column] /= 10
+            less[own] /= less[own].sum() or 1.0
+            yield alone
+            yield less
+
+
+def _drawn(start: Floats, branches: Sequence[Indices], draws: int) -> Floats:
+    """Mixtures drawn evenly from each simplex, half of them halfway to where the weights are."""
+    rng = np.random.default_rng(0)
+    rows = np.repeat(start[None, :], draws, axis=0)
+    for own in branches:
+        drawn = rng.dirichlet(np.ones(len(own)), draws)
+        drawn[::2] = (drawn[::2] + start[own]) / 2
+        rows[:, own] = drawn
+    return rows
+
+
+def _totals(form: Form, branches: Sequence[Indices]) -> Floats:
+    """float64[S]: the sum of the written weights of each branch, so that scores keep their scale."""
+    total = np.ones(len(form.weights))
+    for own in branches:
+        total[own] = form.weights[own].sum() or 1.0
+    return total
+
+
+def _written(config: SearchConfig, form: Form, weights: Floats) -> SearchConfig:
+    whole = np.array(weights_of(config.strategy), dtype=np.float64)
+    moved = form.slot >= 0
+    whole[form.slot[moved]] = weights[moved]
+    return config.with_strategy(with_weights(config.strategy, np.round(whole, 9)))
+
+
+def key_of(config: SearchConfig) -> str:
+    """A name for a configuration: the system it retrieves by, depths, strategy."""
+    read = config.effective.signals() & config.retrievers.keys() or config.retrievers.keys()
+    depths = ",".join(f"{name}={config.depths[name]}" for name in sorted(read))
+    return f"{config.name} {depths} {config.effective}"
