@@ -22,6 +22,7 @@ from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.progress import Wrapper, bar
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recommend.composite import DEEPEST, composite, parts_for, smoothing
+from steelyard_eval.recommend.priors import key_of
 
 Singles = NDArray[np.float32]
 
@@ -40,7 +41,7 @@ class Grid:
     Attributes
     ----------
     configs : tuple of C configurations, the settings in order, each with its own weights first.
-    keys : tuple of C names that do not depend on the scale of the weights, for tables of other collections.
+    keys : tuple of C names, as in tables of other collections (`priors.key_of`).
     metric : float32[C, Q], the metric at the configurations' own limit.
     composite : float32[C, Q], lists of 100, smoothed along the weight of each setting.
     """
@@ -108,9 +109,10 @@ def _of(config: SearchConfig, form: Form, metric: Measure, columns: int) -> Grid
         smooth = smoothing(shares[:, branches[0][0]]) @ smooth
     shallow = form.limit is not None and form.limit < (metric.cutoff or DEEPEST)
     own = Kernel.of(form, [metric]).values(weights)[metric] if shallow or metric not in values else values[metric]
+    configs = tuple(_written(config, form, row) for row in weights)
     return Grid(
-        tuple(_written(config, form, row) for row in weights),
-        tuple(key_of(_written(config, form, row)) for row in shares),
+        configs,
+        tuple(key_of(one) for one in configs),
         own.astype(np.float32),
         smooth.astype(np.float32),
     )
@@ -167,10 +169,3 @@ def _written(config: SearchConfig, form: Form, weights: Floats) -> SearchConfig:
     moved = form.slot >= 0
     whole[form.slot[moved]] = weights[moved]
     return config.with_strategy(with_weights(config.strategy, np.round(whole, 9)))
-
-
-def key_of(config: SearchConfig) -> str:
-    """A name for a configuration: the system it retrieves by, depths, strategy."""
-    read = config.effective.signals() & config.retrievers.keys() or config.retrievers.keys()
-    depths = ",".join(f"{name}={config.depths[name]}" for name in sorted(read))
-    return f"{config.name} {depths} {config.effective}"
