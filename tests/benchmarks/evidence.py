@@ -23,7 +23,6 @@ import numpy as np
 
 from steelyard.fusion import parse_strategy
 from steelyard_eval.datasets import load
-from steelyard_eval.kernel import weights_of, with_weights
 from steelyard_eval.progress import bar
 from steelyard_eval.recording import files as recordings
 from steelyard_eval.recording.workspace import Workspace
@@ -51,8 +50,8 @@ FEWER = {"soleri": 10, "moltnet": 10}
 def grid(name, strategy):
     """30 settings that somebody might try: 3 values of a parameter by 10 weights; 30 mixtures of many signals."""
     if name in FEWER:
-        draws = np.random.default_rng(0).dirichlet(np.ones(len(weights_of(strategy))), 30)
-        return [with_weights(strategy, draw) for draw in draws]
+        draws = np.random.default_rng(0).dirichlet(np.ones(len(strategy.weights)), 30)
+        return [strategy.with_weights(draw) for draw in draws]
     templates = {
         "echovault": (
             "tiered(fts, min_results={}, then=weighted_sum({}*fts, {}*vector, normalize=max))",

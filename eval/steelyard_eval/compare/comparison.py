@@ -290,7 +290,7 @@ def _write_runs(folder: Path, rows: Sequence[Contender], replays: Mapping[str, R
     for row in rows:
         run = replays[row.label]
         name = f"{row.config.system}.{row.config.profile}"
-        if row.kind == "family":
+        if row.kind == "strategy":
             own += 1
             name += f".{own}"
         write_run(

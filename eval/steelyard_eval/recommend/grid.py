@@ -17,7 +17,7 @@ from steelyard.config import SearchConfig
 from steelyard.table import Floats, SignalTable
 from steelyard_eval.exact.objective import Indices
 from steelyard_eval.exact.optimise import movable, on_simplices
-from steelyard_eval.kernel import Form, Kernel, forms, weights_of, with_weights
+from steelyard_eval.kernel import Form, Kernel, forms
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.progress import Wrapper, bar
 from steelyard_eval.recording.replay import replay
@@ -165,7 +165,7 @@ def _totals(form: Form, branches: Sequence[Indices]) -> Floats:
 
 
 def _written(config: SearchConfig, form: Form, weights: Floats) -> SearchConfig:
-    whole = np.array(weights_of(config.strategy), dtype=np.float64)
+    whole = np.array(config.strategy.weights, dtype=np.float64)
     moved = form.slot >= 0
     whole[form.slot[moved]] = weights[moved]
-    return config.with_strategy(with_weights(config.strategy, np.round(whole, 9)))
+    return config.with_strategy(config.strategy.with_weights(np.round(whole, 9)))

@@ -20,7 +20,6 @@ import numpy as np
 from steelyard.config import SearchConfig
 from steelyard.fusion import Expr
 from steelyard.table import Floats
-from steelyard_eval.kernel import weights_of, with_weights
 from steelyard_eval.recommend.rule import WORTH, Prior
 
 FILE = "priors.npz"
@@ -140,13 +139,7 @@ def key_of(config: SearchConfig) -> str:
 
 def _scaled(expr: Expr) -> Expr:
     """The strategy with the weights of each sum scaled to 1, so that the scale does not part equal rankings."""
-    weights = np.array(weights_of(expr), dtype=np.float64)
-    if not len(weights):
-        return expr
-    sizes = [len(weights_of(child)) for child in expr.children()]
-    ends = [0, *np.cumsum(sizes).tolist()] if sum(sizes) == len(weights) and sum(sizes) else [0, len(weights)]
-    for begin, end in zip(ends[:-1], ends[1:], strict=True):
-        total = weights[begin:end].sum()
-        if total > 0:
-            weights[begin:end] = np.round(weights[begin:end] / total, DIGITS)
-    return with_weights(expr, weights)
+    if expr.routes:
+        return expr.with_children([_scaled(child) for child in expr.children()])
+    total = sum(expr.weights)
+    return expr.with_weights([round(weight / total, DIGITS) for weight in expr.weights]) if total > 0 else expr

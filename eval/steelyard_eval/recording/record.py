@@ -8,10 +8,9 @@ from pathlib import Path
 
 from steelyard.config import SearchConfig
 from steelyard.files import canonical
-from steelyard.fusion import ByIntent, Expr, Tiered
 from steelyard.query import Query
 from steelyard.systems import System, find_system, find_systems
-from steelyard.table import FETCHED, FINDERS, LAYERS, RETRIEVERS, SignalTable
+from steelyard.table import FETCHED, FINDERS, LAYERS, SignalTable
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.progress import bar
 from steelyard_eval.recording.files import save
@@ -64,14 +63,6 @@ def needed(configs: Iterable[SearchConfig]) -> list[str]:
     names: set[str] = set()
     for config in configs:
         names |= (config.effective.signals() & FETCHED) | config.needs
-        if _ranks_candidates(config.effective):
+        if config.effective.ranks_candidates():
             names |= FINDERS & config.retrievers.keys()
     return sorted(names)
-
-
-def _ranks_candidates(expr: Expr) -> bool:
-    """Whether the expression, or a tier or case in it, names no retriever of its own."""
-    if not expr.signals() & RETRIEVERS:
-        return True
-    routed = isinstance(expr, Tiered | ByIntent)
-    return any(_ranks_candidates(c) for c in expr.children() if routed or c.signals() & RETRIEVERS)

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from steelyard.config import SearchConfig
-from steelyard.fusion import Expr, Layered, Rrf, Signal, Tiered, WeightedSum
-from steelyard.grammar import Duration
+from steelyard.fusion import Expr
 from steelyard.table import Bools, Floats
 from steelyard_eval.exact.curve import SAME
 from steelyard_eval.exact.objective import Indices
@@ -163,16 +162,6 @@ def _numbers(config: SearchConfig) -> Floats:
 
 
 def _parameters(expr: Expr) -> Floats:
-    """The discrete parameters of a strategy, each on a scale of about 1."""
-    found: list[float] = []
-    if isinstance(expr, WeightedSum):
-        found += [float(expr.normalize == name) for name in ("none", "max", "minmax", "zscore", "rank")]
-    if isinstance(expr, Rrf):
-        found += [float(np.log10(expr.k + 1)), expr.bonus.amount if expr.bonus else 0.0]
-    if isinstance(expr, Tiered):
-        found.append(float(np.log10(expr.min_results + 1)))
-    if isinstance(expr, Layered):
-        found.append(expr.threshold)
-    if isinstance(expr, Signal):
-        found += [float(np.log10(span.seconds)) for _, span in expr.options if isinstance(span, Duration)]
-    return np.concatenate([np.array(found, dtype=np.float64), *(_parameters(child) for child in expr.children())])
+    """The discrete parameters of a strategy and of what is in it, each on a scale of about 1."""
+    own = np.array(expr.coordinates(), dtype=np.float64)
+    return np.concatenate([own, *(_parameters(child) for child in expr.children())])

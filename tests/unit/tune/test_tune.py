@@ -15,7 +15,6 @@ from steelyard.systems import find_system
 from steelyard_eval.cli import main
 from steelyard_eval.datasets import load, tuning_queries
 from steelyard_eval.demo import starter
-from steelyard_eval.kernel import weights_of, with_weights
 from steelyard_eval.measures.metrics import Judgments, evaluate
 from steelyard_eval.progress import bar
 from steelyard_eval.recording.workspace import Workspace, judged
@@ -163,7 +162,7 @@ def chosen_by(chooser):
 
 
 def share(config):
-    weights = weights_of(config.strategy)
+    weights = config.strategy.weights
     return weights[0] / sum(weights)
 
 
@@ -201,7 +200,7 @@ def test_the_current_setting_stays_until_the_gain_is_proven(monkeypatch):
 
     monkeypatch.setattr(choices, "PROOF", 4.1)
     found = chosen_by(chooser_of(turns(*LADDER)))
-    assert weights_of(found.config.strategy) == (0.3, 0.7)
+    assert found.config.strategy.weights == (0.3, 0.7)
     assert found.value == pytest.approx(8 / 20)
     assert found.plateau == (pytest.approx(0.01), pytest.approx(0.4))
 
@@ -247,7 +246,7 @@ def test_a_signal_that_is_the_same_for_all_keeps_its_weight_and_the_rest_its_sum
     found = chosen_by(Chooser([Candidate(config, form, P1)], np.arange(20), 0))
 
     assert found.certificate == "exact"  # two weights are left to search
-    assert weights_of(found.config.strategy) == pytest.approx((0.32, 0.08, 0.6))  # 0.8 and 0.2 of 0.4
+    assert found.config.strategy.weights == pytest.approx((0.32, 0.08, 0.6))  # 0.8 and 0.2 of 0.4
     assert found.plateau == (pytest.approx(0.24), pytest.approx(0.4))  # 0.6 .. 1 of 0.4
 
 
@@ -303,9 +302,9 @@ def test_the_optimum_is_never_below_the_best_of_a_grid_of_hundredths(space, stra
 
     best = 0.0
     for setting in settings(task.config):
-        size = len(weights_of(setting.strategy))
+        size = len(setting.strategy.weights)
         for step in (np.arange(101) / 100).tolist():
-            config = setting.with_strategy(with_weights(setting.strategy, [step, 1 - step][:size]))
+            config = setting.with_strategy(setting.strategy.with_weights([step, 1 - step][:size]))
             best = max(best, float(task.values(config)[task.inside].mean()))
     assert found.best >= best - 1e-12
     assert float(task.values(found.optimum)[task.inside].mean()) == pytest.approx(found.best, abs=1e-12)
@@ -404,7 +403,7 @@ def test_the_curve_follows_the_first_weight_of_what_was_tuned(mixed):
     assert 0 <= weights[0] < 0.05
     assert 0.95 < weights[-1] <= 1
     at = int(np.argmin(np.abs(np.array(weights) - 0.3)))
-    near = with_weights(tuned.strategy, [weights[at], 1 - weights[at]])
+    near = tuned.strategy.with_weights([weights[at], 1 - weights[at]])
     value = float(mixed.values(tuned.with_strategy(near))[mixed.inside].mean())
     assert record["curve"][at]["value"] == pytest.approx(value, abs=1e-12)
 
