@@ -6,40 +6,83 @@ Nothing here reads a label, so the candidates are the same in every fold and on 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
-from steelyard.fusion import parse_strategy
+from steelyard.fusion import FAMILIES, parse_strategy
 from steelyard.query import Query
 from steelyard.systems import find_system
-from steelyard.table import FINDERS
 from steelyard_eval import SYSTEMS
 from steelyard_eval.compare.contenders import Contender, usable
+from steelyard_eval.recommend.grid import LINE
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.settings import settings
 
 SETTINGS = 30
-"""Of one family: beyond it one parameter is varied at a time, and depth with the given ones alone."""
-TEMPLATES = {
-    "weighted sum": "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)",
-    "RRF": "rrf(bm25, vector, k=60)",
+"""Of a system, and of the two families that are common: beyond it one parameter is varied at a time, and depth with
+the given ones alone."""
+FEW = 10
+"""The same of the other families."""
+COLUMNS = 600
+"""Weights laid out over all settings of a family; of the two that are common, all."""
+COMMON = {
+    "weighted_sum": "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)",
+    "rrf": "rrf(bm25, vector, k=60)",
+}
+SPECIAL = {
     "tiered": "tiered(fts, min_results=10, then=rrf(fts, vector, k=60))",
     "layered": "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3])",
 }
-"""One strategy of each family, around which settings and weights are laid out."""
+"""Around these settings and weights are laid out; the other families take two lists as they are."""
+SAME = frozenset({"comb_sum"})
+"""Another name of a weighted sum."""
 LEAST_PER_INTENT = 5
 """Queries of an intent, below which it goes with the rest."""
 
 
-def offered(space: Workspace, queries: Sequence[Query], limit: int) -> list[Contender]:
-    """One starting point a family and system, as far as the data set has what it needs."""
-    texts = {**TEMPLATES, **dict(_over_facts(space, queries)), **dict(_by_intent(queries))}
+@dataclass(frozen=True)
+class Start:
+    """A configuration around which settings and weights are laid out."""
+
+    label: str
+    config: SearchConfig
+    preset: bool = False
+    """Whether people run it as it is: a system, or one retriever alone."""
+
+    @property
+    def settings(self) -> list[SearchConfig]:
+        """Itself first, then its shapes and depths."""
+        return settings(self.config, SETTINGS if self.wide else FEW)
+
+    @property
+    def columns(self) -> int:
+        """How many weights are laid out over its settings."""
+        return len(self.settings) * len(LINE) if self.config.strategy.keyword in COMMON else COLUMNS
+
+    @property
+    def wide(self) -> bool:
+        """Whether all its parameters are varied together."""
+        return self.config.system != "plain" or self.config.strategy.keyword in COMMON
+
+
+def starts(space: Workspace, queries: Sequence[Query], limit: int) -> list[Start]:
+    """A start for each family and system, as far as the data set has what it needs."""
     plain = find_system("plain").config(limit, space.model)
-    found = [Contender(label, plain.with_strategy(parse_strategy(text)), "family") for label, text in texts.items()]
-    for name in SYSTEMS:
-        system = find_system(name)
-        found.append(Contender(name, system.config(limit, space.model), "system"))
-    return [row for row in (_whole(space, row) for row in found) if row is not None]
+    texts = {**dict(_families()), **dict(_over_facts(space, queries)), **dict(_by_intent(queries))}
+    rows = [Contender(label, plain.with_strategy(parse_strategy(text)), "family") for label, text in texts.items()]
+    rows += [Contender(name, find_system(name).config(limit, space.model), "system") for name in SYSTEMS]
+    found = (_whole(space, row) for row in rows)
+    return [Start(row.label, row.config, row.kind == "system") for row in found if row is not None]
+
+
+def _families() -> Iterator[tuple[str, str]]:
+    """Every family that fuses lists, by its title."""
+    for keyword, family in FAMILIES.items():
+        if keyword in COMMON or keyword in SPECIAL:
+            yield family.title, (COMMON | SPECIAL)[keyword]
+        elif not family.by_query and keyword not in SAME:
+            yield family.title, f"{keyword}(bm25, vector)"
 
 
 def _whole(space: Workspace, row: Contender) -> Contender | None:
@@ -83,16 +126,13 @@ def _by_intent(queries: Sequence[Query]) -> Iterator[tuple[str, str]]:
             counts[query.intent] = counts.get(query.intent, 0) + 1
     often = sorted(intent for intent, count in counts.items() if count >= LEAST_PER_INTENT)
     if often:
-        mixture = TEMPLATES["weighted sum"]
+        mixture = COMMON["weighted_sum"]
         cases = "".join(f", {intent}={mixture}" for intent in often)
         yield "by intent", f"by_intent(default={mixture}{cases})"
 
 
-def laid_out(config: SearchConfig) -> list[SearchConfig]:
-    """The settings of one family that are tried."""
-    return settings(config, SETTINGS)
-
-
-def single(row: Contender) -> bool:
-    """Whether it is one retriever alone, with nothing to tune."""
-    return len(row.config.effective.signals() & FINDERS) == 1 and not row.config.effective.children()
+def with_current(found: list[Start], label: str, config: SearchConfig) -> list[Start]:
+    """The starts, and one around the current configuration where it is none of them."""
+    own = replace(config, strategy=config.effective, by_intent={})
+    known = any(start.config == own for start in found)
+    return found if known else [*found, Start(label, own, preset=True)]

@@ -1,0 +1,142 @@
+"""`recommend`: which strategy and which weights, over every family, against what is used today."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from steelyard.config import SearchConfig
+from steelyard.errors import ConfigError
+from steelyard.text import visible
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.recommend.current import read_current
+from steelyard_eval.recommend.document import Case, document
+from steelyard_eval.recommend.families import starts, with_current
+from steelyard_eval.recommend.layout import lay_out
+from steelyard_eval.recording.workspace import Workspace, judged
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+METRICS = ("R@10", "RR@10", "Judged@10")
+"""Shown beside the metric that is decided on."""
+DEFAULT = "bm25"
+"""What is taken to be used today where nothing is named."""
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, repr=False)
+class Recommendation:
+    """The answer. `record` is the JSON document; the other fields are what weights files should hold.
+
+    Attributes
+    ----------
+    config : SearchConfig or None
+        What to run: the chosen configuration under ship, else the current one; None where the current one is
+        known by its lists alone.
+    attempt : SearchConfig or None
+        Under try what is worth trying.
+    interrupted : bool
+        Whether Ctrl-C left candidates out.
+    """
+
+    record: Mapping[str, Any]
+    config: SearchConfig | None
+    attempt: SearchConfig | None = None
+    interrupted: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """What to do, in one line."""
+        return str(self.record["sentence"])
+
+    def to_json(self) -> Record:
+        """The document, as plain JSON values."""
+        return dict(self.record)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The leaderboard, a row a configuration."""
+        import pandas as pd
+
+        frame = pd.json_normalize([{**row, "depths": None} for row in self.record["leaderboard"]])
+        return frame.drop(columns=["depths", "system", "profile"])
+
+    def __repr__(self) -> str:
+        return visible(f"Recommendation({self.sentence})")
+
+    def _repr_html_(self) -> str:
+        import html
+
+        table: str = self.to_frame().to_html(index=False, escape=True, float_format=lambda value: f"{value:.4f}")
+        return f"<p><b>{html.escape(self.sentence)}</b></p>{table}"
+
+    def plot(self) -> Figure:
+        """The leaderboard's values with their intervals, best on top."""
+        from steelyard_eval.plots import intervals
+
+        return intervals(self.record["leaderboard"], self.record["primary"])
+
+    def save(self, path: str | Path) -> list[Path]:
+        """Write the weights file, and under try `*.try.json` beside it; returns what was written."""
+        target = Path(path)
+        files = {target: self.config, target.with_suffix(".try.json"): self.attempt}
+        for file, config in files.items():
+            if config is not None:
+                config.save(file)
+        return [file for file, config in files.items() if config is not None]
+
+    def report(self, out: str | Path) -> list[Path]:
+        """Write the report as HTML, Markdown and JSON; returns the files."""
+        from steelyard_eval.report import write_report
+
+        return write_report(self.record, out)
+
+
+def recommend(
+    dataset: Dataset,
+    current: str | None = None,
+    *,
+    metric: str = "nDCG@10",
+    limit: int | None = None,
+    embedder: str = "auto",
+    seed: int = 0,
+    timed: bool = True,
+    workspace: Workspace | None = None,
+    now: Callable[[], float] = time.time,
+) -> Recommendation:
+    """Say which strategy and which weights to use, against what is used today, and what to expect of it.
+
+    Parameters
+    ----------
+    current : str
+        What is used today: a system (``echovault:shipped``), an expression, or a weights file. What dataset.json
+        names as `system` by default, else bm25.
+    metric : str
+        What is decided on.
+    limit : int
+        Length of the lists; the metric's cutoff by default.
+    embedder : str
+        See `Workspace.open`.
+    seed : int
+        Of the folds.
+    timed : bool
+        Whether live search is timed.
+
+    Every labelled query serves for choosing and, left out in its turn, for proof; nothing is held out. Ctrl-C
+    decides on what was tried so far, of which nothing ships. Raises ConfigError for an unknown name.
+    """
+    measures = parse_measures([metric, *METRICS])
+    space = workspace or Workspace.open(dataset, embedder)
+    queries = judged(dataset, dataset.queries)
+    if len(queries) < 2:
+        raise ConfigError(f"{dataset.name}: a recommendation needs two judged queries at least; add them")
+    size = limit or measures[0].cutoff or 10
+    label, config = read_current(current or DEFAULT, size, space)
+    laid = lay_out(space, queries, with_current(starts(space, queries, size), label, config), measures[0])
+    record, chosen, attempt = document(Case(space, queries, measures, laid, label, config, seed, now), timed)
+    return Recommendation(record, chosen, attempt, not laid.whole)
