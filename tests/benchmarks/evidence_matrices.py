@@ -77,6 +77,11 @@ class Matrices:
             return cls(*texts, z["metric"], z["composite"], currents)
 
 
+def keys_of(made):
+    """The name of every candidate."""
+    return tuple(key_of(block.written(row)) for block in made.blocks for row in range(len(block.weights)))
+
+
 class Collection:
     """One data set, opened when something of it is missing."""
 
@@ -130,7 +135,7 @@ class Collection:
             table, judgments = self.recorded(config)
             made = grid(table, settings(config), judgments, METRIC, EVERY)
             current = {case: (key_of(config), *measured(table, config, judgments, METRIC))}
-            Matrices(made.keys, np.zeros(len(made.keys)), (case,), made.metric, made.composite, current).save(path)
+            Matrices(keys_of(made), np.zeros(len(made)), (case,), made.metric, made.composite, current).save(path)
         return Matrices.load(path)
 
     def families(self):
@@ -147,9 +152,9 @@ class Collection:
             table, judgments = self.recorded(start.config)
             grids.append(grid(table, start.settings, judgments, METRIC, start.columns))
         whole = Grid.joined(grids)
-        owner = np.repeat(np.arange(len(laid)), [len(one.keys) for one in grids])
+        owner = np.repeat(np.arange(len(laid)), [len(one) for one in grids])
         labels = tuple(start.label for start in laid)
-        return Matrices(whole.keys, owner, labels, whole.metric, whole.composite, self._currents())
+        return Matrices(keys_of(whole), owner, labels, whole.metric, whole.composite, self._currents())
 
     def _currents(self):
         presets = [Start(name, self.config(*case)) for name, case in PRESETS.items()]

@@ -99,7 +99,7 @@ def leaderboard(
         if start.preset and current.config != start.config:
             _place(places, layout, start.label, start.config, measures, tuned=False)
         best = picked if picked in own else int(own[np.argmax(mean[own])])
-        config = layout.grid.configs[best]
+        config = layout.grid.config(best)
         if config not in (start.config, current.config) or not start.preset:
             _place(places, layout, f"{start.label}, tuned", config, measures, tuned=True)
     calls = None if current.config is None else int(layout.replayed(current.config).embedded.sum())

@@ -61,7 +61,7 @@ class Case:
     def evidence(self) -> Evidence:
         """The candidates' differences to the current configuration, and what is known of them beforehand."""
         grid, now = self.layout.grid, self.current
-        priors = known(grid.keys, now.key, self.space.model, str(self.metric), self.space.dataset.sha256)
+        priors = known(grid, now.key, self.space.model, str(self.metric), self.space.dataset.sha256)
         return Evidence.of(
             grid.metric - now.values[self.metric].astype(np.float32),
             grid.composite - now.composite.astype(np.float32),
@@ -71,7 +71,7 @@ class Case:
 
     def values(self, candidate: int) -> Floats:
         """float64[Q]: the metric of a candidate, by replay."""
-        return self.layout.values(self.layout.grid.configs[candidate], [self.metric])[self.metric]
+        return self.layout.values(self.layout.grid.config(candidate), [self.metric])[self.metric]
 
     @cached_property
     def decision(self) -> Decision:
@@ -84,7 +84,7 @@ class Case:
     def picked(self) -> SearchConfig | None:
         """The configuration that was decided on."""
         candidate = self.decision.candidate
-        return None if candidate is None else self.layout.grid.configs[candidate]
+        return None if candidate is None else self.layout.grid.config(candidate)
 
     @cached_property
     def board(self) -> Board:
@@ -94,7 +94,7 @@ class Case:
 
 def document(case: Case, timed: bool) -> tuple[Record, SearchConfig, SearchConfig | None]:
     """The JSON document, what to run, and what is worth trying."""
-    decision, board = case.decision, case.board
+    decision, board, found = case.decision, case.board, _chosen(case)
     chosen = None if case.picked is None else named(case.picked)
     record = {
         "schema_version": 1,
@@ -106,10 +106,10 @@ def document(case: Case, timed: bool) -> tuple[Record, SearchConfig, SearchConfi
         "labels_needed": decision.more,
         "whole": case.layout.whole,
         "current": _configuration(case, board.current),
-        "chosen": _chosen(case),
+        "chosen": found,
         "runner_up": _runner_up(case),
         "leaderboard": board.rows(),
-        "candidates": len(case.layout.grid.configs),
+        "candidates": len(case.layout.grid),
         "table": _table(case),
         **_results(case),
         "timing": timing(case.space, case.queries, board, timed),
@@ -118,16 +118,11 @@ def document(case: Case, timed: bool) -> tuple[Record, SearchConfig, SearchConfi
     facts |= {"objective": str(case.metric), "verdict": decision.verdict, "promise": record["promise"]}
     facts["baseline"] = estimate(mean_interval(case.current.values[case.metric]), len(case.queries))
     current = replace(case.config, provenance=facts)
-    if case.picked is None:
+    if case.picked is None or found is None:
         return record, current, None
-    picked = replace(case.picked, provenance={**facts, **_vouched(case)})
+    facts |= {"in_sample": found["in_sample"], "certificate": "best-found", "plateau": found["plateau"]}
+    picked = replace(case.picked, provenance=facts)
     return (record, picked, None) if decision.verdict == "ship" else (record, current, picked)
-
-
-def _vouched(case: Case) -> Record:
-    """What the file of the chosen configuration states of it."""
-    chosen = _chosen(case) or {}
-    return {"in_sample": chosen["in_sample"], "certificate": "best-found", "plateau": chosen["plateau"]}
 
 
 def _chosen(case: Case) -> Record | None:

@@ -6,8 +6,9 @@ Values are those of the float32 kernel, which is for choosing; what is reported 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 
 import numpy as np
@@ -32,6 +33,24 @@ LINE: Floats = np.unique(np.round([*ENDS, *(1 - np.array(ENDS)), *np.arange(51) 
 """The 71 shares of the first of two weights."""
 COLUMNS = 1600
 """Weights laid out for one family: fewer a setting where it has many."""
+DIGITS = 4
+"""Decimals of written weights."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One setting under W weights: float64[W, S] of the columns of its form, and their slots in the strategy."""
+
+    config: SearchConfig
+    slot: Indices
+    weights: Floats
+
+    def written(self, row: int) -> SearchConfig:
+        """The configuration with the weights of one row, in four decimals."""
+        whole = np.array(self.config.strategy.weights, dtype=np.float64)
+        moved = self.slot >= 0
+        whole[self.slot[moved]] = self.weights[row][moved]
+        return self.config.with_strategy(self.config.strategy.with_weights(np.round(whole, DIGITS)))
 
 
 @dataclass(frozen=True)
@@ -40,26 +59,45 @@ class Grid:
 
     Attributes
     ----------
-    configs : tuple of C configurations, the settings in order, each with its own weights first.
-    keys : tuple of C names, as in tables of other collections (`priors.key_of`).
+    blocks : the settings in order, each with its weights, its own first.
     metric : float32[C, Q], the metric at the configurations' own limit.
     composite : float32[C, Q], lists of 100, smoothed along the weight of each setting.
     """
 
-    configs: tuple[SearchConfig, ...]
-    keys: tuple[str, ...]
+    blocks: tuple[Block, ...]
     metric: Singles
     composite: Singles
+
+    def __len__(self) -> int:
+        return len(self.metric)
 
     @classmethod
     def joined(cls, parts: Sequence[Grid]) -> Grid:
         """Several grids over the same queries as one."""
         return cls(
-            tuple(config for part in parts for config in part.configs),
-            tuple(key for part in parts for key in part.keys),
+            tuple(block for part in parts for block in part.blocks),
             np.concatenate([part.metric for part in parts]),
             np.concatenate([part.composite for part in parts]),
         )
+
+    @cached_property
+    def starts(self) -> Indices:
+        """int64[blocks + 1]: where the candidates of each block begin."""
+        return np.concatenate(([0], np.cumsum([len(block.weights) for block in self.blocks]))).astype(np.int64)
+
+    def config(self, candidate: int) -> SearchConfig:
+        """The configuration of a candidate."""
+        block = int(np.searchsorted(self.starts, candidate, side="right")) - 1
+        return self.blocks[block].written(candidate - int(self.starts[block]))
+
+    def keys(self, known: Container[str]) -> list[str]:
+        """The names of the candidates in tables of other collections; empty where their setting is not `known`."""
+        found: list[str] = []
+        for block in self.blocks:
+            rows = range(len(block.weights))
+            there = key_of(block.written(0)) in known
+            found += [key_of(block.written(row)) if there else "" for row in rows]
+        return found
 
 
 def grid(
@@ -109,13 +147,8 @@ def _of(config: SearchConfig, form: Form, metric: Measure, columns: int) -> Grid
         smooth = smoothing(shares[:, branches[0][0]]) @ smooth
     shallow = form.limit is not None and form.limit < (metric.cutoff or DEEPEST)
     own = Kernel.of(form, [metric]).values(weights)[metric] if shallow or metric not in values else values[metric]
-    configs = tuple(_written(config, form, row) for row in weights)
-    return Grid(
-        configs,
-        tuple(key_of(one) for one in configs),
-        own.astype(np.float32),
-        smooth.astype(np.float32),
-    )
+    block = Block(config, form.slot, weights)
+    return Grid((block,), own.astype(np.float32), smooth.astype(np.float32))
 
 
 def _shares(form: Form, branches: Sequence[Indices], columns: int) -> Floats:
@@ -162,10 +195,3 @@ def _totals(form: Form, branches: Sequence[Indices]) -> Floats:
     for own in branches:
         total[own] = form.weights[own].sum() or 1.0
     return total
-
-
-def _written(config: SearchConfig, form: Form, weights: Floats) -> SearchConfig:
-    whole = np.array(config.strategy.weights, dtype=np.float64)
-    moved = form.slot >= 0
-    whole[form.slot[moved]] = weights[moved]
-    return config.with_strategy(config.strategy.with_weights(np.round(whole, 9)))

@@ -89,7 +89,7 @@ def lay_out(space: Workspace, queries: Sequence[Query], starts: Sequence[Start],
         whole = False
     if not grids:
         raise ConfigError("; ".join(skipped))
-    owner = np.repeat(np.arange(len(grids)), [len(own.keys) for _, own in grids])
+    owner = np.repeat(np.arange(len(grids)), [len(own) for _, own in grids])
     joined = Grid.joined([own for _, own in grids])
     return Layout(tuple(start for start, _ in grids), joined, owner, recordings, tuple(skipped), whole)
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from steelyard.config import SearchConfig
 from steelyard.fusion import Expr
 from steelyard.table import Floats
 from steelyard_eval.recommend.rule import WORTH, Prior
+
+if TYPE_CHECKING:
+    from steelyard_eval.recommend.grid import Grid
 
 FILE = "priors.npz"
 DIGITS = 6
@@ -60,10 +63,8 @@ class Table:
         own = any(one["sha256"] == sha256 for one in self.about["collections"])
         return model == self.about["model"] and metric == self.about["metric"] and not own
 
-    def priors(self, keys: Sequence[str], current: str) -> tuple[Prior, Prior] | None:
-        """What is known of configurations by name, of the metric and the composite; None for an unknown current."""
-        if current not in self.currents:
-            return None
+    def priors(self, keys: Sequence[str], current: str) -> tuple[Prior, Prior]:
+        """What is known of configurations by name, of the metric and the composite, against a current one."""
         k = self.currents[current]
         row = np.array([self.at.get(key, -1) for key in keys], dtype=np.int64)
         worth = np.where(row >= 0, WORTH * self.collections / (self.collections + 1), 0.0)
@@ -119,14 +120,12 @@ def shipped() -> Table | None:
     return Table.from_bytes(file.read_bytes()) if file.is_file() else None
 
 
-def known(
-    keys: Sequence[str], current: str | None, model: str, metric: str, sha256: str
-) -> tuple[Prior, Prior] | None:
-    """What the shipped table knows of configurations; None where it may not be used or knows no such current."""
+def known(grid: Grid, current: str | None, model: str, metric: str, sha256: str) -> tuple[Prior, Prior] | None:
+    """What the shipped table knows of the candidates; None where it may not be used or knows no such current."""
     table = shipped()
-    if table is None or current is None or not table.fits(model, metric, sha256):
+    if table is None or current not in table.currents or not table.fits(model, metric, sha256):
         return None
-    return table.priors(keys, current)
+    return table.priors(grid.keys(table.at), current)
 
 
 def key_of(config: SearchConfig) -> str:

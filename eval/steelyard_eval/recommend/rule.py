@@ -22,8 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
-from scipy.stats import t as student
+from scipy.special import stdtr, stdtrit
 
 from steelyard.table import Bools, Floats
 
@@ -139,7 +138,7 @@ class Posterior:
 
     def harm(self) -> Floats:
         """float64[C]: the probability that the candidate is worse than the current configuration."""
-        return np.asarray(student.sf(self.mean / self.deviation, self.degrees), dtype=np.float64)
+        return np.asarray(stdtr(self.degrees, -self.mean / self.deviation), dtype=np.float64)
 
 
 def posterior(differences: Matrix, prior: Prior, groups: Indices) -> Posterior:
@@ -208,10 +207,8 @@ def quantiles(composite: Posterior, metric: Posterior, gates: Gates, prior: Prio
 
 
 def _quantile(tail: Floats, degrees: Floats) -> Floats:
-    """float64[C]: what a standardised mean has to exceed; equal pairs are looked up once."""
-    pairs, at = np.unique(np.column_stack([tail, degrees]), axis=0, return_inverse=True)
-    found = [norm.isf(p) if np.isinf(df) else student.isf(p, df) for p, df in pairs.tolist()]
-    return np.array(found)[at.ravel()]
+    """float64[C]: what a standardised mean has to exceed, by Student's t."""
+    return np.asarray(-stdtrit(degrees, tail), dtype=np.float64)
 
 
 def folds(groups: Indices, seed: int) -> Indices:
@@ -257,4 +254,4 @@ def bound(metric: Matrix, groups: Indices) -> float:
     """
     mean = metric.mean(axis=1, dtype=np.float64)
     units, error = _standard_errors(metric, mean, groups)
-    return max(0.0, float((mean + student.ppf(SURE, max(units - 1, 1)) * error).max(initial=0.0)))
+    return max(0.0, float((mean + stdtrit(max(units - 1, 1), SURE) * error).max(initial=0.0)))
