@@ -7,6 +7,7 @@ retrievers. `rank_table` is the one way from a table to ranked lists.
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +19,7 @@ import numpy as np
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder
 from steelyard.entry import Hit
-from steelyard.errors import ConfigError, EmbedderError, SteelyardError
+from steelyard.errors import ConfigError, EmbedderError, SteelyardError, shown
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.finish import Ranking, finish
 from steelyard.fusion import Expr, fuse
@@ -60,14 +61,19 @@ class Searcher:
     Without an embedder, or when the store holds no vectors of its model, the strategy falls back to
     what keywords can answer. `clock` gives the time (seconds UTC) of queries that carry none. `visible` is
     what the caller may see: no query, filter or strategy reaches beyond it.
+    Of a federation whose tiers have models of their own `embedder` is all of theirs; tiers that hold
+    vectors of none are found by keywords, and each result says so.
     `degraded` counts the searches in which the embedder failed; the first one is logged as a warning.
+
+    Threads may share a searcher, as they may share a vault. What a search reads is one state of the vault
+    where its thread holds a snapshot; else an entry that goes while it is being found is a VaultError.
     """
 
     def __init__(
         self,
         store: Readable,
         config: SearchConfig,
-        embedder: Embedder | None = None,
+        embedder: Embedder | Sequence[Embedder] | None = None,
         *,
         clock: Callable[[], float] = time.time,
         visible: Filters = EVERYTHING,
@@ -78,6 +84,7 @@ class Searcher:
         self._sources = Sources(store, self.system, config, embedder, visible)
         self._clock = clock
         self.degraded = 0
+        self._counting = threading.Lock()
 
     # Searching
 
@@ -110,6 +117,7 @@ class Searcher:
             strategy,
             self._sources.embedding_calls - calls,
             degraded,
+            () if degraded else self._notes(strategy, vectors, semantic),
         )
 
     def candidates(self, query: Query, strategy: Expr, vectors: bool = True) -> SignalTable:
@@ -195,12 +203,14 @@ class Searcher:
 
     def fingerprint(self, corpus: str, max_depth: Mapping[str, int]) -> dict[str, Any]:
         """What a replay of a recording cannot change, as JSON values."""
-        embedder = self._sources.embedder
+        embedders = self._sources.embedders
+        layers = [name for name in LAYERS if name in self.config.retrievers] if embedders else []
         return {
             **retrieval_identity(self.config),
             "corpus": corpus,
-            "model": embedder.model if embedder else "",
-            "recipe": self._sources.space("text").recipe if embedder else "",
+            "model": embedders[0].model if embedders else "",
+            "recipe": self._sources.recipe("text"),
+            "layers": {name: self._sources.recipe(name) for name in layers},
             "max_depth": dict(max_depth),
         }
 
@@ -208,9 +218,23 @@ class Searcher:
 
     def _count(self, error: SteelyardError) -> None:
         """A degraded search: counted every time, told the first time."""
-        if not self.degraded:
+        with self._counting:
+            self.degraded += 1
+            first = self.degraded == 1
+        if first:
             _log.warning("the embedder failed, keywords answer alone: %s", error)
-        self.degraded += 1
+
+    def _notes(self, strategy: Expr, vectors: bool, semantic: str | bool) -> tuple[str, ...]:
+        """What was searched by keywords alone although vectors were asked for."""
+        if not vectors:
+            asked = self.system.mode(semantic) == "always" and strategy != self.config.effective
+            return ("the vault has no vectors of the configured model; keywords answered alone",) if asked else ()
+        if not strategy.signals() & EMBEDDING:
+            return ()
+        return tuple(
+            f"the tier {shown(name)} has no vectors of the configured model; keywords alone found its entries"
+            for name in self._sources.keywords_only()
+        )
 
     def _wanted(self, table: SignalTable, strategy: Expr, vectors: bool) -> list[str]:
         needs = dict(strategy.needs(table, self._retrievable(vectors)))
@@ -230,8 +254,7 @@ class Searcher:
         mode = self.system.mode(semantic)
         if mode == "never" or not self._sources.has_vectors():
             return False
-        embedder = self._sources.embedder
-        return mode == "always" or (embedder is not None and embedder.warm())
+        return mode == "always" or all(embedder.warm() for embedder in self._sources.usable())
 
     def _available(self, vectors: bool) -> Expr:
         """The strategy, or what is left of it without vectors."""

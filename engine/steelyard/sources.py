@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from steelyard.config import RetrieverConfig, SearchConfig
 from steelyard.embed import Embedder, Vectors, embed_checked, space_of
@@ -16,33 +19,43 @@ from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.fts import FtsRetriever
 from steelyard.retrievers.tfidf import TfidfScorer
 from steelyard.retrievers.tsquery import LexicalScorer, TsRetriever
-from steelyard.retrievers.vector import CosineScorer, LayerRetriever, VectorRetriever
+from steelyard.retrievers.vector import (
+    CosineScorer,
+    EverySpace,
+    LayerRetriever,
+    SumOfSpaces,
+    VectorRetriever,
+)
 from steelyard.stores.base import Found, Readable, Space, TextSearch
 from steelyard.systems.base import System
-from steelyard.table import ASIDE, KEYWORD, Floats
+from steelyard.table import ASIDE, KEYWORD, LAYERS, Floats
 
+_log = logging.getLogger(__name__)
 MEMORIES = Filters.of({"kind": "memory"})
 UNLIMITED = Filters.all_of((Rule("valid_from", "absent"),), (Rule("valid_until", "absent"),))
 
 
 class Sources:
-    """Builds each retriever and scorer once, and embeds each query once, whoever asks."""
+    """Builds each retriever and scorer once, and embeds each query once a model, whoever asks.
+
+    Several embedders serve a federation whose tiers have models of their own: a query is compared in each
+    tier with the vectors of that tier's model. Threads may share it.
+    """
 
     def __init__(
         self,
         store: Readable,
         system: System,
         config: SearchConfig,
-        embedder: Embedder | None,
+        embedder: Embedder | Sequence[Embedder] | None,
         visible: Filters = EVERYTHING,
     ) -> None:
         self.store = store
         self.system = system
         self.config = config
-        self.embedder = embedder
+        self.embedders = _models(embedder)
         self.visible = visible
-        self.embedding_calls = 0
-        self._last: tuple[str, Vectors] | None = None
+        self._thread = threading.local()
         self._retrievers: dict[str, Retriever] = {}
         self._scorers: dict[str, Scorer] = {}
         self._holds = ScopeCache(store, store.count)
@@ -95,41 +108,73 @@ class Sources:
             )
         return settings
 
-    def space(self, layer: str) -> Space:
-        """Where the vectors of a layer live; EmbedderError without an embedder."""
-        if self.embedder is None:
-            raise EmbedderError("there is no embedder; give the searcher one")
-        return space_of(self.embedder, layer, self.system.recipe)
+    def usable(self) -> list[Embedder]:
+        """The embedders of whose vectors the store holds some.
 
-    def has_vectors(self) -> bool:
-        """Whether queries can be embedded and the store holds vectors to compare them with.
-
-        A configuration that names another model than the embedder's was made for other vectors.
+        A configuration that names another model than an embedder's was made for other vectors.
         """
         models = {settings.model for settings in self.config.retrievers.values() if settings.model}
-        if self.embedder is None or models - {self.embedder.model}:
-            return False
-        space = self.space("text")
-        return any(space == known for known, _ in self.store.spaces())
+        held = {space for space, _ in self.store.spaces()}
+        return [e for e in self.embedders if not models - {e.model} and self._space(e, "text") in held]
 
-    def embed(self, text: str) -> Vectors:
-        """The vector of a query, float32[dim]."""
-        if self._last is None or self._last[0] != text:
-            if self.embedder is None:
-                raise EmbedderError("there is no embedder; give the searcher one")
-            self.embedding_calls += 1
-            self._last = (text, embed_checked(self.embedder, [text], "query")[0])
-        return self._last[1]
+    def has_vectors(self) -> bool:
+        """Whether queries can be embedded and the store holds vectors to compare them with."""
+        return bool(self.usable())
+
+    def keywords_only(self) -> list[str]:
+        """The tiers that are searched by keywords alone: they hold no vectors of a usable model."""
+        return self.store.without_vectors([self._space(each, "text") for each in self.usable()])
+
+    def recipe(self, layer: str) -> str:
+        """The text that the vectors of a layer stand for, empty without an embedder."""
+        return self._layer(self.embedders[0], layer).recipe if self.embedders else ""
+
+    def _space(self, embedder: Embedder, layer: str) -> Space:
+        return space_of(embedder, layer, self.system.recipe)
+
+    def _layer(self, embedder: Embedder, name: str) -> Space:
+        """Where a signal reads: its own space, or that of the text for an l2 that the store has not."""
+        own = self._space(embedder, name)
+        held = name != "l2" or any(own == space for space, _ in self.store.spaces())
+        return own if held else self._space(embedder, "text")
+
+    @property
+    def embedding_calls(self) -> int:
+        """How many texts this thread has embedded."""
+        calls: int = getattr(self._thread, "calls", 0)
+        return calls
+
+    def embed(self, embedder: Embedder, text: str) -> Vectors:
+        """The vector of a query, float32[dim]; kept until the thread asks for another text."""
+        last: dict[int, tuple[str, Vectors]] = self._thread.__dict__.setdefault("last", {})
+        known = last.get(id(embedder))
+        if known is None or known[0] != text:
+            self._thread.calls = self.embedding_calls + 1
+            known = last[id(embedder)] = (text, embed_checked(embedder, [text], "query")[0])
+        return known[1]
 
     def _retriever(self, name: str, settings: RetrieverConfig) -> Retriever:
         if name in KEYWORD:
             return self._keywords(name, settings)
         if name == "bm25":
             return Bm25Retriever(self.store)
-        if name == "vector":
-            late = settings.filters == "after_cut"
-            return VectorRetriever(self.store, self.space("text"), self.embed, not late, settings.similarity)
-        return LayerRetriever(self.store, self.space("text" if name == "l2" else name), self.embed)
+        first = settings.filters != "after_cut"
+        made = [self._by_meaning(name, each, first, settings.similarity) for each in self._asked_of()]
+        return made[0] if len(made) == 1 else EverySpace(self.store, made, first)
+
+    def _by_meaning(self, name: str, embedder: Embedder, first: bool, similarity: str) -> Retriever:
+        embed, space = partial(self.embed, embedder), self._layer(embedder, name if name in LAYERS else "text")
+        if name not in LAYERS:
+            return VectorRetriever(self.store, space, embed, first, similarity)
+        if space.layer != name:
+            _log.warning("there are no vectors of the layer %s, so those of the text stand for it", name)
+        return LayerRetriever(self.store, space, embed)
+
+    def _asked_of(self) -> list[Embedder]:
+        """The embedders that a query is given to; EmbedderError where there is none."""
+        if not self.embedders:
+            raise EmbedderError("there is no embedder; give the searcher one")
+        return self.usable() or self.embedders[:1]
 
     def _keywords(self, name: str, settings: RetrieverConfig) -> Retriever:
         index = self.system.index
@@ -149,7 +194,9 @@ class Sources:
 
     def _scorer(self, name: str) -> Scorer:
         if name == "cosine":
-            return CosineScorer(self.store, self.space("text"), self.embed)
+            pairs = [(self._space(each, "text"), partial(self.embed, each)) for each in self._asked_of()]
+            made = [CosineScorer(self.store, space, embed) for space, embed in pairs]
+            return made[0] if len(made) == 1 else SumOfSpaces(made)
         if name == "lexical":
             if not isinstance(self.system.index, TextSearch):
                 raise ConfigError(
@@ -161,3 +208,9 @@ class Sources:
     def _words_of(self, query: Query) -> Filters:
         """The entries that TF-IDF counts."""
         return self._corpus() & (self._valid(query) if self.system.valid_words else EVERYTHING)
+
+
+def _models(embedder: Embedder | Sequence[Embedder] | None) -> list[Embedder]:
+    """The embedders given, each model and fit once."""
+    given = [] if embedder is None else list(embedder) if isinstance(embedder, Sequence) else [embedder]
+    return list({space_of(each, "text", ""): each for each in reversed(given)}.values())[::-1]

@@ -69,6 +69,16 @@ class TestBm25(RetrieverContract):
         assert found.id == "a"
         assert found.score == pytest.approx(np.log(2), abs=1e-12)
 
+    def test_a_short_entry_scores_more_by_b(self):
+        """By hand, k1 1.2 and b 0.75: half the mean length, ln 2 * 2.2 / (1 + 1.2 * (1 - 0.75 + 0.75 * 0.5))."""
+        from steelyard.entry import Entry
+
+        with Vault(":memory:") as small:
+            small.upsert([Entry("a", text="rare"), Entry("b", text="another longer thing")])
+            [found] = Bm25Retriever(small).retrieve(Query("rare"), 5)
+
+        assert found.score == pytest.approx(np.log(2) * 2.2 / 1.75, abs=1e-12)
+
 
 class TestVectorFilteredFirst(RetrieverContract):
     @pytest.fixture

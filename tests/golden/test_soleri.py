@@ -28,7 +28,7 @@ from steelyard.stores.federation import Federation, Tier, plain
 from steelyard.stores.sqlite import Vault, fts5
 from steelyard.systems import find_system
 from steelyard.systems.soleri import DOCUMENTED, SHIPPED
-from steelyard.text import soleri_or
+from steelyard.text import SOLERI_STOP_WORDS, soleri_or, soleri_tokens
 from steelyard_eval.cli import main
 
 DAY = 86_400.0
@@ -348,6 +348,23 @@ def test_a_window_without_a_beginning_opens_with_creation():
     # created 90 days ago, 10 days left: a tenth of the window, 0.4 of its last quarter
     assert decay(created_at=NOW - 90 * DAY, valid_until=NOW + 10 * DAY) == pytest.approx(0.4)
     assert decay(valid_until=NOW + 1) == 1.0
+
+
+def test_a_window_opens_with_valid_from_though_the_entry_is_older():
+    # 10 of 100 days left, as above; of the 1010 days since its creation it would be 0.0396
+    dates = {"created_at": NOW - 1000 * DAY, "valid_from": NOW - 90 * DAY, "valid_until": NOW + 10 * DAY}
+    assert decay(**dates) == pytest.approx(0.4)
+
+
+def test_the_stop_words_are_the_95_of_the_real_program():
+    """systems/soleri.md, its tokenizer, word by word."""
+    listed = """a an the and or but in on at to for of with by from as is was are were been be have has had do does
+    did will would could should may might shall can need must it its this that these those i you he she we they me
+    him her us them my your his our their what which who whom when where why how all each every both few more most
+    other some such no not only same so than too very just because if then else about up out into""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
+    assert len(set(listed)) == 95
+    assert set(listed) == SOLERI_STOP_WORDS
+    assert soleri_tokens(" ".join([*listed, "heron"])) == ["heron"]
 
 
 def test_an_entry_outside_its_window_is_not_found():

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from steelyard.embed import Vectors
 from steelyard.errors import DimensionMismatchError
+from steelyard.filters import EVERYTHING
 from steelyard.query import Query
+from steelyard.retrievers import Retriever, Scorer
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.stores.base import COSINE, Found, Readable, Space
+from steelyard.stores.federation import plain_id
 from steelyard.table import Floats
 
 QueryVector = Callable[[str], Vectors]
@@ -72,6 +75,42 @@ class LayerRetriever:
         scores = cosine(matrix, vector)
         best = np.argsort(-scores, kind="stable")[:depth]
         return [Found(ids[i], float(scores[i]), place) for place, i in enumerate(best, 1)]
+
+
+@dataclass(frozen=True)
+class EverySpace:
+    """What several retrievers found, each in the vectors of one model: best first, an entry once, cut once."""
+
+    store: Readable
+    parts: Sequence[Retriever]
+    filter_first: bool = True
+
+    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
+        """See Retriever.retrieve; similarities are compared as they are, whatever the model."""
+        asked = query if self.filter_first else replace(query, filters=EVERYTHING)
+        found = [hit for part in self.parts for hit in part.retrieve(asked, depth)]
+        best: dict[str, Found] = {}
+        for hit in sorted(found, key=lambda hit: (-hit.score, hit.id)):
+            best.setdefault(plain_id(hit.id), hit)
+        listed = [replace(hit, position=place) for place, hit in enumerate(list(best.values())[:depth], 1)]
+        if self.filter_first:
+            return listed
+        inside = self.store.within([hit.id for hit in listed], query.filters)
+        return [hit for hit in listed if hit.id in inside]
+
+
+@dataclass(frozen=True)
+class SumOfSpaces:
+    """The score of several scorers, each in the vectors of one model: an entry has a score in one of them."""
+
+    parts: Sequence[Scorer]
+
+    def score(self, query: Query, ids: Sequence[str]) -> Floats:
+        """See Scorer.score."""
+        total = np.zeros(len(ids))
+        for part in self.parts:
+            total = np.where(total == 0, part.score(query, ids), total)
+        return total
 
 
 def cosine(matrix: Vectors, vector: Vectors) -> Floats:

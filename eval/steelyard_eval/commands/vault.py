@@ -93,13 +93,14 @@ def search(
         present = searcher.system.scan if mode == "scan" else searcher.system.present
         shown = [present(hit) for hit in result.hits]
         trees = [result.explain(hit) for hit in result.hits] if explain else []
-        if not result.degraded and semantic == "always" and result.strategy != searcher.config.effective:
-            click.echo("note: the vault has no vectors of the configured model; keywords answered alone", err=True)
+        for note in result.notes:
+            click.echo(f"note: {note}", err=True)
         document = {
             "system": searcher.config.name,
             "strategy": str(result.strategy),
             "embedding_calls": result.embedding_calls,
             "degraded": result.degraded,
+            "notes": list(result.notes),
             "hits": shown,
         }
         if len(vaults) > 1:

@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 
-from steelyard.embed import BATCH, Embedder, embed_missing, space_of, texts_of
+from steelyard.embed import BATCH, Embedder, embed_missing, layers_of, space_of, texts_of
 from steelyard.embedders import KINDS, CachedEmbedder, open_embedder
 from steelyard.embedders.kinds import remembered, restore
 from steelyard.errors import ConfigError, EmbedderError, shown
 from steelyard.lsa import MODEL, LsaEmbedder
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
-from steelyard.systems import SYSTEMS, keyword_indexes
-from steelyard.text import content
+from steelyard.systems import EMBEDDED, SYSTEMS, keyword_indexes
+from steelyard.template import render
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.progress import bar
 from steelyard_eval.recording.workspace import RESUME
@@ -108,7 +108,7 @@ def _resumable() -> Iterator[None]:
 def _ask_ahead(vault: Vault, embedder: CachedEmbedder) -> None:
     """Fill the cache with every vector the vault needs, so that no transaction waits for an answer."""
     ids = [entry.id for entry in vault.entries()]
-    for space in _spaces(embedder):
+    for space in _spaces(vault, embedder):
         done = 0
         for batch in bar(f"embedding {space.layer}")([ids[at : at + BATCH] for at in range(0, len(ids), BATCH)]):
             try:
@@ -143,7 +143,7 @@ def _renew(vault: Vault, known: _Fit | None) -> int:
     with vault.transaction():
         fit = _fitted(vault, fit)  # another one only if another process changed entries meanwhile
         embedded += _embed(vault, fit.model)
-        mine = _spaces(fit.model)
+        mine = _spaces(vault, fit.model)
         for space, _ in vault.spaces():
             if space.model.partition(":")[0] == MODEL and space not in mine:
                 vault.drop_space(space)
@@ -154,18 +154,17 @@ def _renew(vault: Vault, known: _Fit | None) -> int:
 
 
 def _fitted(vault: Vault, known: _Fit | None) -> _Fit:
-    texts = [content(entry) for entry in vault.entries()]
+    texts = [render(EMBEDDED, entry) for entry in vault.entries()]
     digest = sha256(json.dumps(texts).encode()).hexdigest()
     return known if known is not None and known.texts == digest else _Fit(LsaEmbedder.fit(texts), digest)
 
 
-def _spaces(embedder: Embedder) -> list[Space]:
-    layers = ("text", "l0", "l1")
+def _spaces(vault: Vault, embedder: Embedder) -> list[Space]:
+    layers = ("text", *layers_of(vault))
     spaces = {space_of(embedder, layer, system.recipe) for system in SYSTEMS.values() for layer in layers}
     return sorted(spaces, key=lambda space: (space.layer, space.recipe))
 
 
 def _embed(vault: Vault, embedder: Embedder) -> int:
-    return sum(
-        embed_missing(vault, embedder, space, bar(f"embedding {space.layer}")) for space in _spaces(embedder)
-    )
+    spaces = _spaces(vault, embedder)
+    return sum(embed_missing(vault, embedder, space, bar(f"embedding {space.layer}")) for space in spaces)
