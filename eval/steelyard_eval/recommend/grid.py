@@ -44,6 +44,8 @@ class Block:
     config: SearchConfig
     slot: Indices
     weights: Floats
+    moving: int
+    """Weights that move together, in the largest branch."""
 
     def written(self, row: int) -> SearchConfig:
         """The configuration with the weights of one row, in four decimals."""
@@ -147,7 +149,7 @@ def _of(config: SearchConfig, form: Form, metric: Measure, columns: int) -> Grid
         smooth = smoothing(shares[:, branches[0][0]]) @ smooth
     shallow = form.limit is not None and form.limit < (metric.cutoff or DEEPEST)
     own = Kernel.of(form, [metric]).values(weights)[metric] if shallow or metric not in values else values[metric]
-    block = Block(config, form.slot, weights)
+    block = Block(config, form.slot, weights, max(map(len, branches), default=0))
     return Grid((block,), own.astype(np.float32), smooth.astype(np.float32))
 
 
@@ -179,11 +181,15 @@ def _corners(start: Floats, branches: Sequence[Indices]) -> Iterator[Floats]:
 
 
 def _drawn(start: Floats, branches: Sequence[Indices], draws: int) -> Floats:
-    """Mixtures drawn evenly from each simplex, half of them halfway to where the weights are."""
-    rng = np.random.default_rng(0)
+    """Mixtures drawn evenly from each simplex, every second halfway to where the weights are.
+
+    Branches of equal size, such as intents, share their draws in the first half and have their own in the second.
+    """
     rows = np.repeat(start[None, :], draws, axis=0)
+    own_draws = np.random.default_rng(0)
     for own in branches:
-        drawn = rng.dirichlet(np.ones(len(own)), draws)
+        drawn = np.random.default_rng(len(own)).dirichlet(np.ones(len(own)), draws)
+        drawn[draws // 2 :] = own_draws.dirichlet(np.ones(len(own)), draws - draws // 2)
         drawn[::2] = (drawn[::2] + start[own]) / 2
         rows[:, own] = drawn
     return rows

@@ -33,7 +33,7 @@ def sentence(decision: Decision, chosen: str, current: str, metric: str, whole: 
         lead = f"Try {chosen}, unproven: {_expected(decision, metric)} over your {current}"
         return f"{lead} ({odds(decision.harm)} that it is worse); {_settle(decision, whole)}."
     return (
-        f"Keep {current}: nothing found beats it by more than {decision.bound:.3f} {metric}; "
+        f"Keep your {current}: nothing found beats it by more than {decision.bound:.3f} {metric}; "
         f"about {_count(decision.more)} more labelled queries would halve that."
     )
 
