@@ -23,17 +23,16 @@ from steelyard.errors import ConfigError, EmbedderError, SteelyardError, shown
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.finish import Ranking, finish
 from steelyard.fusion import Expr, fuse
+from steelyard.identity import identity
 from steelyard.join import Lists, join
-from steelyard.query import Query
+from steelyard.query import Query, clean_query
 from steelyard.results import SearchResult, hits_of
-from steelyard.retrievers.bm25 import K1, B
 from steelyard.signals import PRIORS
 from steelyard.sources import Sources
 from steelyard.stores.base import Found, Readable
-from steelyard.stores.federation import plain, same_copies
+from steelyard.stores.federation import plain
 from steelyard.systems import find_system
 from steelyard.table import EMBEDDING, LAYERS, RETRIEVERS, SCORERS, SignalTable
-from steelyard.text import clean_query
 
 _log = logging.getLogger(__name__)
 
@@ -42,17 +41,6 @@ def rank_table(table: SignalTable, config: SearchConfig, strategy: Expr) -> tupl
     """Mask the table to the configuration's depths, fuse, finish; the masked table and the lists."""
     masked = table.at_depth(config.depths)
     return masked, finish(masked, fuse(masked, strategy), config.finish)
-
-
-def retrieval_identity(config: SearchConfig) -> dict[str, Any]:
-    """How a configuration's retrievers find their lists, depth apart; equal identities share recordings."""
-    return {
-        **find_system(config.name).retrieval(),
-        "bm25": {"k1": K1, "b": B},
-        "field_weights": {name: dict(r.field_weights) for name, r in config.retrievers.items()},
-        "filters": {name: r.filters for name, r in config.retrievers.items()},
-        "similarity": {name: r.similarity for name, r in config.retrievers.items() if name in EMBEDDING},
-    }
 
 
 class Searcher:
@@ -94,21 +82,20 @@ class Searcher:
         Raises ConfigError for an empty query, or a strategy that cannot do without vectors; EmbedderError
         when such a strategy has vectors to search and the embedder fails.
         """
-        asked = self._timed(Query(query) if isinstance(query, str) else query)
-        clean_query(asked.text)  # refuses an empty one, also where no retriever reads the words
+        asked = self._admit(Query(query) if isinstance(query, str) else query)
         calls = self._sources.embedding_calls
         vectors = self._wants_vectors(semantic)
         strategy = self._available(vectors)
         degraded = False
         try:
-            table = self.candidates(asked, strategy, vectors)
-        except self.system.survives as error:
+            table = self._candidates(asked, strategy, vectors)
+        except self.system.searching.survives as error:
             if self.config.without(EMBEDDING) is None:
                 raise
             degraded = True
             self._count(error)
             strategy = self._available(False)
-            table = self.candidates(asked, strategy, False)
+            table = self._candidates(asked, strategy, False)
         masked, ranking = rank_table(table, self.config, strategy)
         return SearchResult(
             hits_of(self.store, masked, ranking, strategy),
@@ -126,7 +113,9 @@ class Searcher:
         It carries facts only when the strategy computes signals from them. Without `vectors` none are
         searched, also where the strategy names no retriever and would rank what all of them find.
         """
-        query = self._timed(query)
+        return self._candidates(self._timed(query), strategy, vectors)
+
+    def _candidates(self, query: Query, strategy: Expr, vectors: bool) -> SignalTable:
         lists: dict[str, list[Found]] = {}
         scorers: list[str] = []
         facts = bool(strategy.signals() & PRIORS.keys())
@@ -136,8 +125,7 @@ class Searcher:
                 if name in SCORERS:
                     scorers.append(name)
                 else:
-                    found = self._sources.retrieve(name, query, self._sources.settings(name).depth)
-                    lists[name] = same_copies(found, lists)
+                    lists[name] = self._sources.retrieve(name, query, self._sources.settings(name).depth, lists)
             table = self._table([query], [lists], scorers, facts)
         return table
 
@@ -155,13 +143,14 @@ class Searcher:
         score, obey the same filters and never repeat. Returns the hits and how many entries the filters
         admit in all. Source: EchoVault's document, context retrieval.
         """
-        topup = self.system.topup_recent if topup_recent is None else topup_recent
-        mode = self.system.semantic if semantic is None else semantic
+        own = self.system.contexts
+        topup = own.topup_recent if topup_recent is None else topup_recent
+        mode = own.semantic if semantic is None else semantic
         limit = self.config.limit
         hits: list[Hit] = []
         asked = self._timed(Query(text, filters=filters))
-        scope = self._sources.scope(asked)
-        nothing = self.system.no_query(text)
+        scope = self._sources.scopes.answers(asked)
+        nothing = own.no_query(text)
         if not nothing:
             hits = list(self.search(asked, semantic=mode).hits)
         if topup or nothing:
@@ -190,13 +179,13 @@ class Searcher:
         depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
         lists: list[Lists] = []
         try:
-            timed = [self._timed(query) for query in queries]
-            for query in progress(timed):
+            admitted = [self._admit(query) for query in queries]
+            for query in progress(admitted):
                 own: dict[str, list[Found]] = {}
                 for name, depth in depths.items():
-                    own[name] = same_copies(self._sources.retrieve(name, query, depth), own)
+                    own[name] = self._sources.retrieve(name, query, depth, own)
                 lists.append(own)
-            table = self._table(timed, lists, [name for name in names if name in SCORERS], True)
+            table = self._table(admitted, lists, [name for name in names if name in SCORERS], True)
         except EmbedderError as error:
             raise EmbedderError(f"{error}; {len(lists)} of {len(queries)} queries were done") from None
         return replace(table, fingerprint=self.fingerprint(corpus, {k: v for k, v in depths.items() if v}))
@@ -206,7 +195,7 @@ class Searcher:
         embedders = self._sources.embedders
         layers = [name for name in LAYERS if name in self.config.retrievers] if embedders else []
         return {
-            **retrieval_identity(self.config),
+            **identity(self.config),
             "corpus": corpus,
             "model": embedders[0].model if embedders else "",
             "recipe": self._sources.recipe("text"),
@@ -227,7 +216,7 @@ class Searcher:
     def _notes(self, strategy: Expr, vectors: bool, semantic: str | bool) -> tuple[str, ...]:
         """What was searched by keywords alone although vectors were asked for."""
         if not vectors:
-            asked = self.system.mode(semantic) == "always" and strategy != self.config.effective
+            asked = self.system.searching.mode(semantic) == "always" and strategy != self.config.effective
             return ("the vault has no vectors of the configured model; keywords answered alone",) if asked else ()
         if not strategy.signals() & EMBEDDING:
             return ()
@@ -250,8 +239,18 @@ class Searcher:
         """The query with its clock."""
         return query if query.asked_at is not None else replace(query, asked_at=self._clock())
 
+    def _admit(self, query: Query) -> Query:
+        """The query with its clock and the text that keywords match.
+
+        Every query passes here once, so what rewrites a text or reads an intent from it belongs here.
+        Raises ConfigError for an empty one, also where no retriever reads the words.
+        """
+        return replace(
+            self._timed(query), matched=clean_query(query.text if query.matched is None else query.matched)
+        )
+
     def _wants_vectors(self, semantic: str | bool) -> bool:
-        mode = self.system.mode(semantic)
+        mode = self.system.searching.mode(semantic)
         if mode == "never" or not self._sources.has_vectors():
             return False
         return mode == "always" or all(embedder.warm() for embedder in self._sources.usable())

@@ -1,9 +1,9 @@
 """Does a recommendation keep what it promises? `make evidence`: real collections, many splits, resumable.
 
 Two tables. The first is the choice rule inside one strategy, at 15 to 400 labelled queries, beside a grid of 30
-settings and the optimum in sample. The second is `recommend` as a whole procedure, over all families, against each
-system and preset as the current configuration. Every recording, matrix and row is a file under --folder; a run that
-was broken off, by --minutes or otherwise, goes on from there and prints what there is.
+settings and the optimum in sample. The second is `recommend` as a whole procedure, over all families, against
+each system and preset as the current configuration. Every recording, matrix and row is a file under --folder; a
+run that was broken off, by --minutes or otherwise, goes on from there and prints what there is.
 """
 
 import os
@@ -69,7 +69,8 @@ def by_hand(case, keys, depth):
 
 def first_share(key):
     """The first weight in a name of a configuration."""
-    return float(key.split("(")[-1].split("*")[0])
+    written = key.split("(")[-1].split(",")[0]
+    return float(written.split("*")[0]) if "*" in written else 1.0
 
 
 def rule_rows(folder, groups, count):

@@ -1,8 +1,9 @@
-"""Per-query values of every candidate on every collection, computed once and kept: what all evidence is drawn from.
+"""Per-query values of every candidate on every collection, computed once and kept: what all evidence is drawn
+from.
 
-A collection is recorded once (the product's own recordings), then laid out twice by the product's own code: around
-four strategies for `tune`, and over all families for `recommend`. Each step is a file of its own, so that a run that
-is broken off goes on where it stopped.
+A collection is recorded once (the product's own recordings), then laid out twice by the product's own code:
+around four strategies for `tune`, and over all families for `recommend`. Each step is a file of its own, so that
+a run that is broken off goes on where it stopped.
 """
 
 import os
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.fusion import parse_strategy
+from steelyard.identity import share
 from steelyard.systems import find_system
 from steelyard_eval import SYSTEMS
 from steelyard_eval.datasets import load
@@ -20,7 +22,7 @@ from steelyard_eval.recommend.families import Start, starts
 from steelyard_eval.recommend.grid import Grid, grid, measured
 from steelyard_eval.recommend.priors import key_of
 from steelyard_eval.recording import files
-from steelyard_eval.recording.record import record, recording_key
+from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.tune.settings import settings
 
@@ -113,8 +115,7 @@ class Collection:
 
     def start_of(self, config):
         """The starts that share a recording with a configuration."""
-        key = recording_key(find_system(config.name))
-        return [one for one in self.starts if recording_key(find_system(one.config.name)) == key]
+        return [one for one in self.starts if len(share([one.config, config])) == 1]
 
     @property
     def starts(self):

@@ -1,7 +1,7 @@
 """One row of evidence: many splits of one collection, a choice on the labelled part, its gain on the rest.
 
-n judged queries are drawn at random; the rest, at least 20 of them, are unseen. A table of other collections is made
-of the others of the same group, never of the collection itself.
+n judged queries are drawn at random; the rest, at least 20 of them, are unseen. A table of other collections is
+made of the others of the same group, never of the collection itself.
 """
 
 from dataclasses import dataclass

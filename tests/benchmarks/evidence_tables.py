@@ -88,7 +88,9 @@ def recommend_table(rows, best):
                     lines.append(f"{group:14}{kind:13}{n:>5}{len(own):>6}" + _cells(own))
     worst = sorted(rows.items(), key=lambda item: -item[1]["harm"])[:8]
     lines += ["", "worst rows by harm"]
-    lines += [f"{key[2]:12}{key[1]:20}{key[3]:>5}  harm {row['harm']:.0%}, gain {row['gain']:+.4f}" for key, row in worst]
+    lines += [
+        f"{key[2]:12}{key[1]:20}{key[3]:>5}  harm {row['harm']:.0%}, gain {row['gain']:+.4f}" for key, row in worst
+    ]
     return "\n".join(lines)
 
 

@@ -35,7 +35,7 @@ class Expr(ABC):
 
     keyword: ClassVar[str] = ""
     """The name of the family in the grammar."""
-    title: ClassVar[str] = ""
+    shown_as: ClassVar[str] = ""
     """The name of the family in tables and reports."""
     routes: ClassVar[bool] = False
     """Whether each query is answered by one of the children alone."""

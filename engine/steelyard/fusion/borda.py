@@ -23,7 +23,7 @@ class Borda(Sum):
     """
 
     keyword: ClassVar[str] = "borda"
-    title: ClassVar[str] = "Borda"
+    shown_as: ClassVar[str] = "Borda"
 
     @classmethod
     def read(cls, call: Reading) -> Self:

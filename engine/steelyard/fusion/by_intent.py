@@ -20,7 +20,7 @@ class ByIntent(Expr):
     """The strategy named for the query's intent, else the default."""
 
     keyword: ClassVar[str] = "by_intent"
-    title: ClassVar[str] = "by intent"
+    shown_as: ClassVar[str] = "by intent"
     routes: ClassVar[bool] = True
     by_query: ClassVar[bool] = True
 

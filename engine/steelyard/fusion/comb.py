@@ -45,7 +45,7 @@ class CombSum(_Comb):
     """``sum of weight * normalize(signal)`` over the lists that hold the entry."""
 
     keyword: ClassVar[str] = "comb_sum"
-    title: ClassVar[str] = "CombSUM"
+    shown_as: ClassVar[str] = "CombSUM"
 
     def describe(self) -> Description:
         """It is a weighted sum by another name."""
@@ -57,7 +57,7 @@ class CombSum(_Comb):
         pairs = self._normalized(table, rows)
         columns = tuple(column for column, _ in pairs)
         factor, formula = self._factor(count_lists(pairs))
-        branch = Branch(rows, columns, self.weights, self.title, factor, formula, f"times {formula}")
+        branch = Branch(rows, columns, self.weights, self.shown_as, factor, formula, f"times {formula}")
         return Plan(len(table), (branch,))
 
     def _factor(self, lists: Floats) -> tuple[Floats | None, str]:
@@ -70,7 +70,7 @@ class CombMnz(CombSum):
     """The sum times the number of lists that hold the entry."""
 
     keyword: ClassVar[str] = "comb_mnz"
-    title: ClassVar[str] = "CombMNZ"
+    shown_as: ClassVar[str] = "CombMNZ"
     describe = _Comb.describe
 
     def _factor(self, lists: Floats) -> tuple[Floats, str]:
@@ -82,7 +82,7 @@ class CombAnz(CombSum):
     """The sum divided by the number of lists that hold the entry."""
 
     keyword: ClassVar[str] = "comb_anz"
-    title: ClassVar[str] = "CombANZ"
+    shown_as: ClassVar[str] = "CombANZ"
     describe = _Comb.describe
 
     def _factor(self, lists: Floats) -> tuple[Floats, str]:
@@ -94,7 +94,7 @@ class CombMed(_Comb):
     """The median over the lists that hold the entry; of an even number of them the mean of the middle two."""
 
     keyword: ClassVar[str] = "comb_med"
-    title: ClassVar[str] = "CombMED"
+    shown_as: ClassVar[str] = "CombMED"
     combine: ClassVar[str] = "median"
 
     @classmethod
@@ -119,7 +119,7 @@ class CombMed(_Comb):
         values = np.where(rows, self._combined(np.array([part.values for part in parts])), 0.0)
         formula = f"{self.combine} over the lists that hold it"
         column = Column(str(self), values, formula, parts=parts, combine=self.combine)
-        return Plan(len(table), (Branch(rows, (column,), (1.0,), self.title),))
+        return Plan(len(table), (Branch(rows, (column,), (1.0,), self.shown_as),))
 
     def _combined(self, values: Floats) -> Floats:
         """float64[N] of float64[lists, N], which is NaN where a list does not hold the row."""
@@ -135,7 +135,7 @@ class CombMax(CombMed):
     """The greatest over the lists that hold the entry."""
 
     keyword: ClassVar[str] = "comb_max"
-    title: ClassVar[str] = "CombMAX"
+    shown_as: ClassVar[str] = "CombMAX"
     combine: ClassVar[str] = "max"
 
     def _combined(self, values: Floats) -> Floats:
@@ -148,7 +148,7 @@ class CombMin(CombMed):
     """The least over the lists that hold the entry."""
 
     keyword: ClassVar[str] = "comb_min"
-    title: ClassVar[str] = "CombMIN"
+    shown_as: ClassVar[str] = "CombMIN"
     combine: ClassVar[str] = "min"
 
     def _combined(self, values: Floats) -> Floats:

@@ -19,7 +19,7 @@ class Isr(Sum):
     """``lists that hold the entry * sum of weight / rank^2``; ranks start at 1."""
 
     keyword: ClassVar[str] = "isr"
-    title: ClassVar[str] = "ISR"
+    shown_as: ClassVar[str] = "ISR"
     factor_formula: ClassVar[str] = "lists that hold it"
 
     @classmethod
@@ -53,7 +53,7 @@ class LogIsr(Isr):
     """``log(lists that hold the entry) * sum of weight / rank^2``: what one list alone found scores 0."""
 
     keyword: ClassVar[str] = "log_isr"
-    title: ClassVar[str] = "log ISR"
+    shown_as: ClassVar[str] = "log ISR"
     factor_formula: ClassVar[str] = "log(lists that hold it)"
 
     def _factor(self, lists: Floats) -> Floats:

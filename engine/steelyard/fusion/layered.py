@@ -27,7 +27,7 @@ class Layered(Sum):
     """
 
     keyword: ClassVar[str] = "layered"
-    title: ClassVar[str] = "layered"
+    shown_as: ClassVar[str] = "layered"
     THRESHOLDS: ClassVar = (0.2, 0.3, 0.4, 0.5, 0.6)
 
     threshold: float = 0.5

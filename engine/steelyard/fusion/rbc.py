@@ -23,7 +23,7 @@ class Rbc(Sum):
     """
 
     keyword: ClassVar[str] = "rbc"
-    title: ClassVar[str] = "RBC"
+    shown_as: ClassVar[str] = "RBC"
     PHI: ClassVar = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
 
     phi: float = 0.8

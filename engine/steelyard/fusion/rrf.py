@@ -38,7 +38,7 @@ class Rrf(Sum):
     """``sum of weight / (k + rank)`` over the lists that hold the entry; ranks start at 1."""
 
     keyword: ClassVar[str] = "rrf"
-    title: ClassVar[str] = "RRF"
+    shown_as: ClassVar[str] = "RRF"
     K: ClassVar = (1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0)
     AMOUNTS: ClassVar = (0.0, 0.05, 0.1, 0.2, 0.4)
 

@@ -21,7 +21,7 @@ from steelyard.table import FETCHED, NO_FACTS, RETRIEVERS, Bools, Floats, Signal
 class Signal(Expr):
     """A signal by name, with the options of its prior (``recency(half_life=365d)``)."""
 
-    title: ClassVar[str] = "single"
+    shown_as: ClassVar[str] = "single"
     HALF_LIVES: ClassVar = (0.25, 0.5, 1.0, 2.0, 4.0)
     """Times the half-life that is written."""
 

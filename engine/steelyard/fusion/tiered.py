@@ -20,7 +20,7 @@ class Tiered(Expr):
     """``first`` for the queries where it ranks at least `min_results` entries, ``then`` for the others."""
 
     keyword: ClassVar[str] = "tiered"
-    title: ClassVar[str] = "tiered"
+    shown_as: ClassVar[str] = "tiered"
     routes: ClassVar[bool] = True
     MIN_RESULTS: ClassVar = (1, 3, 5, 10, 20, 50)
 

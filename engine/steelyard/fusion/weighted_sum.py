@@ -18,7 +18,7 @@ class WeightedSum(NormalizedSum):
     """``sum of weight * normalize(signal)``; a signal that did not return the entry adds 0."""
 
     keyword: ClassVar[str] = "weighted_sum"
-    title: ClassVar[str] = "weighted sum"
+    shown_as: ClassVar[str] = "weighted sum"
 
     @classmethod
     def read(cls, call: Reading) -> Self:

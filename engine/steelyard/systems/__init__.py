@@ -31,7 +31,7 @@ EMBEDDED = "\n".join(
     f"{{{name}}}"
     for name in dict.fromkeys(
         "tags" if field == "tag" else field
-        for recipe in (*(system.recipe for system in SYSTEMS.values()), *LAYER_RECIPES.values())
+        for recipe in (*(system.reading.recipe for system in SYSTEMS.values()), *LAYER_RECIPES.values())
         for field in template_fields(recipe)
     )
 )
@@ -45,7 +45,7 @@ __all__ = ["EMBEDDED", "SYSTEMS", "System", "find_system", "find_systems", "keyw
 
 def keyword_indexes(systems: Iterable[System]) -> list[KeywordIndex]:
     """The indexes that a store keeps for these systems, each once."""
-    return list(dict.fromkeys(s.index for s in systems if isinstance(s.index, KeywordIndex)))
+    return list(dict.fromkeys(s.reading.index for s in systems if isinstance(s.reading.index, KeywordIndex)))
 
 
 def find_systems(names: list[str]) -> list[System]:

@@ -24,7 +24,7 @@ class Contender:
     @property
     def family(self) -> str:
         """What kind of fusion it is; a single signal is none."""
-        return self.config.effective.title
+        return self.config.effective.shown_as
 
 
 def contenders(

@@ -1,8 +1,8 @@
 """Where to begin with many weights: covariance matrix adaptation on the kernel, a generation at a time.
 
-Coordinate ascent from the current weights ends in the nearest local optimum, and restarts cost as much as the first
-search. CMA-ES (Hansen and Ostermeier, 2001; the `cmaes` package) looks at the whole simplex with some thousand
-evaluations, which the float32 kernel makes cheap. What it finds is where the exact search starts.
+Coordinate ascent from the current weights ends in the nearest local optimum, and restarts cost as much as the
+first search. CMA-ES (Hansen and Ostermeier, 2001; the `cmaes` package) looks at the whole simplex with some
+thousand evaluations, which the float32 kernel makes cheap. What it finds is where the exact search starts.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from steelyard.table import Bools, Floats
-from steelyard_eval.exact.objective import Indices
+from steelyard.table import Bools, Floats, Indices
 from steelyard_eval.kernel import Form, Kernel
 from steelyard_eval.kernel.lanes import LANES
 from steelyard_eval.measures.metrics import Measure
@@ -31,9 +30,11 @@ LEAST = 0.02
 def evolved(
     form: Form, measure: Measure, start: Floats, own: Indices, seed: int, queries: Bools | None = None
 ) -> Floats:
-    """The best weights float64[S] found for the simplex `own`, the others as they are; `start` where none is better.
+    """The best weights float64[S] found for the simplex `own`, the others as they are; `start` where none is
+    better.
 
-    Weights are searched as logarithms, so that each is above 0. The mean is over the queries where bool[Q] is true.
+    Weights are searched as logarithms, so that each is above 0. The mean is over the queries where bool[Q] is
+    true.
     """
     kernel = Kernel.of(form, [measure])
     counted = np.ones(form.queries, dtype=bool) if queries is None else queries

@@ -10,11 +10,11 @@ from typing import Literal
 import numpy as np
 
 from steelyard.errors import ConfigError, shown
-from steelyard.table import Bools, Floats
+from steelyard.table import Bools, Floats, Indices
 from steelyard_eval.exact.ascent import Point, climb, line_of, settle_in, step
 from steelyard_eval.exact.curve import SAME
 from steelyard_eval.exact.evolve import evolved
-from steelyard_eval.exact.objective import PRECISION, Indices, Objective
+from steelyard_eval.exact.objective import PRECISION, Objective
 from steelyard_eval.exact.simplex import NODES, ceiling, prove
 from steelyard_eval.exact.sweep import Sweep, segment
 from steelyard_eval.kernel import Form
@@ -153,7 +153,13 @@ def on_simplices(weights: Floats, form: Form, branches: list[Indices]) -> Floats
 
 
 def _evolved(
-    form: Form, measure: Measure, objective: Objective, point: Point, own: Indices, seed: int, queries: Bools | None
+    form: Form,
+    measure: Measure,
+    objective: Objective,
+    point: Point,
+    own: Indices,
+    seed: int,
+    queries: Bools | None,
 ) -> Point:
     """Where the exact search of many weights begins; the point itself where CMA-ES finds no better one."""
     if len(own) <= _PROVABLE:

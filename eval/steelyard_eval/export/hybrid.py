@@ -164,7 +164,7 @@ def whole(value: float, what: str, low: int, high: int) -> int:
 def fields(config: SearchConfig, name: str) -> dict[str, float]:
     """The weight of every keyword field; 1 each where the configuration says nothing."""
     weights = config.retrievers[name].field_weights if name in config.retrievers else {}
-    index = find_system(config.name).index
+    index = find_system(config.name).reading.index
     return dict(weights) or dict.fromkeys(
         index.fields if isinstance(index, KeywordIndex) else ("title", "text"), 1.0
     )

@@ -17,10 +17,9 @@ from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError, DataError, shown
 from steelyard.finish import Cut, Drop, Merge, Stage
 from steelyard.fusion import Branch, Column, Expr, Plan, compile_plan
-from steelyard.table import Bools, Floats, SignalTable
+from steelyard.table import Bools, Floats, Indices, SignalTable
 from steelyard_eval.measures.metrics import Judgments
 
-Indices = NDArray[np.int64]
 MARK = 2.0
 """Plans are compiled with weights 2, 3, 4 ..., which tell the columns of a strategy apart; 1 is a bare column."""
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError
-from steelyard.text import visible
+from steelyard.errors import ConfigError, visible
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recommend.current import read_current

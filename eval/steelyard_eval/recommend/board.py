@@ -24,8 +24,8 @@ Record = dict[str, Any]
 class Place:
     """One row: a configuration with its metrics on every query, float64[Q] each.
 
-    `tuned` is true where it was chosen among the candidates of its family on these very queries, which flatters it.
-    `calls` are the queries that live search would embed; None where nobody can know.
+    `tuned` is true where it was chosen among the candidates of its family on these very queries, which flatters
+    it. `calls` are the queries that live search would embed; None where nobody can know.
     """
 
     label: str
@@ -98,12 +98,12 @@ def leaderboard(
         own = np.flatnonzero(layout.owner == at)
         if start.preset and current.config != start.config:
             _place(places, layout, start.label, start.config, measures, tuned=False)
-        best = picked if picked in own else int(own[np.argmax(mean[own])])
+        best = picked if picked is not None and picked in own else int(own[np.argmax(mean[own])])
         config = layout.grid.config(best)
         if config not in (start.config, current.config) or not start.preset:
             _place(places, layout, f"{start.label}, tuned", config, measures, tuned=True)
     calls = None if current.config is None else int(layout.replayed(current.config).embedded.sum())
-    family = current.config.effective.title if current.config else "lists"
+    family = current.config.effective.shown_as if current.config else "lists"
     now = Place(current.label, family, current.config, current.values, False, calls)
     first = measures[0]
     ranked = sorted([now, *places.values()], key=lambda one: (-one.values[first].mean(), one.label))
@@ -123,4 +123,4 @@ def _place(
         return
     run = layout.replayed(config)
     values = run.metrics(layout.recorded(config).judgments, measures)
-    places[label] = Place(label, config.effective.title, config, values, tuned, int(run.embedded.sum()))
+    places[label] = Place(label, config.effective.shown_as, config, values, tuned, int(run.embedded.sum()))

@@ -23,8 +23,8 @@ FLOAT = 4
 def timing(space: Workspace, queries: Sequence[Query], board: Board, timed: bool) -> list[Record]:
     """A record a row: `queries`, `embedding_calls`, `vector_bytes`, and with `timed` p50, p95 and `pareto`.
 
-    A row is on the Pareto front where no other is at least as good in the metric, in p50 and in embedding calls, and
-    better in one of them.
+    A row is on the Pareto front where no other is at least as good in the metric, in p50 and in embedding calls,
+    and better in one of them.
     """
     records = [_costs(space, len(queries), place) for place in board.places]
     if timed:

@@ -42,8 +42,8 @@ class Decision:
     candidate : int or None
         The row that is shipped, or worth trying; None under keep.
     gain : Interval
-        The expected gain on unseen queries: out of fold, of the whole procedure, and its 95% interval. Under ship it
-        is shrunk for having passed a gate. 0 under keep.
+        The expected gain on unseen queries: out of fold, of the whole procedure, and its 95% interval. Under
+        ship it is shrunk for having passed a gate. 0 under keep.
     harm : float
         The posterior probability that the candidate is worse than the current configuration.
     bound : float
@@ -111,7 +111,7 @@ def _to_prove(
 ) -> int | None:
     """How many more queries would carry both gates if means and spreads stay what they are."""
     n = evidence.metric.shape[1]
-    factors = []
+    factors: list[float] = []
     for of, prior, z in zip(
         (composite, metric),
         (evidence.prior_composite, evidence.prior_metric),
@@ -123,4 +123,4 @@ def _to_prove(
             return None
         worth = float(prior.worth[candidate])
         factors.append((float(z[candidate]) * deviation / mean) ** 2 * (n + worth) - worth)
-    return max(1, math.ceil(max(factors)) - n)
+    return int(max(1, math.ceil(max(factors)) - n))

@@ -15,6 +15,7 @@ from steelyard.fields import format_time
 from steelyard.query import Query
 from steelyard.table import Floats
 from steelyard_eval.compare.comparison import DIALECT
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.statistics import difference_interval, mean_interval
 from steelyard_eval.recommend.board import Board, Place, leaderboard
@@ -29,7 +30,6 @@ from steelyard_eval.recommend.rule import ALL_FAMILIES, Evidence
 from steelyard_eval.recommend.sentence import named, sentence
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.candidate import candidates
-from steelyard_eval.tune.task import group_numbers
 
 Record = dict[str, Any]
 
@@ -66,7 +66,7 @@ class Case:
             grid.metric - now.values[self.metric].astype(np.float32),
             grid.composite - now.composite.astype(np.float32),
             priors,
-            group_numbers(self.queries),
+            unit_numbers(self.queries),
         )
 
     def values(self, candidate: int) -> Floats:

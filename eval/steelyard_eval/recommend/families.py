@@ -20,8 +20,8 @@ from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.settings import settings
 
 SETTINGS = 30
-"""Of a system, and of the two families that are common: beyond it one parameter is varied at a time, and depth with
-the given ones alone."""
+"""Of a system, and of the two families that are common: beyond it one parameter is varied at a time, and depth
+with the given ones alone."""
 FEW = 10
 """The same of the other families."""
 COLUMNS = 600
@@ -80,9 +80,9 @@ def _families() -> Iterator[tuple[str, str]]:
     """Every family that fuses lists, by its title."""
     for keyword, family in FAMILIES.items():
         if keyword in COMMON or keyword in SPECIAL:
-            yield family.title, (COMMON | SPECIAL)[keyword]
+            yield family.shown_as, (COMMON | SPECIAL)[keyword]
         elif not family.by_query and keyword not in SAME:
-            yield family.title, f"{keyword}(bm25, vector)"
+            yield family.shown_as, f"{keyword}(bm25, vector)"
 
 
 def _whole(space: Workspace, row: Contender) -> Contender | None:

@@ -15,15 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.config import SearchConfig
-from steelyard.table import Floats, SignalTable
-from steelyard_eval.exact.objective import Indices
+from steelyard.table import Floats, Indices, SignalTable
 from steelyard_eval.exact.optimise import movable, on_simplices
 from steelyard_eval.kernel import Form, Kernel, forms
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.progress import Wrapper, bar
-from steelyard_eval.recording.replay import replay
 from steelyard_eval.recommend.composite import DEEPEST, composite, parts_for, smoothing
 from steelyard_eval.recommend.priors import key_of
+from steelyard_eval.recording.replay import replay
 
 Singles = NDArray[np.float32]
 
@@ -108,7 +107,7 @@ def grid(
     judgments: Judgments,
     metric: Measure,
     columns: int = COLUMNS,
-    progress: Wrapper = bar("laying out weights"),
+    progress: Wrapper | None = None,
 ) -> Grid:
     """Every setting under its own weights and many others, over all queries of the recording.
 
@@ -116,7 +115,8 @@ def grid(
     """
     each = columns // len(settings)
     made = _forms(table, settings, judgments)
-    return Grid.joined([_of(config, next(made), metric, each) for config in progress(settings)])
+    shown = (progress or bar("laying out weights"))(settings)
+    return Grid.joined([_of(config, next(made), metric, each) for config in shown])
 
 
 def measured(
@@ -128,9 +128,7 @@ def measured(
     return replay(table, config).metrics(judgments, [metric])[metric], composite(deep, parts)
 
 
-def _forms(
-    table: SignalTable, settings: Iterable[SearchConfig], judgments: Judgments
-) -> Iterator[Form]:
+def _forms(table: SignalTable, settings: Iterable[SearchConfig], judgments: Judgments) -> Iterator[Form]:
     """The form of each setting, one at a time: together they would not fit in memory."""
     for _, alike in groupby(settings, key=lambda config: config.depths):
         configs = list(alike)

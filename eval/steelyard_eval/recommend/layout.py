@@ -9,13 +9,13 @@ import numpy as np
 
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
+from steelyard.identity import agree, share
 from steelyard.query import Query
-from steelyard.systems import find_system
 from steelyard.table import Floats, SignalTable
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recommend.families import Start
 from steelyard_eval.recommend.grid import Grid, grid, measured
-from steelyard_eval.recording.record import record, recording_key
+from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import Replay, replay
 from steelyard_eval.recording.workspace import Workspace
 
@@ -37,7 +37,7 @@ class Layout:
     starts : tuple of the families and systems that were laid out.
     grid : the candidates of all of them.
     owner : int64[C], the start that each candidate belongs to.
-    recordings : recording key -> the recording that its systems share.
+    recordings : each with the systems that share it.
     skipped : what could not be searched, and why.
     whole : whether nothing was left out because the search was broken off.
     """
@@ -45,13 +45,13 @@ class Layout:
     starts: tuple[Start, ...]
     grid: Grid
     owner: np.ndarray[tuple[int], np.dtype[np.int64]]
-    recordings: dict[str, Recorded]
+    recordings: tuple[Recorded, ...]
     skipped: tuple[str, ...]
     whole: bool
 
     def recorded(self, config: SearchConfig) -> Recorded:
-        """The recording that a configuration is replayed on."""
-        return self.recordings[recording_key(find_system(config.name))]
+        """The recording that a configuration is replayed on; ConfigError when it retrieves in another way."""
+        return _serving(self.recordings, config)
 
     def replayed(self, config: SearchConfig) -> Replay:
         """The configuration's lists, in float64."""
@@ -78,7 +78,7 @@ def lay_out(space: Workspace, queries: Sequence[Query], starts: Sequence[Start],
     whole = True
     try:
         for start in starts:
-            known = recordings[recording_key(find_system(start.config.name))]
+            known = _serving(recordings, start.config)
             try:
                 grids.append((start, grid(known.table, start.settings, known.judgments, metric, start.columns)))
             except ConfigError as error:
@@ -94,13 +94,23 @@ def lay_out(space: Workspace, queries: Sequence[Query], starts: Sequence[Start],
     return Layout(tuple(start for start, _ in grids), joined, owner, recordings, tuple(skipped), whole)
 
 
-def _record(space: Workspace, queries: Sequence[Query], starts: Sequence[Start]) -> dict[str, Recorded]:
+def _record(space: Workspace, queries: Sequence[Query], starts: Sequence[Start]) -> tuple[Recorded, ...]:
     """One recording for all systems that retrieve alike."""
-    groups: dict[str, list[Start]] = {}
-    for start in starts:
-        groups.setdefault(recording_key(find_system(start.config.name)), []).append(start)
-    found = {}
-    for key, members in groups.items():
-        table = record(space, queries, [config for start in members for config in start.settings])
-        found[key] = Recorded(table, Judgments.of(space.dataset.qrels, table.queries, table.entries))
-    return found
+    found = []
+    for group in share([start.config for start in starts]):
+        table = record(space, queries, [config for at in group for config in starts[at].settings])
+        found.append(Recorded(table, Judgments.of(space.dataset.qrels, table.queries, table.entries)))
+    return tuple(found)
+
+
+def _serving(recordings: Sequence[Recorded], config: SearchConfig) -> Recorded:
+    """The recording whose lists are those that a configuration would find."""
+    *others, last = recordings
+    for known in others:
+        try:
+            agree(config, known.table.fingerprint)
+        except ConfigError:
+            continue
+        return known
+    agree(config, last.table.fingerprint)
+    return last

@@ -50,7 +50,7 @@ def _shared(queries: Sequence[Query], values: Floats) -> list[str]:
 
 
 def effective_number(values: Floats, groups: Sequence[str]) -> float:
-    """n over the design effect: the variance of the mean over whole groups, beside that of independent queries.
+    """N over the design effect: the variance of the mean over whole groups, beside that of independent queries.
 
     Kish, Survey Sampling (1965), 5.4; at most n.
     """

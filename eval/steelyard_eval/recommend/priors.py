@@ -1,8 +1,8 @@
 """What public collections showed of each setting: where the posterior of a user's own data starts.
 
-The table that comes with the package holds, for every configuration laid out around the common strategies, its mean
-over the collections, and the variance of its difference to each of a few common current configurations; nothing of
-the texts. `tests/benchmarks/priors.py` makes it. It counts as ten queries at most (`rule.WORTH`).
+The table that comes with the package holds, for every configuration laid out around the common strategies, its
+mean over the collections, and the variance of its difference to each of a few common current configurations;
+nothing of the texts. `tests/benchmarks/priors.py` makes it. It counts as ten queries at most (`rule.WORTH`).
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def shipped() -> Table | None:
 def known(grid: Grid, current: str | None, model: str, metric: str, sha256: str) -> tuple[Prior, Prior] | None:
     """What the shipped table knows of the candidates; None where it may not be used or knows no such current."""
     table = shipped()
-    if table is None or current not in table.currents or not table.fits(model, metric, sha256):
+    if table is None or current is None or current not in table.currents or not table.fits(model, metric, sha256):
         return None
     return table.priors(grid.keys(table.at), current)
 

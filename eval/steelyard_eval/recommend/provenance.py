@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
@@ -49,4 +48,4 @@ def promised(decision: Decision, metric: str, queries: int) -> Record:
 
 def estimate(interval: Interval, queries: int) -> Record:
     """A mean with its interval, as weights files write it."""
-    return {"value": interval.mean, **{name: asdict(interval)[name] for name in ("low", "high")}, "queries": queries}
+    return {"value": interval.mean, "low": interval.low, "high": interval.high, "queries": queries}

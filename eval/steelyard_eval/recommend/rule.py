@@ -10,9 +10,10 @@ metric      float[C, n]         the metric that is reported, nDCG@10 as a rule, 
 composite   float[C, n]         a steadier measure of the same thing, smoothed along the weights: `composite.py`
 ==========  ==================  ===============================================================================
 
-A candidate's true mean difference has a posterior: that of a normal mean, started from what other collections showed
-(`Prior`), which counts as so many queries. `best` is the candidate of largest posterior mean, likely better but
-unproven; `proven` the largest among those that pass the gates. How the numbers were found: docs/tuning.md.
+A candidate's true mean difference has a posterior: that of a normal mean, started from what other collections
+showed (`Prior`), which counts as so many queries. `best` is the candidate of largest posterior mean, likely
+better but unproven; `proven` the largest among those that pass the gates. How the numbers were found:
+docs/tuning.md.
 """
 
 from __future__ import annotations

@@ -8,12 +8,12 @@ from steelyard_eval.recommend.decision import Decision
 
 
 def named(config: SearchConfig) -> str:
-    """A configuration as one would write it: the strategy, its system where it has one, depths that are unusual."""
+    """A configuration as one would write it: the system where it has one, the strategy, unusual depths."""
     own = find_system(config.name)
     usual = own.config(config.limit).depths
     read = config.effective.signals() & usual.keys()
-    moved = {depth for name, depth in config.depths.items() if name in read and depth != usual[name]}
-    depths = f" at depth {', '.join(map(str, sorted(moved)))}" if moved and None not in moved else ""
+    moved = {depth for name, depth in config.depths.items() if name in read and depth != usual[name] and depth}
+    depths = f" at depth {', '.join(map(str, sorted(moved)))}" if moved else ""
     lead = "" if config.system == "plain" else f"{config.name.removesuffix(':documented')} with "
     return f"{lead}{config.effective}{depths}"
 

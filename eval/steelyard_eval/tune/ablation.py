@@ -11,12 +11,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from steelyard.config import SearchConfig
-from steelyard.table import Bools
-from steelyard_eval.exact.objective import Indices
+from steelyard.table import Bools, Indices
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.progress import bar
 from steelyard_eval.recommend.rule import best
 from steelyard_eval.tune.candidate import Candidate
-from steelyard_eval.tune.task import Task, group_numbers
+from steelyard_eval.tune.task import Task
 from steelyard_eval.tune.verdict import Judgment, Record, held_out_gain, steps_of
 
 SIZES = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -33,9 +33,9 @@ def ablation(task: Task, found: Judgment) -> Record:
 def signals(task: Task, judged: Judgment) -> list[Record]:
     """For every signal what it is worth: the optimum with it less the optimum of the strategy without it.
 
-    `in_sample` is the difference on the tuning queries, `held_out` that on the others with interval and p, null where
-    nothing is held out. Both sides are optima, because a cautious choice would blur a small difference. A signal that
-    is all the strategy has is left out of the list.
+    `in_sample` is the difference on the tuning queries, `held_out` that on the others with interval and p, null
+    where nothing is held out. Both sides are optima, because a cautious choice would blur a small difference. A
+    signal that is all the strategy has is left out of the list.
     """
     best = judged.optimum.values
     found = []
@@ -87,8 +87,8 @@ def _curve(candidate: Candidate, s: int, own: Indices, queries: Bools) -> Record
 def labels(task: Task) -> list[Record]:
     """The learning curve: chosen on ever more groups of queries, the value there and on queries not chosen for.
 
-    Those are the held-out queries, or where there are none the rest of the tuning queries. Means over `DRAWS` seeded
-    orders of the groups; `low` and `high` are the least and greatest value on the queries not chosen for.
+    Those are the held-out queries, or where there are none the rest of the tuning queries. Means over `DRAWS`
+    seeded orders of the groups; `low` and `high` are the least and greatest value on the queries not chosen for.
     """
     found = []
     for share in bar("fewer labels")(SIZES):
@@ -112,7 +112,7 @@ def labels(task: Task) -> list[Record]:
 
 def _subsets(task: Task, share: float) -> Iterator[Bools]:
     """bool[Q]: the tuning queries of the first groups in each order; all orders agree on the whole."""
-    groups = group_numbers(task.queries)
+    groups = unit_numbers(task.queries)
     known = np.unique(groups[task.inside])
     count = max(1, round(share * len(known)))
     for draw in range(DRAWS if count < len(known) else 1):
@@ -121,7 +121,9 @@ def _subsets(task: Task, share: float) -> Iterator[Bools]:
 
 
 def _tuned_on(task: Task, subset: Bools) -> tuple[int, float, float] | None:
-    """How many queries, and the value of what is chosen for them: there, and elsewhere; None without an elsewhere."""
+    """How many queries, and the value of what is chosen for them: there, and elsewhere; None without an
+    elsewhere.
+    """
     elsewhere = ~task.inside if len(task.held_out) else ~subset
     if not elsewhere.any():
         return None

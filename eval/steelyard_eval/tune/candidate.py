@@ -10,9 +10,9 @@ from itertools import groupby
 import numpy as np
 
 from steelyard.config import SearchConfig
-from steelyard.table import Bools, Floats, SignalTable
+from steelyard.table import Bools, Floats, Indices, SignalTable
 from steelyard_eval.exact.ascent import line_of
-from steelyard_eval.exact.objective import Indices, Objective
+from steelyard_eval.exact.objective import Objective
 from steelyard_eval.exact.optimise import Found, movable, on_line, on_simplices, optimise
 from steelyard_eval.exact.simplex import NODES
 from steelyard_eval.exact.sweep import Sweep, segment

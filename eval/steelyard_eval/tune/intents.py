@@ -13,8 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard.fusion import Expr
-from steelyard.table import Bools, Floats
-from steelyard_eval.exact.objective import Indices, Objective
+from steelyard.table import Bools, Floats, Indices
+from steelyard_eval.exact.objective import Objective
 from steelyard_eval.exact.optimise import Found, optimise
 from steelyard_eval.kernel import Form
 from steelyard_eval.measures.metrics import Measure

@@ -1,4 +1,5 @@
-"""The best weights of the settings of one strategy, searched exactly: what tuning could reach on these very queries.
+"""The best weights of the settings of one strategy, searched exactly: what tuning could reach on these very
+queries.
 
 It is a fit to them, and the best of many is flattered, so it is reported and never shipped. What ships is chosen
 among weights that were laid out before any label was read (`recommend.rule`).
@@ -53,8 +54,8 @@ def optimum(
 ) -> Optimum:
     """Search each candidate for the queries where bool[Q] is true; of equal ones the first.
 
-    `every` is false where other settings were left out before, so that nothing is certified of them. Ctrl-C ends the
-    search with the best so far; raises KeyboardInterrupt when there is none.
+    `every` is false where other settings were left out before, so that nothing is certified of them. Ctrl-C ends
+    the search with the best so far; raises KeyboardInterrupt when there is none.
     """
     tried: list[tuple[Candidate, Found]] = []
     try:

@@ -16,9 +16,8 @@ from steelyard.systems import find_system
 from steelyard.table import Bools, Floats, SignalTable
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.datasets import Dataset, tuning_queries
-from steelyard_eval.exact.objective import Indices
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Judgments, Measure, parse_measures
-from steelyard_eval.progress import bar
 from steelyard_eval.recommend.grid import Grid, grid, measured
 from steelyard_eval.recommend.priors import key_of, known
 from steelyard_eval.recommend.rule import Evidence
@@ -64,11 +63,11 @@ class Task:
     @cached_property
     def grid(self) -> Grid:
         """All settings under many weights, on every query."""
-        return grid(self.table, self.settings, self.judgments, self.measure, COLUMNS, bar("laying out weights"))
+        return grid(self.table, self.settings, self.judgments, self.measure, COLUMNS)
 
     @cached_property
     def evidence(self) -> Evidence:
-        """The candidates' differences to the configuration on every query, and what is known of them beforehand."""
+        """The candidates' differences to the configuration on every query, and what is known beforehand."""
         metric, composite = measured(self.table, self.config, self.judgments, self.measure)
         model = str(self.table.fingerprint.get("model", ""))
         priors = known(self.grid, key_of(self.config), model, str(self.measure), self.dataset.sha256)
@@ -76,7 +75,7 @@ class Task:
         steadier = self.grid.composite - composite.astype(np.float32)
         if self.weights > 2:  # too many to smooth along, and then the metric itself chooses better
             steadier, priors = differences, None
-        return Evidence.of(differences, steadier, priors, group_numbers(self.queries))
+        return Evidence.of(differences, steadier, priors, unit_numbers(self.queries))
 
     @property
     def weights(self) -> int:
@@ -95,7 +94,9 @@ class Task:
         if self.weights <= SWEPT:
             return optimum(self.candidates, queries, self.seed, progress, proof=proof)
         best = int(np.argmax(self.grid.metric[:, queries].mean(axis=1)))
-        return optimum([self.candidate(self.grid.config(best))], queries, self.seed, progress, every=False, proof=proof)
+        return optimum(
+            [self.candidate(self.grid.config(best))], queries, self.seed, progress, every=False, proof=proof
+        )
 
     def candidate(self, config: SearchConfig) -> Candidate:
         """One configuration with its weights free."""
@@ -131,7 +132,7 @@ def prepare(
     measure = parse_measures([metric])[0]
     space = workspace or Workspace.open(dataset, embedder)
     preset = find_system(system)
-    config = preset.config(limit or measure.cutoff or preset.limit, space.model)
+    config = preset.config(limit or measure.cutoff or preset.searching.limit, space.model)
     if strategy is not None:
         config = config.with_strategy(parse_strategy(strategy))
     config = usable(space, Contender(system, config, "system"))[0].config
@@ -142,14 +143,3 @@ def prepare(
     recorded = record(space, (*tuned_on, *held_out), depths(config)) if table is None else table
     judgments = Judgments.of(dataset.qrels, recorded.queries, recorded.entries)
     return Task(dataset, config, recorded, judgments, measure, tuned_on, held_out, seed)
-
-
-def group_numbers(queries: Sequence[Query]) -> Indices:
-    """int64[Q]: a number for the group of each query; a query without one is a group of its own."""
-    known: dict[str, int] = {}
-    return np.array([known.setdefault(q.group or f"query {q.id}", len(known)) for q in queries], dtype=np.int64)
-
-
-def units(queries: Sequence[Query]) -> list[str] | None:
-    """What statistics resample: the group of a query where queries have one."""
-    return [q.group or f"query {q.id}" for q in queries] if any(q.group for q in queries) else None

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class Tuning:
     """What tuning found. `record` is the JSON document; `config` is what a weights file should hold.
 
-    `attempt` is what is worth trying under try. `interrupted` is true where Ctrl-C left something out of the record.
+    `attempt` is what is worth trying under try. `interrupted` is true where Ctrl-C left something out of the
+    record.
     """
 
     record: Mapping[str, Any]
@@ -80,9 +81,9 @@ def tune(
     reported. With `ablate` the document has under "ablation" what signals, weights and labels are worth
     (`steelyard_eval.tune.ablation`).
 
-    Ctrl-C ends the search of the optimum with the best found so far, and nothing ships: `whole` is false. After that
-    it ends the ablation, which then is null. Raises ConfigError when the strategy has nothing to tune or fewer than
-    two judged queries are left.
+    Ctrl-C ends the search of the optimum with the best found so far, and nothing ships: `whole` is false. After
+    that it ends the ablation, which then is null. Raises ConfigError when the strategy has nothing to tune or
+    fewer than two judged queries are left.
     """
     return proven(prepare(dataset, system, strategy, metric, limit, embedder, seed, workspace), ablate, now)
 

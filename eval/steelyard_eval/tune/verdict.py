@@ -12,6 +12,7 @@ import numpy as np
 from steelyard.config import SearchConfig
 from steelyard.query import Query
 from steelyard.table import Floats
+from steelyard_eval.datasets.groups import units
 from steelyard_eval.exact.curve import Curve
 from steelyard_eval.measures.statistics import compare_paired, mean_interval
 from steelyard_eval.recommend.decision import Decision, decide
@@ -20,7 +21,7 @@ from steelyard_eval.recommend.rule import ONE_STRATEGY
 from steelyard_eval.recommend.sentence import named, sentence
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.tune.optimum import Optimum
-from steelyard_eval.tune.task import Task, units
+from steelyard_eval.tune.task import Task
 
 POINTS = 400
 Record = dict[str, Any]
@@ -112,7 +113,8 @@ def judge(found: Judgment, now: Callable[[], float]) -> tuple[Record, SearchConf
 
 
 def held_out_gain(task: Task, tuned: Floats, current: Floats) -> Record | None:
-    """The gain of one setting over another on the held-out queries, with interval and sign-flip p; None without any.
+    """The gain of one setting over another on the held-out queries, with interval and sign-flip p; None without
+    any.
 
     `tuned` and `current` are float64[Q].
     """

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from hashlib import sha256
 
 from steelyard.embed import BATCH, Embedder, embed_missing, layers_of, space_of, texts_of
@@ -20,7 +18,7 @@ from steelyard.systems import EMBEDDED, SYSTEMS, keyword_indexes
 from steelyard.template import render
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.progress import bar
-from steelyard_eval.recording.workspace import RESUME
+from steelyard_eval.recording.workspace import resumable
 
 
 def index_dataset(dataset: Dataset, path: str, embedder: str | None = None) -> dict[str, int]:
@@ -41,7 +39,7 @@ def index_dataset(dataset: Dataset, path: str, embedder: str | None = None) -> d
         embedded = _renew(vault, _stored(vault)) if embedder == "lsa" else 0
         if outside is not None:
             vault.save_model(outside.model, *remembered(outside), {})
-            with _resumable():
+            with resumable(outside):
                 embedded = _embed(vault, outside)
         return {"entries": vault.count(), "changed": changed, "embedded": embedded}
 
@@ -56,7 +54,7 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, int]:
         embedder = embedder or _own_kind(vault)
         outside = open_embedder(embedder, os.environ) if embedder in KINDS else None
         if outside is not None:
-            with _resumable():
+            with resumable(outside):
                 _ask_ahead(vault, outside)
         with vault.transaction():
             vault.rebuild_indexes(keyword_indexes(SYSTEMS.values()))
@@ -94,15 +92,6 @@ def _refuse_another(vault: Vault, model: str) -> None:
             f"{vault.path} was indexed with the model {shown(others[0])}, this run would use {shown(model)}; "
             f"keep to one, or run steelyard reindex with the embedder you want"
         )
-
-
-@contextmanager
-def _resumable() -> Iterator[None]:
-    """Adds to an EmbedderError how to go on."""
-    try:
-        yield
-    except EmbedderError as error:
-        raise EmbedderError(f"{error}; {RESUME}") from None
 
 
 def _ask_ahead(vault: Vault, embedder: CachedEmbedder) -> None:
@@ -161,7 +150,8 @@ def _fitted(vault: Vault, known: _Fit | None) -> _Fit:
 
 def _spaces(vault: Vault, embedder: Embedder) -> list[Space]:
     layers = ("text", *layers_of(vault))
-    spaces = {space_of(embedder, layer, system.recipe) for system in SYSTEMS.values() for layer in layers}
+    recipes = {system.reading.recipe for system in SYSTEMS.values()}
+    spaces = {space_of(embedder, layer, recipe) for recipe in recipes for layer in layers}
     return sorted(spaces, key=lambda space: (space.layer, space.recipe))
 
 

@@ -152,7 +152,7 @@ def test_the_weights_under_the_names_of_the_document_are_those_of_its_table():
         "tagOverlap": (0.15, 0.15),
         "domainMatch": (0.15, 0.15),
     }
-    hybrid, keywords = weights(DOCUMENTED.strategy), weights(DOCUMENTED.keywords_only)
+    hybrid, keywords = weights(DOCUMENTED.searching.strategy), weights(DOCUMENTED.searching.keywords_only)
     assert {name: (hybrid[ours], keywords.get(ours, 0.0)) for name, ours in FACTORS.items()} == table
     assert len(hybrid) == 6
 

@@ -7,6 +7,7 @@ import pytest
 
 from steelyard.entry import Entry
 from steelyard.errors import VaultError
+from steelyard.filters import EVERYTHING
 from steelyard.search import Searcher
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite import Vault
@@ -112,7 +113,7 @@ def test_closing_ends_a_search_under_way_with_an_error_of_ours(vault):
 
     def read():
         while True:
-            vault.keyword(KeywordIndex("threads", ("title",)), "heron", [1.0], find_system("plain").corpus, 5)
+            vault.keyword(KeywordIndex("threads", ("title",)), "heron", [1.0], EVERYTHING, 5)
             begun.set()
 
     with ThreadPoolExecutor(1) as pool:

@@ -46,7 +46,7 @@ def test_each_tier_is_compared_by_its_own_fit(tiers):
     vaults = [Vault(path) for path in tiers]
     result = searcher(vaults, "vector").search("heron at night")
 
-    recipe = find_system("vector").recipe
+    recipe = find_system("vector").reading.recipe
     assert recipe == "{title}\n{text}"
     assert {hit.entry.vault for hit in result.hits} == {"agent", "project"}
     for hit in result.hits:
@@ -118,7 +118,9 @@ def test_words_that_only_a_tag_says_have_vectors(tmp_path):
     with Vault(tmp_path / "v.db") as vault:
         embedder = vault_embedder(vault)
         system = find_system("moltnet")
-        config = replace(system.config(10, "lsa"), finish=()).with_strategy(find_system("vector").strategy)
+        config = replace(system.config(10, "lsa"), finish=()).with_strategy(
+            find_system("vector").searching.strategy
+        )
         hits = Searcher(vault, config, embedder).search("zebrafish").hits
 
     assert {hit.entry.id for hit in hits[:2]} == {"e0", "e1"}

@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.config import RetrieverConfig, SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError
 from steelyard.finish import Cut
 from steelyard.fusion import fuse, parse_strategy
+from steelyard.identity import identity
 from steelyard.query import Query
-from steelyard.search import retrieval_identity
+from steelyard.retrievers import RetrieverConfig
 from steelyard.table import RETRIEVERS, SignalTable, entry_facts, query_facts
 from steelyard.testing import random_table, same_bits, select_queries
 from steelyard_eval.kernel import Form, Kernel, forms, lanes, streamed_means
@@ -40,6 +41,9 @@ STRATEGIES = (
     "tiered(fts, min_results=5, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))",
     "tiered(fts, min_results=4, then=tiered(vector, min_results=6, then=rrf(fts, vector, bm25)))",
     "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=1.5, relax=[1])",
+    "comb_mnz(fts, 2*vector, bm25, normalize=zscore)",
+    "weighted_sum(0.7*comb_med(fts, vector, bm25), 0.3*recency)",
+    "tiered(borda(fts, bm25), min_results=9, then=log_isr(fts, 2*vector))",
     "by_intent(default=rrf(fts, vector), fix=weighted_sum(1*fts, 0.5*recency), learn=vector)",
 )
 
@@ -53,7 +57,7 @@ def configured(text, limit=10, depth=None):
 
 def recorded(table):
     """The table with the fingerprint of a recording under `configured`."""
-    return replace(table, fingerprint={**retrieval_identity(configured("fts")), "model": "", "max_depth": {}})
+    return replace(table, fingerprint={**identity(configured("fts")), "model": "", "max_depth": {}})
 
 
 def judged(table, rng, share=0.25):

@@ -9,12 +9,13 @@ from click.testing import CliRunner
 
 from steelyard_eval.cli import main
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.demo import starter
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune import ablation as module
 from steelyard_eval.tune import tuner
 from steelyard_eval.tune.ablation import ablation
-from steelyard_eval.tune.task import group_numbers, prepare
+from steelyard_eval.tune.task import prepare
 
 # fts finds and orders; importance is the same for every entry of this task; cosine is planted.
 STRATEGY = "weighted_sum(0.6*fts, 0.2*importance, 0.2*cosine, normalize=minmax)"
@@ -102,7 +103,7 @@ def test_the_learning_curve_ends_in_the_tuning_itself(planted, found):
 
 
 def test_subsets_are_whole_groups_of_tuning_queries_nested_and_seeded(planted):
-    groups = group_numbers(planted.queries)
+    groups = unit_numbers(planted.queries)
     smaller, larger = (list(module._subsets(planted, share)) for share in (0.2, 0.6))
 
     assert len(smaller) == len(larger) == module.DRAWS

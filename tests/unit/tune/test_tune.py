@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from search_forms import form_of, measure
+from steelyard_eval.tune.choice import Chooser, standard_error
 
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
@@ -21,7 +22,6 @@ from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.tune import choice as choices
 from steelyard_eval.tune import tune, tuner, verdict
 from steelyard_eval.tune.candidate import Candidate
-from steelyard_eval.tune.choice import Chooser, standard_error
 from steelyard_eval.tune.settings import depths, refuse_fixed, settings, shapes
 from steelyard_eval.tune.task import prepare
 from steelyard_eval.tune.tuner import proven
@@ -61,6 +61,9 @@ def mixed(space):
         ("layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5)", 5),
         ("weighted_sum(0.5*cosine, 0.5*recency(half_life=10d))", 5),  # a quarter to four times
         ("by_intent(default=rrf(fts, vector), fix_bug=rrf(fts, vector))", 49),
+        ("comb_max(fts, vector)", 5),
+        ("rbc(fts, vector, phi=0.6)", 7),  # 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98
+        ("tiered(fts, min_results=3, then=comb_mnz(fts, vector))", 30),  # 6 counts by 5
     ],
 )
 def test_every_discrete_parameter_is_varied_and_the_current_one_comes_first(text, count):
@@ -195,10 +198,10 @@ def test_among_weights_that_tie_with_the_optimum_the_nearest_are_taken_amid_thei
 def test_the_current_setting_stays_until_the_gain_is_proven(monkeypatch):
     # 11 more right of 20: mean 0.55; 12 differences of 1, one of -1, 7 of 0: sqrt((13 - 20 * 0.55^2)
     # * 20 / 19) / 20 = 0.1352, so 4.07 standard errors
-    monkeypatch.setattr(choices, "PROOF", 4.0)
+    monkeypatch.setattr(choices, "SWITCH", 4.0)
     assert share(chosen_by(chooser_of(turns(*LADDER))).config) == pytest.approx(0.8)
 
-    monkeypatch.setattr(choices, "PROOF", 4.1)
+    monkeypatch.setattr(choices, "SWITCH", 4.1)
     found = chosen_by(chooser_of(turns(*LADDER)))
     assert found.config.strategy.weights == (0.3, 0.7)
     assert found.value == pytest.approx(8 / 20)
@@ -206,7 +209,7 @@ def test_the_current_setting_stays_until_the_gain_is_proven(monkeypatch):
 
 
 def test_a_gain_in_one_group_is_a_single_observation(monkeypatch):
-    monkeypatch.setattr(choices, "PROOF", 3.0)
+    monkeypatch.setattr(choices, "SWITCH", 3.0)
     groups = [*[0] * 10, *range(1, 11)]  # the ten queries that gain share a cause
     # Mean 0.55. Away from it: 10 * 0.45 in the group, 0.45 twice, -1.55, and -0.55 seven times: squares 25.175;
     # sqrt(25.175 * 11 / 10) / 20 = 0.263, so 2.1 standard errors where single queries make 4.07.
