@@ -12,6 +12,7 @@ from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError, visible
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.recommend.attempt import save_weights
 from steelyard_eval.recommend.current import read_current
 from steelyard_eval.recommend.document import Case, document
 from steelyard_eval.recommend.families import starts, with_current
@@ -82,12 +83,7 @@ class Recommendation:
 
     def save(self, path: str | Path) -> list[Path]:
         """Write the weights file, and under try `*.try.json` beside it; returns what was written."""
-        target = Path(path)
-        files = {target: self.config, target.with_suffix(".try.json"): self.attempt}
-        for file, config in files.items():
-            if config is not None:
-                config.save(file)
-        return [file for file, config in files.items() if config is not None]
+        return save_weights(path, self.config, self.attempt)
 
     def report(self, out: str | Path) -> list[Path]:
         """Write the report as HTML, Markdown and JSON; returns the files."""

@@ -20,6 +20,7 @@ from steelyard_eval.recommend.provenance import estimate, origin, promised
 from steelyard_eval.recommend.rule import ONE_STRATEGY
 from steelyard_eval.recommend.sentence import named, sentence
 from steelyard_eval.recording.replay import replay
+from steelyard_eval.tune.brief import brief
 from steelyard_eval.tune.optimum import Optimum
 from steelyard_eval.tune.task import Task
 
@@ -67,6 +68,9 @@ def judge(found: Judgment, now: Callable[[], float]) -> tuple[Record, SearchConf
     inside = {name: _inside(task, values) for name, values in (("tuned", tuned), ("current", current))}
     document = {
         "schema_version": 1,
+        "dataset": task.dataset.name,
+        "dataset_sha256": task.dataset.sha256,
+        "limit": task.config.limit,
         "sentence": sentence(decision, named(picked), "current setting", str(task.measure), best.whole),
         "system": task.config.system,
         "profile": task.config.profile,
@@ -77,7 +81,7 @@ def judge(found: Judgment, now: Callable[[], float]) -> tuple[Record, SearchConf
         "depths": {"strategy": found.written.depths, "tuned": picked.depths, "current": task.config.depths},
         "value": inside["tuned"]["value"],
         "optimum": {
-            "strategy": str(best.config.strategy),
+            "strategy": str(brief(task.table, best.config).strategy),
             "depths": best.config.depths,
             "value": best.value,
             "bound": best.bound,
