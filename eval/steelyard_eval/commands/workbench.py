@@ -309,15 +309,13 @@ def doctor(as_json: bool) -> None:
 @click.option("--out", type=click.Path(), default="reports/demo", show_default=True)
 @json_option
 def demo(out: str, as_json: bool) -> None:
-    """The main job on the data set inside the package: compare, tune, report."""
+    """The main job on the data set inside the package: recommend, report, write the weights."""
     from steelyard_eval.demo import demo as run
-    from steelyard_eval.terminal import comparison, tuning
+    from steelyard_eval.terminal import recommendation
 
-    outcome, tuned, files = run(Path(out))
-    paths = [str(path) for path in files]
-    document = {**outcome.to_json(), "tuning": tuned.to_json(), "files": paths}
-    text = f"{comparison(outcome.to_json())}\n\n{tuning(tuned.to_json())}\n\n" + "\n".join(paths)
-    put(document, as_json, text)
+    found, files = run(Path(out))
+    document = {**found.to_json(), "files": [str(path) for path in files]}
+    put(document, as_json, "\n".join([recommendation(document), "", *document["files"], "", found.sentence]))
 
 
 COMMANDS = (check, record, compare, recommend, tune, report, explain, doctor, demo)

@@ -45,6 +45,8 @@ class Dataset:
         Hash of the contents of corpus, queries and judgments, the same whether compressed or not.
     vectors_sha256 : str
         Hash of the vector files; empty when there are none.
+    system : str
+        What its owner runs today, as dataset.json names it; empty: not given.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Dataset:
     notices: tuple[str, ...]
     sha256: str
     vectors_sha256: str
+    system: str = ""
 
     def split(self, name: str | None = None) -> tuple[Query, ...]:
         """Queries of a split in file order; None is `report_split`, else all; "all" is all.

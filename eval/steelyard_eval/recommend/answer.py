@@ -131,7 +131,7 @@ def recommend(
     if len(queries) < 2:
         raise ConfigError(f"{dataset.name}: a recommendation needs two judged queries at least; add them")
     size = limit or measures[0].cutoff or 10
-    label, config = read_current(current or DEFAULT, size, space)
+    label, config = read_current(current or dataset.system or DEFAULT, size, space)
     laid = lay_out(space, queries, with_current(starts(space, queries, size), label, config), measures[0])
     record, chosen, attempt = document(Case(space, queries, measures, laid, label, config, seed, now), timed)
     return Recommendation(record, chosen, attempt, not laid.whole)
