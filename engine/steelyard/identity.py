@@ -27,14 +27,15 @@ def identity(config: SearchConfig) -> dict[str, Any]:
     Raises ConfigError for a parameter out of its range.
     """
     reading = find_system(config.name).reading
-    own = {name: (RETRIEVER_KINDS[name], settings) for name, settings in config.retrievers.items()}
+    own = config.retrievers
+    kinds = {name: RETRIEVER_KINDS[name] for name in own if name in RETRIEVER_KINDS}  # lists have other names too
     return {
         **reading.identity(),
         "embedded": reading.recipe,
-        **{name: kind.values(settings) for name, (kind, settings) in own.items() if kind.parameters},
-        "field_weights": {name: dict(settings.field_weights) for name, (_, settings) in own.items()},
-        "filters": {name: settings.filters for name, (_, settings) in own.items()},
-        "similarity": {name: settings.similarity for name, (_, settings) in own.items() if name in EMBEDDING},
+        **{name: kind.values(own[name]) for name, kind in kinds.items() if kind.parameters},
+        "field_weights": {name: dict(settings.field_weights) for name, settings in own.items()},
+        "filters": {name: settings.filters for name, settings in own.items()},
+        "similarity": {name: settings.similarity for name, settings in own.items() if name in EMBEDDING},
     }
 
 

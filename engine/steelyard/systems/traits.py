@@ -51,6 +51,8 @@ class Searching:
     """Where the query's scope acts, by retriever; before_cut for those not named."""
     similarity: str = COSINE
     """How vectors compare: cosine or l2."""
+    weight_names: Mapping[str, str] = field(default_factory=dict)
+    """The names that its document has for the weights of its sum, with our names of the terms."""
     survives: tuple[type[SteelyardError], ...] = (EmbedderError,)
     """The errors of the vector side after which keywords answer alone."""
     mode: Callable[[str | bool], str] = known_mode

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError, visible
+from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recommend.attempt import save_weights
@@ -18,6 +19,7 @@ from steelyard_eval.recommend.document import Case, document
 from steelyard_eval.recommend.families import starts, with_current
 from steelyard_eval.recommend.layout import lay_out
 from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.results import Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +33,7 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True, repr=False)
-class Recommendation:
+class Recommendation(Result):
     """The answer. `record` is the JSON document; the other fields are what weights files should hold.
 
     Attributes
@@ -63,8 +65,13 @@ class Recommendation:
         """The leaderboard, a row a configuration."""
         import pandas as pd
 
-        frame = pd.json_normalize([{**row, "depths": None} for row in self.record["leaderboard"]])
-        return frame.drop(columns=["depths", "system", "profile"])
+        names = ("label", "family", "mean", "low", "high", "tuned", "embedding_calls", "strategy")
+        rows = []
+        for row in self.record["leaderboard"]:
+            gain = row["gain"] or dict.fromkeys(("mean", "low", "high"))
+            change = {"gain": gain["mean"], "gain_low": gain["low"], "gain_high": gain["high"]}
+            rows.append({**{name: row[name] for name in names}, **change})
+        return pd.DataFrame(rows)
 
     def __repr__(self) -> str:
         return visible(f"Recommendation({self.sentence})")
@@ -81,7 +88,7 @@ class Recommendation:
 
         return intervals(self.record["leaderboard"], self.record["primary"])
 
-    def save(self, path: str | Path) -> list[Path]:
+    def save_weights(self, path: str | Path) -> list[Path]:
         """Write the weights file, and under try `*.try.json` beside it; returns what was written."""
         return save_weights(path, self.config, self.attempt)
 
@@ -94,7 +101,7 @@ class Recommendation:
 
 def recommend(
     dataset: Dataset,
-    current: str | None = None,
+    current: Given | None = None,
     *,
     metric: str = "nDCG@10",
     limit: int | None = None,
@@ -108,9 +115,9 @@ def recommend(
 
     Parameters
     ----------
-    current : str
-        What is used today: a system (``echovault:shipped``), an expression, or a weights file. What dataset.json
-        names as `system` by default, else bm25.
+    current : any contender
+        What is used today: a system, an expression, a weights file, a TREC run, an endpoint, a table of lists, a
+        function. What dataset.json names as `system` by default, else bm25.
     metric : str
         What is decided on.
     limit : int
@@ -131,7 +138,9 @@ def recommend(
     if len(queries) < 2:
         raise ConfigError(f"{dataset.name}: a recommendation needs two judged queries at least; add them")
     size = limit or measures[0].cutoff or 10
-    label, config = read_current(current or dataset.system or DEFAULT, size, space)
-    laid = lay_out(space, queries, with_current(starts(space, queries, size), label, config), measures[0])
-    record, chosen, attempt = document(Case(space, queries, measures, laid, label, config, seed, now), timed)
+    given = dataset.system or DEFAULT if current is None else current
+    used = read_current(given, size, space)
+    config = used.config if isinstance(used, Contender) else None
+    laid = lay_out(space, queries, with_current(starts(space, queries, size), used.label, config), measures[0])
+    record, chosen, attempt = document(Case(space, queries, measures, laid, used, size, seed, now), timed)
     return Recommendation(record, chosen, attempt, not laid.whole)

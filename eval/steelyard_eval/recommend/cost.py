@@ -9,8 +9,7 @@ import numpy as np
 
 from steelyard.query import Query
 from steelyard.table import EMBEDDING
-from steelyard_eval.compare.contenders import Contender
-from steelyard_eval.compare.latency import TIMED, _latencies
+from steelyard_eval.compare.latency import latencies
 from steelyard_eval.progress import bar
 from steelyard_eval.recommend.board import Board, Place
 from steelyard_eval.recording.workspace import Workspace
@@ -52,7 +51,7 @@ def _bytes(space: Workspace, place: Place) -> int | None:
 def _latency(space: Workspace, queries: Sequence[Query], place: Place) -> Record:
     if place.config is None:
         return {}
-    taken, degraded = _latencies(space, Contender(place.label, place.config, ""), queries[:TIMED])
+    taken, degraded = latencies(space, place.config, queries)
     found: Record = {"p50_ms": float(np.percentile(taken, 50)), "p95_ms": float(np.percentile(taken, 95))}
     return found | ({"degraded": degraded} if degraded else {})
 

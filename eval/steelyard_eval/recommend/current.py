@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from steelyard.config import SearchConfig
-from steelyard.fusion import parse_strategy
-from steelyard.systems import SYSTEMS, find_system
+from steelyard.query import Query
 from steelyard.table import Floats
-from steelyard_eval.compare.contenders import Contender, usable
+from steelyard_eval.compare.contenders import Contender, Given, Setting, read, usable
+from steelyard_eval.compare.lists import Listed
+from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.metrics import Measure
+from steelyard_eval.recommend.composite import DEEPEST, composite, parts_for
 from steelyard_eval.recommend.layout import Layout
 from steelyard_eval.recommend.priors import key_of
 from steelyard_eval.recording.workspace import Workspace
@@ -36,20 +37,30 @@ class Current:
         return None if self.config is None else key_of(self.config)
 
 
-def read_current(text: str, limit: int, space: Workspace) -> tuple[str, SearchConfig]:
-    """The label and the configuration of a contender: a system, an expression, a weights file."""
-    if text.endswith(".json"):
-        row = Contender(Path(text).name, SearchConfig.load(text).with_limit(limit), "weights")
-    elif text in SYSTEMS or f"{text}:documented" in SYSTEMS:
-        row = Contender(text.removesuffix(":documented"), find_system(text).config(limit, space.model), "system")
-    else:
-        plain = find_system("plain").config(limit, space.model)
-        row = Contender(text, plain.with_strategy(parse_strategy(text)), "strategy")
-    row, _ = usable(space, row)
-    return row.label, row.config
+def read_current(given: Given, limit: int, space: Workspace) -> Contender | Listed:
+    """Any contender: a system, an expression, a weights file, a run, an endpoint, a table of lists, a function.
+
+    Raises ConfigError for what is none, or needs what the data set does not have.
+    """
+    one = read(given)
+    if isinstance(one, Listed):
+        return one
+    row, _ = usable(space, Contender(one.label, one.config(Setting(limit, space.model)), one.kind))
+    return row
 
 
 def of_config(label: str, config: SearchConfig, layout: Layout, measures: Sequence[Measure]) -> Current:
     """A configuration as the current one, by replay."""
     _, composite = layout.measured(config, measures[0])
     return Current(label, config, layout.values(config, measures), composite)
+
+
+def of_lists(
+    one: Listed, dataset: Dataset, queries: Sequence[Query], limit: int, measures: Sequence[Measure]
+) -> Current:
+    """Lists as the current contender, asked for as deep as the composite looks."""
+    found = one.answers(queries, max(limit, DEEPEST))
+    parts = parts_for(measures[0])
+    deep = found.ranked(queries, max(limit, DEEPEST)).metrics(dataset.qrels, parts)
+    own = found.ranked(queries, limit).metrics(dataset.qrels, measures)
+    return Current(one.label, None, own, composite(deep, parts))

@@ -15,12 +15,14 @@ from steelyard.fields import format_time
 from steelyard.query import Query
 from steelyard.table import Floats
 from steelyard_eval.compare.comparison import DIALECT
+from steelyard_eval.compare.contenders import Contender
+from steelyard_eval.compare.lists import Listed
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.statistics import difference_interval, mean_interval
 from steelyard_eval.recommend.board import Board, Place, leaderboard
 from steelyard_eval.recommend.cost import timing
-from steelyard_eval.recommend.current import Current, of_config
+from steelyard_eval.recommend.current import Current, of_config, of_lists
 from steelyard_eval.recommend.decision import Decision, decide
 from steelyard_eval.recommend.layout import Layout
 from steelyard_eval.recommend.notices import notices
@@ -42,8 +44,8 @@ class Case:
     queries: Sequence[Query]
     measures: Sequence[Measure]
     layout: Layout
-    label: str
-    config: SearchConfig
+    used: Contender | Listed
+    limit: int
     seed: int
     now: Callable[[], float]
 
@@ -52,10 +54,22 @@ class Case:
         """What is decided on."""
         return self.measures[0]
 
+    @property
+    def label(self) -> str:
+        """What is used today, by name."""
+        return self.used.label
+
+    @property
+    def config(self) -> SearchConfig | None:
+        """What is used today, where it is more than lists."""
+        return self.used.config if isinstance(self.used, Contender) else None
+
     @cached_property
     def current(self) -> Current:
         """What is used today, on every query."""
-        return of_config(self.label, self.config, self.layout, self.measures)
+        if isinstance(self.used, Contender):
+            return of_config(self.label, self.used.config, self.layout, self.measures)
+        return of_lists(self.used, self.space.dataset, self.queries, self.limit, self.measures)
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -92,7 +106,7 @@ class Case:
         return leaderboard(self.layout, self.evidence, self.current, self.measures, self.decision.candidate)
 
 
-def document(case: Case, timed: bool) -> tuple[Record, SearchConfig, SearchConfig | None]:
+def document(case: Case, timed: bool) -> tuple[Record, SearchConfig | None, SearchConfig | None]:
     """The JSON document, what to run, and what is worth trying."""
     decision, board, found = case.decision, case.board, _chosen(case)
     chosen = None if case.picked is None else named(case.picked)
@@ -117,7 +131,7 @@ def document(case: Case, timed: bool) -> tuple[Record, SearchConfig, SearchConfi
     facts = origin(case.space.dataset, _fingerprint(case), case.seed, case.now)
     facts |= {"objective": str(case.metric), "verdict": decision.verdict, "promise": record["promise"]}
     facts["baseline"] = estimate(mean_interval(case.current.values[case.metric]), len(case.queries))
-    current = replace(case.config, provenance=facts)
+    current = None if case.config is None else replace(case.config, provenance=facts)
     if case.picked is None or found is None:
         return record, current, None
     facts |= {"in_sample": found["in_sample"], "certificate": "best-found", "plateau": found["plateau"]}
@@ -174,7 +188,9 @@ def _table(case: Case) -> Record | None:
 
 
 def _fingerprint(case: Case) -> dict[str, object]:
-    return dict(case.layout.recorded(case.picked or case.config).table.fingerprint)
+    config = case.picked or case.config
+    known = case.layout.recordings[0] if config is None else case.layout.recorded(config)
+    return dict(known.table.fingerprint)
 
 
 def _results(case: Case) -> Record:
@@ -193,7 +209,7 @@ def _results(case: Case) -> Record:
             "as_of": format_time(dataset.as_of),
         },
         "split": "all",
-        "limit": case.config.limit,
+        "limit": case.limit,
         "dialect": DIALECT,
         "model": case.space.model,
         "recipe": (case.space.embedder.recipe or "of each system") if case.space.embedder else "",

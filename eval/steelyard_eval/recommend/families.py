@@ -131,8 +131,10 @@ def _by_intent(queries: Sequence[Query]) -> Iterator[tuple[str, str]]:
         yield "by intent", f"by_intent(default={mixture}{cases})"
 
 
-def with_current(found: list[Start], label: str, config: SearchConfig) -> list[Start]:
-    """The starts, and one around the current configuration where it is none of them."""
+def with_current(found: list[Start], label: str, config: SearchConfig | None) -> list[Start]:
+    """The starts, and one around the current configuration where there is one and it is none of them."""
+    if config is None:
+        return found
     own = replace(config, strategy=config.effective, by_intent={})
     known = any(start.config == own for start in found)
     return found if known else [*found, Start(label, own, preset=True)]

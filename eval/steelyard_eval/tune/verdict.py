@@ -20,6 +20,7 @@ from steelyard_eval.recommend.provenance import estimate, origin, promised
 from steelyard_eval.recommend.rule import ONE_STRATEGY
 from steelyard_eval.recommend.sentence import named, sentence
 from steelyard_eval.recording.replay import replay
+from steelyard_eval.recording.select import recorded_lists
 from steelyard_eval.tune.brief import brief
 from steelyard_eval.tune.optimum import Optimum
 from steelyard_eval.tune.task import Task
@@ -142,8 +143,10 @@ def _plateau(task: Task, config: SearchConfig) -> tuple[float, ...]:
     return candidate.plateau(candidate.start, task.inside)
 
 
-def _calls(task: Task, config: SearchConfig) -> int:
-    """How many of the queries live search would embed."""
+def _calls(task: Task, config: SearchConfig) -> int | None:
+    """How many of the queries live search would embed; None where lists of other engines were recorded."""
+    if recorded_lists(task.table) is not None:
+        return None
     return int(replay(task.table, config).embedded.sum())
 
 

@@ -11,12 +11,9 @@ import sqlite3
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError, MachineError
-from steelyard.query import Query
 from steelyard.template import render, template_fields
 from steelyard_eval.datasets import Dataset, check, load, tuning_queries
 

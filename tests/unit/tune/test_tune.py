@@ -14,7 +14,7 @@ from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.cli import main
 from steelyard_eval.datasets import load, tuning_queries
-from steelyard_eval.demo import starter
+from steelyard_eval.demonstration import starter
 from steelyard_eval.measures.metrics import Judgments, evaluate
 from steelyard_eval.progress import bar
 from steelyard_eval.recommend.attempt import save_weights

@@ -21,4 +21,4 @@ def demo(out: Path, dataset: Dataset | None = None) -> tuple[Recommendation, lis
     Returns the recommendation and the files written. The same data set gives the same bytes, apart from timings.
     """
     found = recommend(dataset or load(starter()))
-    return found, [*found.report(out), *found.save(out / "search-weights.json")]
+    return found, [*found.report(out), *found.save_weights(out / "search-weights.json")]
