@@ -1,8 +1,9 @@
 """Do printed intervals cover what they promise? Simulation from real per-query values, which have many zeros.
 
-From each collection of `make evidence` queries are drawn with replacement, n at a time; the truth is the mean over the
-collection. Differences are those of every pair of current configurations, and of two that are nearly the same. Groups:
-ten conversations of locomo are drawn whole. False better: the two-sided test at 5% on differences centred at 0.
+From each collection of `make evidence` queries are drawn with replacement, n at a time; the truth is the mean over
+the collection. Differences are those of every pair of current configurations, and of two that are nearly the same.
+Groups: ten conversations of locomo are drawn whole. False better: the two-sided test at 5% on differences centred
+at 0.
 """
 
 import argparse

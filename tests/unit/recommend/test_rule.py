@@ -81,7 +81,7 @@ def test_with_a_table_the_choice_is_the_published_one(seed, collections):
 
 
 def test_a_candidate_that_the_table_lacks_is_asked_for_students_t():
-    metric, composite = drawn(4, candidates=3)
+    _, composite = drawn(4, candidates=3)
     prior = Prior.of(np.array([[0.02, np.nan, 0.01]]), np.array([[0.04, np.nan, 0.04]]))
     found = posterior(composite, prior, np.arange(30))
 
