@@ -148,6 +148,8 @@ def tuning(record: Mapping[str, Any]) -> str:
 
 def recommendation(record: Mapping[str, Any]) -> str:
     """The sentence of a recommendation, then the leaderboard with its costs."""
+    if "agreement" in record:
+        return _unlabelled(record)
     timing = {row["label"]: row for row in record["timing"]}
     rows = [_board_row(row, timing.get(row["label"], {})) for row in record["leaderboard"]]
     columns = {"label": "", "value": f"{record['primary']} [95%]", "gain": "against current [95%]"}
@@ -163,6 +165,21 @@ def recommendation(record: Mapping[str, Any]) -> str:
     note = "Tuned rows were chosen on these very queries, which flatters them; the promise does not."
     parts = [wrapped(record["sentence"], 0), table(rows, columns), wrapped(note, 0)]
     return "\n\n".join([*parts, "\n".join(wrapped(fact, 9) for fact in facts)])
+
+
+def _unlabelled(record: Mapping[str, Any]) -> str:
+    """Without labels: who agrees with the current configuration, and what to label first."""
+    name = record["current"]["label"]
+    own = [one for one in record["agreement"] if name in (one["one"], one["other"])] or record["agreement"]
+    rows = [{**one, "pair": one["other"] if one["one"] == name else one["one"]} for one in own]
+    first = [{**one, "disagreement": f"{one['disagreement']:.2f}"} for one in record["label_first"]]
+    return "\n\n".join(
+        (
+            wrapped(record["sentence"], 0),
+            table(rows, {"pair": f"against {name}", "rbo": "RBO", "jaccard": "Jaccard@10"}),
+            table(first, {"id": "label first", "disagreement": "disagreement", "text": "query"}),
+        )
+    )
 
 
 def _board_row(row: Mapping[str, Any], took: Mapping[str, Any]) -> dict[str, Any]:

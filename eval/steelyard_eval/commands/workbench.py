@@ -306,7 +306,13 @@ def recommend(
     document = found.to_json()
     for notice in document["notices"]:
         click.echo(f"note: {notice}", err=True)
-    files = [str(path) for path in [*found.save_weights(out), *(found.report(folder) if folder else [])]]
+    files = [
+        str(path)
+        for path in [
+            *found.save_weights(out),
+            *(found.report(folder) if folder and document["leaderboard"] else []),
+        ]
+    ]
     put(document, as_json, f"{recommendation(document)}\nwritten: {', '.join(files) or 'nothing'}")
     if found.interrupted:
         raise KeyboardInterrupt  # what there is was printed; the exit code says that it is not whole

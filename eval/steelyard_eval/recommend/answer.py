@@ -18,6 +18,7 @@ from steelyard_eval.recommend.current import read_current
 from steelyard_eval.recommend.document import Case, document
 from steelyard_eval.recommend.families import starts, with_current
 from steelyard_eval.recommend.layout import lay_out
+from steelyard_eval.recommend.unlabelled import without_labels
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.results import Result
 
@@ -130,17 +131,26 @@ def recommend(
         Whether live search is timed.
 
     Every labelled query serves for choosing and, left out in its turn, for proof; nothing is held out. Ctrl-C
-    decides on what was tried so far, of which nothing ships. Raises ConfigError for an unknown name.
+    decides on what was tried so far, of which nothing ships. Without judgments the answer is how far
+    configurations agree, and what to label first. Raises ConfigError for an unknown name, or without any query.
     """
     measures = parse_measures([metric, *METRICS])
     space = workspace or Workspace.open(dataset, embedder)
     queries = judged(dataset, dataset.queries)
-    if len(queries) < 2:
-        raise ConfigError(f"{dataset.name}: a recommendation needs two judged queries at least; add them")
     size = limit or measures[0].cutoff or 10
     given = dataset.system or DEFAULT if current is None else current
     used = read_current(given, size, space)
     config = used.config if isinstance(used, Contender) else None
+    if len(queries) < 2:
+        return _unlabelled(space, size, used.label, config)
     laid = lay_out(space, queries, with_current(starts(space, queries, size), used.label, config), measures[0])
     record, chosen, attempt = document(Case(space, queries, measures, laid, used, size, seed, now), timed)
     return Recommendation(record, chosen, attempt, not laid.whole)
+
+
+def _unlabelled(space: Workspace, limit: int, label: str, config: SearchConfig | None) -> Recommendation:
+    queries = space.dataset.queries
+    if not queries:
+        raise ConfigError(f"{space.dataset.name} has no queries; add some to queries.jsonl")
+    tried = with_current(starts(space, queries, limit), label, config)
+    return Recommendation(without_labels(space, tried, queries, label), config)

@@ -51,7 +51,7 @@ class Layout:
 
     def recorded(self, config: SearchConfig) -> Recorded:
         """The recording that a configuration is replayed on; ConfigError when it retrieves in another way."""
-        return _serving(self.recordings, config)
+        return serving(self.recordings, config)
 
     def replayed(self, config: SearchConfig) -> Replay:
         """The configuration's lists, in float64."""
@@ -72,13 +72,13 @@ def lay_out(space: Workspace, queries: Sequence[Query], starts: Sequence[Start],
 
     Raises KeyboardInterrupt when there is nothing yet, ConfigError when nothing could be searched.
     """
-    recordings = _record(space, queries, starts)
+    recordings = record_all(space, queries, starts)
     grids: list[tuple[Start, Grid]] = []
     skipped: list[str] = []
     whole = True
     try:
         for start in starts:
-            known = _serving(recordings, start.config)
+            known = serving(recordings, start.config)
             try:
                 grids.append((start, grid(known.table, start.settings, known.judgments, metric, start.columns)))
             except ConfigError as error:
@@ -94,7 +94,7 @@ def lay_out(space: Workspace, queries: Sequence[Query], starts: Sequence[Start],
     return Layout(tuple(start for start, _ in grids), joined, owner, recordings, tuple(skipped), whole)
 
 
-def _record(space: Workspace, queries: Sequence[Query], starts: Sequence[Start]) -> tuple[Recorded, ...]:
+def record_all(space: Workspace, queries: Sequence[Query], starts: Sequence[Start]) -> tuple[Recorded, ...]:
     """One recording for all systems that retrieve alike."""
     found = []
     for group in share([start.config for start in starts]):
@@ -103,7 +103,7 @@ def _record(space: Workspace, queries: Sequence[Query], starts: Sequence[Start])
     return tuple(found)
 
 
-def _serving(recordings: Sequence[Recorded], config: SearchConfig) -> Recorded:
+def serving(recordings: Sequence[Recorded], config: SearchConfig) -> Recorded:
     """The recording whose lists are those that a configuration would find."""
     *others, last = recordings
     for known in others:

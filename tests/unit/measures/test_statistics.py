@@ -51,9 +51,9 @@ def test_grouped_interval_of_unequal_groups_by_hand():
 
 
 def test_intervals_of_differences_count_one_query_more():
-    # Four zeros: the sum of squares is 0.33^2, so the standard error is sqrt(0.1089 / 3 / 4); t(3) is 3.182446.
+    # Four zeros: the sum of squares is 0.35^2, so the standard error is sqrt(0.1225 / 3 / 4); t(3) is 3.182446.
     found = difference_interval([0.0] * 4)
-    assert (found.mean, found.high) == (0, pytest.approx(3.182446 * math.sqrt(0.1089 / 12), rel=1e-6))
+    assert (found.mean, found.high) == (0, pytest.approx(3.182446 * math.sqrt(0.1225 / 12), rel=1e-6))
     assert found.low == -found.high
     wide = difference_interval(SKEWED)
     assert wide.high > mean_interval(SKEWED).high

@@ -25,6 +25,7 @@ from steelyard_eval.recommend.grid import LINE, grid, measured
 from steelyard_eval.recommend.notices import effective_number
 from steelyard_eval.recommend.priors import Table, key_of, shipped
 from steelyard_eval.recommend.sentence import sentence
+from steelyard_eval.recommend.unlabelled import overlap, rank_biased
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace, judged
@@ -266,3 +267,27 @@ def test_queries_of_one_scope_that_agree_are_worth_one_each():
     # Ten scopes of six equal values: ten independent observations, up to the factors n - 1 and g - 1.
     values = np.repeat(np.random.default_rng(0).random(10), 6)
     assert effective_number(values, [str(at // 6) for at in range(60)]) == pytest.approx(60 * 9 / 59, rel=0.01)
+
+
+# Without labels
+
+
+def test_rank_biased_overlap_of_the_papers_kind():
+    # Webber et al., equation 30, by hand for two of depth 2 that share their second entry only: agreements 0 and
+    # 1/2; .5 * .9^2 + (.1 / .9) * (.5 * .9^2) = 0.405 + 0.045.
+    assert rank_biased(["a", "x"], ["b", "x"]) == pytest.approx(0.45)
+    assert overlap(["a", "x"], ["b", "x"]) == pytest.approx(1 / 3)
+
+
+def test_without_labels_the_answer_is_who_agrees_and_what_to_label_first(space):
+    bare = replace(space.dataset, qrels={}, queries=space.dataset.queries[:6])
+    found = recommend(bare, "bm25", workspace=replace(space, dataset=bare))
+    record = found.to_json()
+
+    assert record["verdict"] == "keep"
+    assert record["sentence"].startswith("Keep your bm25 for now: without labels nothing can be said of quality")
+    assert str(found.config.strategy) == "bm25"
+    assert {row["id"] for row in record["label_first"]} == {query.id for query in bare.queries}
+    spread = [row["disagreement"] for row in record["label_first"]]
+    assert spread == sorted(spread, reverse=True)
+    assert all(0 <= row["rbo"] <= 1 and 0 <= row["jaccard"] <= 1 for row in record["agreement"])
