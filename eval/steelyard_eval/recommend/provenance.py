@@ -9,6 +9,8 @@ from hashlib import sha256
 from typing import Any
 
 from steelyard import __version__
+from steelyard.errors import ConfigError, shown
+from steelyard.fields import parse_number
 from steelyard.files import canonical
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.statistics import Interval
@@ -33,10 +35,12 @@ def origin(dataset: Dataset, fingerprint: Mapping[str, object], seed: int, now: 
 
 
 def day(now: Callable[[], float]) -> str:
-    """Today, or the day of SOURCE_DATE_EPOCH, for reproducible files."""
+    """Today, or the day of SOURCE_DATE_EPOCH, for reproducible files; ConfigError when that is no time."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    seconds = float(epoch) if epoch.isdigit() else now()
-    return datetime.fromtimestamp(seconds, UTC).date().isoformat()
+    try:
+        return datetime.fromtimestamp(parse_number(epoch) if epoch else now(), UTC).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        raise ConfigError(f"SOURCE_DATE_EPOCH {shown(epoch)} is no time in seconds; unset it") from None
 
 
 def promised(decision: Decision, metric: str, queries: int) -> Record:

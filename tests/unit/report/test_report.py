@@ -429,7 +429,13 @@ def test_a_recommendation_stands_first_in_the_report(results, tmp_path):
     ]
     promise = {"metric": "nDCG@10", "value": 0.08, "low": 0.01, "high": 0.15, "queries": 40, "harm": 0.02}
     second = {"label": "fts", "mean": 0.1, "low": -0.1, "high": 0.3, "parted": False}
-    results |= {"sentence": "Use rrf <b>.", "verdict": "ship", "promise": promise, "leaderboard": rows, "bound": 0.2}
+    results |= {
+        "sentence": "Use rrf <b>.",
+        "verdict": "ship",
+        "promise": promise,
+        "leaderboard": rows,
+        "bound": 0.2,
+    }
     results |= {"chosen": {"strategy": "rrf(a, b)"}, "current": {"strategy": "fts"}, "runner_up": second}
     page, markdown = written(results, tmp_path)
 
@@ -556,7 +562,11 @@ def test_files_that_are_not_results_are_refused(tmp_path, text, message):
         (("comparisons", 0, "p"), 1.5, r"'comparisons\.0\.p' = 1\.5: must satisfy maximum 1"),
         (("baseline",), "bm26", r"baseline = 'bm26': is the label of no configuration"),
         (("configurations", 1, "label"), "fts", r"configurations = 'fts': is the label of more than one"),
-        (("tuning", "verdict"), "maybe", r"'tuning\.verdict' = 'maybe': must be \"ship\" or \"try\" or \"keep\" or \"keep-default\""),
+        (
+            ("tuning", "verdict"),
+            "maybe",
+            r"'tuning\.verdict' = 'maybe': must be \"ship\" or \"try\" or \"keep\" or \"keep-default\"",
+        ),
         (
             ("per_query", 1, "values", "fts"),
             "x",
