@@ -175,7 +175,7 @@ class TestBadFiles:
     def test_another_schema_version(self, path, version):
         message = refused(path, json.dumps(changed("schema_version", value=version)))
         assert f"schema_version {version!r} is not 1, which this" in message
-        assert "tune again, or use the Steelyard that wrote it" in message
+        assert "tune again, or use the release that wrote it" in message
 
     @pytest.mark.parametrize(
         ("keys", "value", "fragment"),
