@@ -192,6 +192,6 @@ def _corners(weights: Floats, branches: list[Indices]) -> Floats:
 
 
 def _ceiling(objective: Objective, weights: Floats, branches: list[Indices]) -> float:
-    """An upper bound over all branches together; 1, the bound of every measure, for too many corners."""
+    """An upper bound over all branches together; 1, which bounds every measure, for too many corners."""
     count = math.prod(len(own) for own in branches)
     return ceiling(objective, _corners(weights, branches)) if count <= _MOST_CORNERS else 1.0
