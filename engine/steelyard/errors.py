@@ -9,7 +9,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeVar
+
+from steelyard.escape import visible as visible
 
 PATH_WIDTH = 1000
 """The width at which `shown` cuts paths, wide because paths mostly differ at their ends."""
@@ -92,7 +95,7 @@ def nearest(word: str, valid: Iterable[str]) -> str:
     >>> nearest("zzz", ["fts", "vector"])
     '; valid: fts, vector'
     """
-    names = sorted(valid)
+    names = sorted(map(visible, valid))
     close = difflib.get_close_matches(word, names, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
@@ -101,14 +104,9 @@ def nearest(word: str, valid: Iterable[str]) -> str:
 
 def shown(value: object, width: int = 80) -> str:
     """Format an untrusted value for a terminal: its `repr` in ASCII, cut to `width` characters."""
+    if isinstance(value, str | bytes | list | tuple) and len(value) > width:
+        value = value[:width]  # the rest is not shown, and formatting all of it may take seconds
+    elif isinstance(value, dict) and len(value) > width:
+        value = dict(islice(value.items(), width))
     text = ascii(value) if isinstance(value, str) else repr(value).encode("ascii", "backslashreplace").decode()
     return text if len(text) <= width else text[: width - 3] + "..."
-
-
-def visible(text: str) -> str:
-    r"""Escape control and format characters, so that the text is one harmless line in a terminal.
-
-    >>> visible("red \x1b[31m\n")
-    'red \\x1b[31m\\n'
-    """
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

@@ -1,4 +1,4 @@
-"""Scopes combine what the caller may see, what the system searches, and the filters of the query."""
+"""Scopes combine what the system searches with the filters of the query."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ UNLIMITED = Filters.all_of((Rule("valid_from", "absent"),), (Rule("valid_until",
 
 @dataclass(frozen=True)
 class Scopes:
-    """The scopes of one system over one store, for a caller who may see what passes `visible`.
+    """The scopes of one system over one store.
 
     A filter that excludes nothing is replaced by `EVERYTHING`, because filtering takes time.
     """
 
     store: Readable
     reading: Reading
-    visible: Filters = EVERYTHING
     _counts: ScopeCache[int] = field(init=False)
     _covers: ScopeCache[bool] = field(init=False)
 
@@ -32,7 +31,7 @@ class Scopes:
 
     def answers(self, query: Query) -> Filters:
         """Return the scope of the entries that may answer a query, which needs its clock."""
-        return self.visible & self._corpus() & self._asked(query)
+        return self._corpus() & self._asked(query)
 
     def searched(self, query: Query, aside: Filters | None, filtered: bool) -> Filters:
         """Return the scope that a retriever searches.
@@ -44,7 +43,7 @@ class Scopes:
         filtered : bool
             Whether the query's own filters act in this retriever.
         """
-        inside = self.visible & (self._corpus() if aside is None else aside)
+        inside = self._corpus() if aside is None else aside
         return inside & self._asked(query) if filtered else inside
 
     def counted(self, query: Query) -> Filters:

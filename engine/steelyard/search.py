@@ -62,7 +62,8 @@ class Searcher:
     clock : callable
         The time (seconds UTC) of queries that have none.
     visible : Filters
-        What the caller may see: no query, filter or strategy returns anything else.
+        What the caller may see: no query, filter or strategy returns anything else, and no statistics are
+        computed from anything else, except those in the embedder, such as LSA fitted on more.
 
     Attributes
     ----------
@@ -89,10 +90,10 @@ class Searcher:
                 f"{config.strategy} fuses recorded lists of other engines, which live search cannot query; "
                 "fuse them where the lists come from"
             )
-        self.store = store
+        self.store = store.seen_by(visible)
         self.config = config
         self.system = find_system(config.name)
-        self._sources = Sources(store, self.system, config, embedder, visible)
+        self._sources = Sources(self.store, self.system, config, embedder)
         self._clock = clock
         self.degraded = 0
         self._counting = threading.Lock()

@@ -317,7 +317,7 @@ class TestFullDisk:
         assert commands.vault_state(out)["entries"].keys() >= before["entries"].keys()
 
     def test_a_new_vault_is_refused_and_can_be_made_later(self, bench, mount):
-        place = mount("size=4m")
+        place = mount("size=16m")  # old and new vectors, and their log
         for pages in (0, 1, 2, 8, 12, 60):
             leave(place, pages)
             refused(run(bench, place, COMMANDS["index"]))

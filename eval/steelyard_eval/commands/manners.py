@@ -20,9 +20,13 @@ SPELLINGS = (
 
 EXAMPLES = {
     "check": ["steelyard check mine", "steelyard check mine --json"],
-    "record": ["steelyard record mine recordings --systems bm25,echovault"],
+    "record": [
+        "steelyard record mine recordings --systems bm25,echovault",
+        "steelyard record mine lists --runs bm25=a.run,dense=b.run",
+    ],
     "compare": [
         "steelyard compare mine --baseline echovault",
+        'steelyard compare mine bm25 "rrf(bm25, vector)" --current today=prod.run',
         'steelyard compare mine --systems bm25 --strategies "rrf(bm25, 2*vector)" --metrics nDCG@10,MRR',
         "steelyard compare mine -o results.json",
     ],
