@@ -174,8 +174,8 @@ class TestBadFiles:
     @pytest.mark.parametrize("version", [2, 0, "1", None])
     def test_another_schema_version(self, path, version):
         message = refused(path, json.dumps(changed("schema_version", value=version)))
-        assert f"schema_version {version!r} is not 1, which this" in message
-        assert "tune again, or use the Steelyard that wrote it" in message
+        assert f"schema_version {version!r} is not 1, the version that this" in message
+        assert "tune again, or use the release that wrote it" in message
 
     @pytest.mark.parametrize(
         ("keys", "value", "fragment"),
