@@ -23,7 +23,16 @@ from steelyard_eval.export.base import Export, Lost, Target
 
 TARGETS: dict[str, Target] = {
     module.TARGET.name: module.TARGET
-    for module in (echovault, moltnet, soleri, opensearch, elasticsearch, vespa, weaviate, qdrant)
+    for module in (
+        echovault,
+        moltnet,
+        soleri,
+        opensearch,
+        elasticsearch,
+        vespa,
+        weaviate,
+        qdrant,
+    )
 }
 
 __all__ = ["TARGETS", "Export", "Lost", "Target", "export", "say"]
