@@ -443,7 +443,7 @@ def test_every_setting_is_tried_at_every_depth_as_long_as_there_are_not_too_many
     own = module.shapes(config.strategy)
     every, places = len(own), len(module.depths(config))
     assert len(module.settings(config)) == every * places
-    monkeypatch.setattr(module, "shapes", lambda strategy: own)
+    monkeypatch.setattr(module, "shapes", lambda strategy, most: own)
     monkeypatch.setattr(module, "MOST", every * places)
     assert len(module.settings(config)) == every * places
     monkeypatch.setattr(module, "MOST", every * places - 1)
