@@ -1,4 +1,4 @@
-"""How the values of JSON objects are read, and what kind of value each field of an entry holds."""
+"""The fields of entries with the types of their values, and the functions that read them from JSON."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ TEXT_FIELDS = frozenset(
 )
 
 Reader = Callable[[Any], Any]
-"""Reads one JSON value; ValueError or OverflowError when it is of another kind."""
+"""Reads one JSON value; ValueError or OverflowError when it has the wrong type."""
 
 
 def parse_time(value: object) -> float:
-    """Seconds UTC of an ISO 8601 date or date-time, or of a number that is already seconds.
+    """Read a time as seconds UTC, from an ISO 8601 date or date-time or a number of seconds.
 
     >>> parse_time("1970-01-02")
     86400.0
@@ -67,14 +67,14 @@ def parse_number(text: str) -> float:
 
 
 def format_time(seconds: float | None) -> str:
-    """ISO 8601 in UTC with a final Z, or the empty string for an absent time."""
+    """Format a time (seconds UTC) as ISO 8601 with a final Z; empty for None."""
     if seconds is None:
         return ""
     return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
 def read_text(value: object) -> str:
-    """A string of valid Unicode."""
+    """Read a string of valid Unicode."""
     if not isinstance(value, str):
         raise ValueError("not a string")
     value.encode("utf-8")  # lone surrogates from \ud800 escapes cannot be stored
@@ -82,14 +82,14 @@ def read_text(value: object) -> str:
 
 
 def read_number(value: object) -> float:
-    """A finite number."""
+    """Read a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError("not a finite number")
     return float(value)
 
 
 def read_texts(value: object) -> tuple[str, ...]:
-    """A list of strings."""
+    """Read a list of strings."""
     if not isinstance(value, list | tuple):
         raise ValueError("not a list")
     return tuple(read_text(item) for item in value)
@@ -101,7 +101,7 @@ RULES: dict[Reader, tuple[str, str]] = {
     read_texts: ("must be a list of strings", 'Write it as ["...", "..."]'),
     parse_time: ("must be an ISO 8601 date or time", "Write it as 2026-11-21 or 2026-11-21T10:00:00Z"),
 }
-"""What each reader wants, and how to write it."""
+"""For each reader, the rule that a value has to follow and the remedy."""
 
 READERS: dict[str, Reader] = {
     **dict.fromkeys(TEXT_FIELDS, read_text),
@@ -109,4 +109,4 @@ READERS: dict[str, Reader] = {
     **dict.fromkeys(NUMBER_FIELDS, read_number),
     **dict.fromkeys(TIME_FIELDS, parse_time),
 }
-"""The reader of every field whose value is plain."""
+"""The reader of every field except relations."""

@@ -174,8 +174,8 @@ class TestBadFiles:
     @pytest.mark.parametrize("version", [2, 0, "1", None])
     def test_another_schema_version(self, path, version):
         message = refused(path, json.dumps(changed("schema_version", value=version)))
-        assert f"schema_version {version!r} is not 1, which this" in message
-        assert "tune again, or use the Steelyard that wrote it" in message
+        assert f"schema_version {version!r} is not 1, the version that this" in message
+        assert "tune again, or use the release that wrote it" in message
 
     @pytest.mark.parametrize(
         ("keys", "value", "fragment"),
@@ -191,7 +191,7 @@ class TestBadFiles:
             (["by_intent", "fix_bug"], "ftz", "unknown signal or fusion 'ftz'; did you mean 'fts'?"),
             (["by_intent", "fix bug"], "fts", "'by_intent': \"'fix bug' does not match"),
             (["finish"], ["cutt(10)"], "finish stage 'cutt(10)': unknown stage 'cutt'; did you mean 'cut'?"),
-            (["finish"], ["cut(0)"], "finish stage 'cut(0)': it needs one whole number of at least 1"),
+            (["finish"], ["cut(0)"], "finish stage 'cut(0)': it needs a whole number from 1 to 1000000000"),
             (["finish"], "cut(10)", "'finish': \"'cut(10)' is not of type 'array'\""),
             (["retrievers", "vectr"], {}, "'retrievers': unknown key 'vectr'; did you mean 'vector'?"),
             (["retrievers", "fts", "k1"], 1, "'retrievers.fts': unknown key 'k1'; valid: depth"),
