@@ -53,12 +53,11 @@ def _depth(own: int, factor: float, limit: int) -> int:
     return max(math.ceil(own * factor), min(own, limit))
 
 
-def shapes(strategy: Expr, most: int | None = None) -> list[Expr]:
+def shapes(strategy: Expr, most: int = MOST) -> list[Expr]:
     """Every shape of a strategy under its own weights, the given one first, without repetition.
 
     Where there are more than `most` together, those that differ in a single parameter.
     """
-    most = MOST if most is None else most
     together = list(itertools.islice(all_variants(strategy), most + 1))
     return list(dict.fromkeys([strategy, *(together if len(together) <= most else near_variants(strategy))]))
 
