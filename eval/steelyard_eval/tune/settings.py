@@ -20,12 +20,11 @@ DEPTHS = (1.0, 0.5, 2.0)
 """Times the depth of every retriever; never less than the limit."""
 
 
-def settings(config: SearchConfig, most: int | None = None) -> list[SearchConfig]:
+def settings(config: SearchConfig, most: int = MOST) -> list[SearchConfig]:
     """Every shape at every depth, the given configuration first, those of one depth together.
 
-    Where there are more than `most` (`MOST` by default) together, the other depths with the given shape alone.
+    Where there are more than `most` together, the other depths with the given shape alone.
     """
-    most = MOST if most is None else most
     every = shapes(config.strategy, most)
     here, *others = depths(config)
     elsewhere = every if len(every) * (1 + len(others)) <= most else every[:1]
@@ -54,12 +53,11 @@ def _depth(own: int, factor: float, limit: int) -> int:
     return max(math.ceil(own * factor), min(own, limit))
 
 
-def shapes(strategy: Expr, most: int | None = None) -> list[Expr]:
+def shapes(strategy: Expr, most: int = MOST) -> list[Expr]:
     """Every shape of a strategy under its own weights, the given one first, without repetition.
 
-    Where there are more than `most` (`MOST` by default) together, those that differ in a single parameter.
+    Where there are more than `most` together, those that differ from the given one in a single parameter.
     """
-    most = MOST if most is None else most
     together = list(itertools.islice(all_variants(strategy), most + 1))
     return list(dict.fromkeys([strategy, *(together if len(together) <= most else near_variants(strategy))]))
 
