@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass, replace
 
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError, shown
-from steelyard.fusion import Expr, Signal, Term, WeightedSum
+from steelyard.fusion import RECIPROCAL, Expr, Linear, Term
 
 NEAR = 1e-9
 """How far from 1 written weights may sum to."""
@@ -81,26 +81,27 @@ def adapt(config: SearchConfig, feedback: Feedback, rule: AdaptiveRule) -> Searc
 
 def _moved(strategy: Expr, shift: float, rule: AdaptiveRule) -> Expr:
     """The strategy with the signal's weight moved by `shift`, within what the rule allows."""
-    terms = strategy.terms if isinstance(strategy, WeightedSum) else ()
+    described = strategy.describe()
+    terms = described.terms if isinstance(described, Linear) and described.scale != RECIPROCAL else ()
     own = [term.weight for term in terms if _name(term) == rule.signal]
     held = sum(term.weight for term in terms if _name(term) in rule.held)
     rest = sum(term.weight for term in terms if _name(term) not in (rule.signal, *rule.held))
-    if not isinstance(strategy, WeightedSum) or len(own) != 1 or not rest or abs(own[0] + held + rest - 1) > NEAR:
+    if len(own) != 1 or not rest or abs(own[0] + held + rest - 1) > NEAR:
         raise ConfigError(_unfit(strategy, rule))
     weight = min(max(own[0] + shift, rule.least), 1 - held)
     scale = (1 - held - weight) / rest
 
-    def follow(term: Term) -> Term:
+    def follow(term: Term) -> float:
         if _name(term) == rule.signal:
-            return replace(term, weight=weight)
-        return term if _name(term) in rule.held else replace(term, weight=term.weight * scale)
+            return weight
+        return term.weight if _name(term) in rule.held else term.weight * scale
 
-    return replace(strategy, terms=tuple(map(follow, terms)))
+    return strategy.with_weights([follow(term) for term in terms])
 
 
 def _name(term: Term) -> str:
     """The signal of a term; empty for a fusion inside."""
-    return term.expr.name if isinstance(term.expr, Signal) else ""
+    return term.expr.leaf.name if term.expr.leaf else ""
 
 
 def _unfit(strategy: Expr, rule: AdaptiveRule) -> str:

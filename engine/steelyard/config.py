@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
@@ -14,40 +14,10 @@ from steelyard.errors import PATH_WIDTH, ConfigError, nearest, shown
 from steelyard.files import STRICT_JSON, canonical, write_text
 from steelyard.finish import Cut, Stage, parse_stages
 from steelyard.fusion import ByIntent, Expr, parse_strategy
-from steelyard.stores.base import COSINE
+from steelyard.retrievers import RETRIEVER_KINDS, Parameter, RetrieverConfig
 
 SCHEMA_VERSION = 1
 SCHEMA_FILE = "search-weights.schema.json"
-
-
-@dataclass(frozen=True)
-class RetrieverConfig:
-    """How one retriever searches.
-
-    `depth` is how many candidates it returns (None: all in scope). `field_weights` are FTS5's bm25
-    weights by field, `model` names the vectors, `filters` says where the scope acts: before_cut
-    (the list is full) or after_cut (it may be short). `similarity` is how `vector` compares: cosine, or
-    l2, 1 - Euclidean distance.
-    """
-
-    depth: int | None = None
-    field_weights: Mapping[str, float] = field(default_factory=dict)
-    model: str = ""
-    filters: str = "before_cut"
-    similarity: str = COSINE
-
-    def to_json(self) -> dict[str, Any]:
-        """Only what is set."""
-        record: dict[str, Any] = {"filters": self.filters}
-        if self.depth is not None:
-            record["depth"] = self.depth
-        if self.field_weights:
-            record["field_weights"] = dict(self.field_weights)
-        if self.model:
-            record["model"] = self.model
-        if self.similarity != COSINE:
-            record["similarity"] = self.similarity
-        return record
 
 
 @dataclass(frozen=True)
@@ -168,7 +138,7 @@ class SearchConfig:
             profile=record["profile"],
             limit=int(record["limit"]),
             strategy=strategies.pop(""),
-            retrievers={name: _retriever(settings) for name, settings in record["retrievers"].items()},
+            retrievers={n: RetrieverConfig.from_json(settings) for n, settings in record["retrievers"].items()},
             finish=stages,
             by_intent=strategies,
             provenance=record.get("provenance", {}),
@@ -185,12 +155,6 @@ def _read(problems: list[str], parse: Callable[[Any], Any], text: object) -> Any
         return None
 
 
-def _retriever(settings: Mapping[str, Any]) -> RetrieverConfig:
-    """JSON counts 20.0 as an integer; Python does not."""
-    depth = settings.get("depth")
-    return RetrieverConfig(**{**settings, "depth": None if depth is None else int(depth)})
-
-
 def default_finish(limit: int) -> tuple[Stage, ...]:
     """What every system ends with: the cut to the limit."""
     return (Cut(limit),)
@@ -198,10 +162,33 @@ def default_finish(limit: int) -> tuple[Stage, ...]:
 
 @cache
 def schema() -> dict[str, Any]:
-    """The published JSON Schema of weights files."""
+    """The JSON Schema of weights files: the published file, with the retrievers as they declare themselves."""
     text = resources.files("steelyard").joinpath(SCHEMA_FILE).read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(text)
+    common: dict[str, Any] = loaded["$defs"]["retriever"]
+    loaded["properties"]["retrievers"]["properties"] = {
+        name: common | {"properties": common["properties"] | _parameters(kind.parameters)}
+        for name, kind in RETRIEVER_KINDS.items()
+    }
     return loaded
+
+
+def published_schema() -> str:
+    """What `SCHEMA_FILE` has to hold for other validators: write it there when a retriever changed."""
+    return json.dumps(schema(), indent=2) + "\n"
+
+
+def _parameters(parameters: Iterable[Parameter]) -> dict[str, Any]:
+    return {
+        own.name: {
+            "type": "number",
+            "minimum": own.low,
+            "maximum": own.high,
+            "default": own.default,
+            "description": own.text,
+        }
+        for own in parameters
+    }
 
 
 def _problems(record: object) -> list[str]:

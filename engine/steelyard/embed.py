@@ -8,9 +8,9 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.entry import Entry
 from steelyard.errors import EmbedderError, shown
-from steelyard.stores.base import Space, Store
+from steelyard.filters import Filters, Rule
+from steelyard.stores.base import Readable, Space, Store
 from steelyard.template import render
 
 Vectors = NDArray[np.float32]
@@ -18,7 +18,8 @@ Kind = Literal["entry", "query"]
 """What a text is: some models turn queries into vectors in another way than the texts they should find."""
 BATCH = 100
 """Entries embedded and stored together (Soleri's document)."""
-LAYER_RECIPES = {"l0": "{l0}", "l1": "{l1}"}
+LAYER_RECIPES = {"l0": "{l0}", "l1": "{l1}", "l2": "{text}\n{details}"}
+"""What is embedded of each layer: abstract, overview, and as the last one the entry's own words in full."""
 
 
 class Embedder(Protocol):
@@ -98,6 +99,15 @@ def space_of(embedder: Embedder, layer: str, recipe: str) -> Space:
     return Space(model, layer, LAYER_RECIPES.get(layer, own))
 
 
+def layers_of(store: Readable) -> tuple[str, ...]:
+    """The layers that a store's entries have beside their text: those written, and then l2.
+
+    Where no entry has an abstract or an overview there are no layers, and the text stands for l2.
+    """
+    written = [name for name in ("l0", "l1") if not store.covers(Filters.all_of((Rule(name, "absent"),)))]
+    return (*written, "l2") if written else ()
+
+
 def embed_missing(
     store: Store,
     embedder: Embedder,
@@ -141,8 +151,7 @@ def _embed_batch(store: Store, embedder: Embedder, space: Space, batch: Sequence
 
 def texts_of(store: Store, space: Space, ids: Sequence[str]) -> dict[str, str]:
     """The texts to embed of those entries that have one."""
-    return {entry.id: render(space.recipe, entry) for entry in store.get(ids) if _says(space, entry)}
-
-
-def _says(space: Space, entry: Entry) -> bool:
-    return bool(getattr(entry, space.layer).strip()) if space.layer in LAYER_RECIPES else True
+    rendered = {entry.id: render(space.recipe, entry) for entry in store.get(ids)}
+    if space.layer not in LAYER_RECIPES:
+        return rendered
+    return {id_: text for id_, text in rendered.items() if text.strip()}

@@ -103,3 +103,12 @@ def shown(value: object, width: int = 80) -> str:
     """`repr` of a hostile value, cut to `width` characters, safe to print in a terminal."""
     text = ascii(value) if isinstance(value, str) else repr(value).encode("ascii", "backslashreplace").decode()
     return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def visible(text: str) -> str:
+    r"""The text on one line with nothing that moves a terminal: control and format characters escaped.
+
+    >>> visible("red \x1b[31m\n")
+    'red \\x1b[31m\\n'
+    """
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

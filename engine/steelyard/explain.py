@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from operator import add, mul
+from statistics import median
 from typing import Any
+
+COMBINED: dict[str, Callable[[list[float]], float]] = {
+    "sum": lambda values: reduce(add, values),
+    "product": lambda values: reduce(mul, values),
+    "max": max,
+    "min": min,
+    "median": median,
+}
+"""How the value of a node follows from those of its parts, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One node. `combine` says how `value` follows from the parts: sum, product, or given (a leaf)."""
+    """One node. `combine` says how `value` follows from the parts: one of `COMBINED`, or given (a leaf)."""
 
     value: float
     text: str
@@ -19,11 +32,7 @@ class Explanation:
         """The value worked out again from the leaves, in the order the engine adds and multiplies."""
         if self.combine == "given":
             return self.value
-        values = [part.recomputed() for part in self.parts]
-        total = values[0]
-        for value in values[1:]:
-            total = total + value if self.combine == "sum" else total * value
-        return total
+        return COMBINED[self.combine]([part.recomputed() for part in self.parts])
 
     def to_json(self) -> dict[str, Any]:
         """The tree as plain JSON values."""

@@ -22,7 +22,8 @@ class SearchResult:
     """What one search gave.
 
     `table` holds the signals and `ranking` the final rows of it, for explanation. `embedding_calls`
-    is 0 or 1; `degraded` says that the embedder failed and keywords answered alone.
+    is 0 or 1, or one for each model that tiers have; `degraded` says that the embedder failed and keywords
+    answered alone. `notes` says what else was searched by keywords alone, and why.
     """
 
     hits: tuple[Hit, ...]
@@ -31,6 +32,7 @@ class SearchResult:
     strategy: Expr
     embedding_calls: int
     degraded: bool
+    notes: tuple[str, ...] = ()
 
     def explain(self, hit: Hit | str) -> Explanation:
         """How the score of a hit, or of an entry by its id, came about.

@@ -7,6 +7,7 @@ retrievers. `rank_table` is the one way from a table to ranked lists.
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -18,21 +19,20 @@ import numpy as np
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder
 from steelyard.entry import Hit
-from steelyard.errors import ConfigError, EmbedderError, SteelyardError
+from steelyard.errors import ConfigError, EmbedderError, SteelyardError, shown
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.finish import Ranking, finish
 from steelyard.fusion import Expr, fuse
+from steelyard.identity import identity
 from steelyard.join import Lists, join
-from steelyard.query import Query
+from steelyard.query import Query, clean_query
 from steelyard.results import SearchResult, hits_of
-from steelyard.retrievers.bm25 import K1, B
 from steelyard.signals import PRIORS
 from steelyard.sources import Sources
 from steelyard.stores.base import Found, Readable
-from steelyard.stores.federation import plain, same_copies
+from steelyard.stores.federation import plain
 from steelyard.systems import find_system
 from steelyard.table import EMBEDDING, LAYERS, RETRIEVERS, SCORERS, SignalTable
-from steelyard.text import clean_query
 
 _log = logging.getLogger(__name__)
 
@@ -43,31 +43,25 @@ def rank_table(table: SignalTable, config: SearchConfig, strategy: Expr) -> tupl
     return masked, finish(masked, fuse(masked, strategy), config.finish)
 
 
-def retrieval_identity(config: SearchConfig) -> dict[str, Any]:
-    """How a configuration's retrievers find their lists, depth apart; equal identities share recordings."""
-    return {
-        **find_system(config.name).retrieval(),
-        "bm25": {"k1": K1, "b": B},
-        "field_weights": {name: dict(r.field_weights) for name, r in config.retrievers.items()},
-        "filters": {name: r.filters for name, r in config.retrievers.items()},
-        "similarity": {name: r.similarity for name, r in config.retrievers.items() if name in EMBEDDING},
-    }
-
-
 class Searcher:
     """Searches one store under one configuration.
 
     Without an embedder, or when the store holds no vectors of its model, the strategy falls back to
     what keywords can answer. `clock` gives the time (seconds UTC) of queries that carry none. `visible` is
     what the caller may see: no query, filter or strategy reaches beyond it.
+    Of a federation whose tiers have models of their own `embedder` is all of theirs; tiers that hold
+    vectors of none are found by keywords, and each result says so.
     `degraded` counts the searches in which the embedder failed; the first one is logged as a warning.
+
+    Threads may share a searcher, as they may share a vault. What a search reads is one state of the vault
+    where its thread holds a snapshot; else an entry that goes while it is being found is a VaultError.
     """
 
     def __init__(
         self,
         store: Readable,
         config: SearchConfig,
-        embedder: Embedder | None = None,
+        embedder: Embedder | Sequence[Embedder] | None = None,
         *,
         clock: Callable[[], float] = time.time,
         visible: Filters = EVERYTHING,
@@ -78,6 +72,7 @@ class Searcher:
         self._sources = Sources(store, self.system, config, embedder, visible)
         self._clock = clock
         self.degraded = 0
+        self._counting = threading.Lock()
 
     # Searching
 
@@ -87,21 +82,20 @@ class Searcher:
         Raises ConfigError for an empty query, or a strategy that cannot do without vectors; EmbedderError
         when such a strategy has vectors to search and the embedder fails.
         """
-        asked = self._timed(Query(query) if isinstance(query, str) else query)
-        clean_query(asked.text)  # refuses an empty one, also where no retriever reads the words
+        asked = self._admit(Query(query) if isinstance(query, str) else query)
         calls = self._sources.embedding_calls
         vectors = self._wants_vectors(semantic)
         strategy = self._available(vectors)
         degraded = False
         try:
-            table = self.candidates(asked, strategy, vectors)
-        except self.system.survives as error:
+            table = self._candidates(asked, strategy, vectors)
+        except self.system.searching.survives as error:
             if self.config.without(EMBEDDING) is None:
                 raise
             degraded = True
             self._count(error)
             strategy = self._available(False)
-            table = self.candidates(asked, strategy, False)
+            table = self._candidates(asked, strategy, False)
         masked, ranking = rank_table(table, self.config, strategy)
         return SearchResult(
             hits_of(self.store, masked, ranking, strategy),
@@ -110,6 +104,7 @@ class Searcher:
             strategy,
             self._sources.embedding_calls - calls,
             degraded,
+            () if degraded else self._notes(strategy, vectors, semantic),
         )
 
     def candidates(self, query: Query, strategy: Expr, vectors: bool = True) -> SignalTable:
@@ -118,7 +113,9 @@ class Searcher:
         It carries facts only when the strategy computes signals from them. Without `vectors` none are
         searched, also where the strategy names no retriever and would rank what all of them find.
         """
-        query = self._timed(query)
+        return self._candidates(self._timed(query), strategy, vectors)
+
+    def _candidates(self, query: Query, strategy: Expr, vectors: bool) -> SignalTable:
         lists: dict[str, list[Found]] = {}
         scorers: list[str] = []
         facts = bool(strategy.signals() & PRIORS.keys())
@@ -128,8 +125,7 @@ class Searcher:
                 if name in SCORERS:
                     scorers.append(name)
                 else:
-                    found = self._sources.retrieve(name, query, self._sources.settings(name).depth)
-                    lists[name] = same_copies(found, lists)
+                    lists[name] = self._sources.retrieve(name, query, self._sources.settings(name).depth, lists)
             table = self._table([query], [lists], scorers, facts)
         return table
 
@@ -147,13 +143,14 @@ class Searcher:
         score, obey the same filters and never repeat. Returns the hits and how many entries the filters
         admit in all. Source: EchoVault's document, context retrieval.
         """
-        topup = self.system.topup_recent if topup_recent is None else topup_recent
-        mode = self.system.semantic if semantic is None else semantic
+        own = self.system.contexts
+        topup = own.topup_recent if topup_recent is None else topup_recent
+        mode = own.semantic if semantic is None else semantic
         limit = self.config.limit
         hits: list[Hit] = []
         asked = self._timed(Query(text, filters=filters))
-        scope = self._sources.scope(asked)
-        nothing = self.system.no_query(text)
+        scope = self._sources.scopes.answers(asked)
+        nothing = own.no_query(text)
         if not nothing:
             hits = list(self.search(asked, semantic=mode).hits)
         if topup or nothing:
@@ -182,25 +179,27 @@ class Searcher:
         depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
         lists: list[Lists] = []
         try:
-            timed = [self._timed(query) for query in queries]
-            for query in progress(timed):
+            admitted = [self._admit(query) for query in queries]
+            for query in progress(admitted):
                 own: dict[str, list[Found]] = {}
                 for name, depth in depths.items():
-                    own[name] = same_copies(self._sources.retrieve(name, query, depth), own)
+                    own[name] = self._sources.retrieve(name, query, depth, own)
                 lists.append(own)
-            table = self._table(timed, lists, [name for name in names if name in SCORERS], True)
+            table = self._table(admitted, lists, [name for name in names if name in SCORERS], True)
         except EmbedderError as error:
             raise EmbedderError(f"{error}; {len(lists)} of {len(queries)} queries were done") from None
         return replace(table, fingerprint=self.fingerprint(corpus, {k: v for k, v in depths.items() if v}))
 
     def fingerprint(self, corpus: str, max_depth: Mapping[str, int]) -> dict[str, Any]:
         """What a replay of a recording cannot change, as JSON values."""
-        embedder = self._sources.embedder
+        embedders = self._sources.embedders
+        layers = [name for name in LAYERS if name in self.config.retrievers] if embedders else []
         return {
-            **retrieval_identity(self.config),
+            **identity(self.config),
             "corpus": corpus,
-            "model": embedder.model if embedder else "",
-            "recipe": self._sources.space("text").recipe if embedder else "",
+            "model": embedders[0].model if embedders else "",
+            "recipe": self._sources.recipe("text"),
+            "layers": {name: self._sources.recipe(name) for name in layers},
             "max_depth": dict(max_depth),
         }
 
@@ -208,9 +207,23 @@ class Searcher:
 
     def _count(self, error: SteelyardError) -> None:
         """A degraded search: counted every time, told the first time."""
-        if not self.degraded:
+        with self._counting:
+            self.degraded += 1
+            first = self.degraded == 1
+        if first:
             _log.warning("the embedder failed, keywords answer alone: %s", error)
-        self.degraded += 1
+
+    def _notes(self, strategy: Expr, vectors: bool, semantic: str | bool) -> tuple[str, ...]:
+        """What was searched by keywords alone although vectors were asked for."""
+        if not vectors:
+            asked = self.system.searching.mode(semantic) == "always" and strategy != self.config.effective
+            return ("the vault has no vectors of the configured model; keywords answered alone",) if asked else ()
+        if not strategy.signals() & EMBEDDING:
+            return ()
+        return tuple(
+            f"the tier {shown(name)} has no vectors of the configured model; keywords alone found its entries"
+            for name in self._sources.keywords_only()
+        )
 
     def _wanted(self, table: SignalTable, strategy: Expr, vectors: bool) -> list[str]:
         needs = dict(strategy.needs(table, self._retrievable(vectors)))
@@ -226,12 +239,21 @@ class Searcher:
         """The query with its clock."""
         return query if query.asked_at is not None else replace(query, asked_at=self._clock())
 
+    def _admit(self, query: Query) -> Query:
+        """The query with its clock and the text that keywords match.
+
+        Every query passes here once, so what rewrites a text or reads an intent from it belongs here.
+        Raises ConfigError for an empty one, also where no retriever reads the words.
+        """
+        return replace(
+            self._timed(query), matched=clean_query(query.text if query.matched is None else query.matched)
+        )
+
     def _wants_vectors(self, semantic: str | bool) -> bool:
-        mode = self.system.mode(semantic)
+        mode = self.system.searching.mode(semantic)
         if mode == "never" or not self._sources.has_vectors():
             return False
-        embedder = self._sources.embedder
-        return mode == "always" or (embedder is not None and embedder.warm())
+        return mode == "always" or all(embedder.warm() for embedder in self._sources.usable())
 
     def _available(self, vectors: bool) -> Expr:
         """The strategy, or what is left of it without vectors."""

@@ -2,88 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
-from steelyard.config import RetrieverConfig, SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embed import Embedder, Vectors, embed_checked, space_of
-from steelyard.errors import ConfigError, EmbedderError, nearest, shown
-from steelyard.filters import EVERYTHING, Filters, Rule, valid_at
+from steelyard.errors import ConfigError, EmbedderError
+from steelyard.filters import EVERYTHING, Filters
 from steelyard.query import Query
-from steelyard.retrievers import Retriever, Scorer
-from steelyard.retrievers.bm25 import Bm25Retriever
-from steelyard.retrievers.cache import ScopeCache
-from steelyard.retrievers.fts import FtsRetriever
-from steelyard.retrievers.tfidf import TfidfScorer
-from steelyard.retrievers.tsquery import LexicalScorer, TsRetriever
-from steelyard.retrievers.vector import CosineScorer, LayerRetriever, VectorRetriever
-from steelyard.stores.base import Found, Readable, Space, TextSearch
+from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, Retriever, RetrieverConfig, Scorer
+from steelyard.retrievers.kinds import QueryVector
+from steelyard.scopes import Scopes
+from steelyard.stores.base import Found, Readable, Space
+from steelyard.stores.federation import same_copies
 from steelyard.systems.base import System
-from steelyard.table import ASIDE, KEYWORD, Floats
-
-MEMORIES = Filters.of({"kind": "memory"})
-UNLIMITED = Filters.all_of((Rule("valid_from", "absent"),), (Rule("valid_until", "absent"),))
+from steelyard.table import Floats
 
 
 class Sources:
-    """Builds each retriever and scorer once, and embeds each query once, whoever asks."""
+    """Builds each retriever and scorer once, and embeds each query once a model, whoever asks.
+
+    Several embedders serve a federation whose tiers have models of their own: a query is compared in each
+    tier with the vectors of that tier's model. Threads may share it.
+    """
 
     def __init__(
         self,
         store: Readable,
         system: System,
         config: SearchConfig,
-        embedder: Embedder | None,
+        embedder: Embedder | Sequence[Embedder] | None,
         visible: Filters = EVERYTHING,
     ) -> None:
         self.store = store
-        self.system = system
+        self.reading = system.reading
         self.config = config
-        self.embedder = embedder
-        self.visible = visible
-        self.embedding_calls = 0
-        self._last: tuple[str, Vectors] | None = None
+        self.embedders = _models(embedder)
+        self.scopes = Scopes(store, system.reading, visible)
+        self._thread = threading.local()
         self._retrievers: dict[str, Retriever] = {}
         self._scorers: dict[str, Scorer] = {}
-        self._holds = ScopeCache(store, store.count)
-        self._covers = ScopeCache(store, store.covers)
 
-    def retrieve(self, name: str, query: Query, depth: int | None) -> list[Found]:
-        """What one retriever returns for a query, which carries its clock."""
-        if name in ASIDE and not self._holds(MEMORIES):
+    # Columns
+
+    def retrieve(
+        self, name: str, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]
+    ) -> list[Found]:
+        """What one retriever returns for a query, which carries its clock, after the `lists` before it.
+
+        Of an entry with several copies it returns the one that those lists chose.
+        """
+        kind, settings = RETRIEVER_KINDS[name], self.settings(name)
+        if kind.aside is not None and not self.scopes.any_of(kind.aside):
             return []
         if name not in self._retrievers:
-            self._retrievers[name] = self._retriever(name, self.settings(name))
-        return self._retrievers[name].retrieve(replace(query, filters=self._scope(name, query)), depth)
+            self._retrievers[name] = kind.build(self, settings)
+        scope = self.scopes.searched(query, kind.aside, settings.filters != "none")
+        return same_copies(self._retrievers[name].retrieve(replace(query, filters=scope), depth), lists)
 
     def score(self, name: str, query: Query, ids: Sequence[str]) -> Floats:
         """What one scorer gives to the candidates of a query."""
         if name not in self._scorers:
-            self._scorers[name] = self._scorer(name)
+            self._scorers[name] = SCORER_KINDS[name].build(self)
         return self._scorers[name].score(query, ids)
-
-    def _scope(self, name: str, query: Query) -> Filters:
-        """Which entries a retriever may return: of the system's corpus, or of the memories, what the caller may
-        see, what the query asks, what is valid.
-        """
-        inside = self.visible & (MEMORIES if name in ASIDE else self._corpus())
-        return inside if self.settings(name).filters == "none" else inside & self._asked(query)
-
-    def scope(self, query: Query) -> Filters:
-        """The entries that may answer a query, which carries its clock."""
-        return self.visible & self._corpus() & self._asked(query)
-
-    def _asked(self, query: Query) -> Filters:
-        return query.filters & (self._valid(query) if self.system.valid_only else EVERYTHING)
-
-    def _corpus(self) -> Filters:
-        """The system's corpus; everything where that is the same, because a scope takes time."""
-        corpus = self.system.corpus
-        return EVERYTHING if self._covers(corpus) else corpus
-
-    def _valid(self, query: Query) -> Filters:
-        """What is valid at the query's clock; everything where no entry has a window."""
-        return EVERYTHING if self._covers(UNLIMITED) else valid_at(query.asked_at or 0.0)
 
     def settings(self, name: str) -> RetrieverConfig:
         """The configuration of a retriever; ConfigError when the system has none of this name."""
@@ -95,69 +78,73 @@ class Sources:
             )
         return settings
 
-    def space(self, layer: str) -> Space:
-        """Where the vectors of a layer live; EmbedderError without an embedder."""
-        if self.embedder is None:
+    # What retrievers and scorers are built from, see `steelyard.retrievers.kinds.Parts`
+
+    @property
+    def name(self) -> str:
+        """``system:profile``."""
+        return self.config.name
+
+    def vectors(self, layer: str) -> list[tuple[Space, QueryVector]]:
+        """Where the vectors of a layer are, and how a query is embedded for each; EmbedderError without any."""
+        if not self.embedders:
             raise EmbedderError("there is no embedder; give the searcher one")
-        return space_of(self.embedder, layer, self.system.recipe)
+        asked = self.usable() or self.embedders[:1]
+        return [(self._layer(embedder, layer), partial(self._embed, embedder)) for embedder in asked]
 
-    def has_vectors(self) -> bool:
-        """Whether queries can be embedded and the store holds vectors to compare them with.
+    def counted(self, query: Query) -> Filters:
+        """The entries whose words TF-IDF counts for a query."""
+        return self.scopes.counted(query)
 
-        A configuration that names another model than the embedder's was made for other vectors.
+    # Models
+
+    def usable(self) -> list[Embedder]:
+        """The embedders of whose vectors the store holds some.
+
+        A configuration that names another model than an embedder's was made for other vectors.
         """
         models = {settings.model for settings in self.config.retrievers.values() if settings.model}
-        if self.embedder is None or models - {self.embedder.model}:
-            return False
-        space = self.space("text")
-        return any(space == known for known, _ in self.store.spaces())
+        held = {space for space, _ in self.store.spaces()}
+        return [e for e in self.embedders if not models - {e.model} and self._space(e, "text") in held]
 
-    def embed(self, text: str) -> Vectors:
-        """The vector of a query, float32[dim]."""
-        if self._last is None or self._last[0] != text:
-            if self.embedder is None:
-                raise EmbedderError("there is no embedder; give the searcher one")
-            self.embedding_calls += 1
-            self._last = (text, embed_checked(self.embedder, [text], "query")[0])
-        return self._last[1]
+    def has_vectors(self) -> bool:
+        """Whether queries can be embedded and the store holds vectors to compare them with."""
+        return bool(self.usable())
 
-    def _retriever(self, name: str, settings: RetrieverConfig) -> Retriever:
-        if name in KEYWORD:
-            return self._keywords(name, settings)
-        if name == "bm25":
-            return Bm25Retriever(self.store)
-        if name == "vector":
-            late = settings.filters == "after_cut"
-            return VectorRetriever(self.store, self.space("text"), self.embed, not late, settings.similarity)
-        return LayerRetriever(self.store, self.space("text" if name == "l2" else name), self.embed)
+    def keywords_only(self) -> list[str]:
+        """The tiers that are searched by keywords alone: they hold no vectors of a usable model."""
+        return self.store.without_vectors([self._space(each, "text") for each in self.usable()])
 
-    def _keywords(self, name: str, settings: RetrieverConfig) -> Retriever:
-        index = self.system.index
-        if isinstance(index, TextSearch):
-            self._check_fields(settings, ())
-            return TsRetriever(self.store, index.text)
-        self._check_fields(settings, index.fields)
-        weights = [settings.field_weights.get(field, 1.0) for field in index.fields]
-        match = self.system.match if name == "fts" else self.system.match_memory
-        return FtsRetriever(self.store, index, match, weights)
+    def recipe(self, layer: str) -> str:
+        """The text that the vectors of a layer stand for, empty without an embedder."""
+        return self._layer(self.embedders[0], layer).recipe if self.embedders else ""
 
-    def _check_fields(self, settings: RetrieverConfig, fields: Sequence[str]) -> None:
-        unknown = [name for name in settings.field_weights if name not in fields]
-        if unknown:
-            named = ", ".join(f"{shown(name)}{nearest(name, fields)}" for name in unknown)
-            raise ConfigError(f"field_weights of {self.config.name}: unknown field {named}")
+    @property
+    def embedding_calls(self) -> int:
+        """How many texts this thread has embedded."""
+        calls: int = getattr(self._thread, "calls", 0)
+        return calls
 
-    def _scorer(self, name: str) -> Scorer:
-        if name == "cosine":
-            return CosineScorer(self.store, self.space("text"), self.embed)
-        if name == "lexical":
-            if not isinstance(self.system.index, TextSearch):
-                raise ConfigError(
-                    f"{self.config.name} knows no exclusions, so it has no signal lexical; drop the stage"
-                )
-            return LexicalScorer(self.store, self.system.index.text)
-        return TfidfScorer(self.store, self.system.words, self._words_of)
+    def _space(self, embedder: Embedder, layer: str) -> Space:
+        return space_of(embedder, layer, self.reading.recipe)
 
-    def _words_of(self, query: Query) -> Filters:
-        """The entries that TF-IDF counts."""
-        return self._corpus() & (self._valid(query) if self.system.valid_words else EVERYTHING)
+    def _layer(self, embedder: Embedder, layer: str) -> Space:
+        """The space of a layer, or that of the text for an l2 that the store has not."""
+        own = self._space(embedder, layer)
+        held = layer != "l2" or any(own == space for space, _ in self.store.spaces())
+        return own if held else self._space(embedder, "text")
+
+    def _embed(self, embedder: Embedder, text: str) -> Vectors:
+        """The vector of a query, float32[dim]; kept until the thread asks for another text."""
+        last: dict[int, tuple[str, Vectors]] = self._thread.__dict__.setdefault("last", {})
+        known = last.get(id(embedder))
+        if known is None or known[0] != text:
+            self._thread.calls = self.embedding_calls + 1
+            known = last[id(embedder)] = (text, embed_checked(embedder, [text], "query")[0])
+        return known[1]
+
+
+def _models(embedder: Embedder | Sequence[Embedder] | None) -> list[Embedder]:
+    """The embedders given, each model and fit once."""
+    given = [] if embedder is None else list(embedder) if isinstance(embedder, Sequence) else [embedder]
+    return list({space_of(each, "text", ""): each for each in reversed(given)}.values())[::-1]

@@ -21,32 +21,30 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Bools as Bools  # others import them from here
+from steelyard.arrays import Floats as Floats
+from steelyard.arrays import Indices as Indices
+from steelyard.arrays import Ints as Ints
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, nearest
 from steelyard.query import Query
+from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, layers_read
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int32]
-
-EMBEDDING = frozenset({"vector", "cosine", "l0", "l1", "l2"})
-"""Signals that need the query's embedding."""
-LAYERS = ("l0", "l1", "l2")
-"""Signals that cover every entry in scope; layered strategies gate them themselves."""
-FINDERS = frozenset({"fts", "bm25", "vector"})
-"""Signals whose lists, cut at a depth, make the candidates of strategies that name no retriever."""
-ASIDE = frozenset({"memory"})
-"""Signals of entries that are searched beside the others and merged when the list is finished."""
-KEYWORD = frozenset({"fts", "memory"})
-"""Retrievers that search the full-text index."""
-RETRIEVERS = FINDERS | frozenset(LAYERS) | ASIDE
+RETRIEVERS = frozenset(RETRIEVER_KINDS)
 """Signals with a value only for the entries they returned."""
-SCORERS = frozenset({"tfidf", "cosine", "lexical"})
+SCORERS = frozenset(SCORER_KINDS)
 """Signals computed for every candidate, whoever found it."""
 FETCHED = RETRIEVERS | SCORERS
 """Signals that stand in the table as columns; the others are derived from facts."""
+LAYERS = tuple(kind.name for kind in RETRIEVER_KINDS.values() if kind.whole)
+"""Signals that cover every entry in scope; layered strategies gate them themselves."""
+ASIDE = frozenset(kind.name for kind in RETRIEVER_KINDS.values() if kind.aside is not None)
+"""Signals of entries that are searched beside the others and merged when the list is finished."""
+FINDERS = RETRIEVERS - ASIDE - frozenset(LAYERS)
+"""Signals whose lists, cut at a depth, make the candidates of strategies that name no retriever."""
+EMBEDDING = frozenset(name for name in FETCHED if layers_read({name}))
+"""Signals that need the query's embedding."""
 
 NUMBER_FACTS = (
     "importance",
@@ -65,7 +63,7 @@ FACT_FIELDS = (*NUMBER_FACTS, *LABEL_FACTS, "tags")
 class TagSets:
     """Sets of tags as CSR over a shared vocabulary; codes ascend within each set."""
 
-    offsets: NDArray[np.int64]
+    offsets: Indices
     codes: Ints
 
     @classmethod
@@ -148,7 +146,7 @@ class SignalTable:
 
     queries: tuple[str, ...]
     entries: tuple[str, ...]
-    offsets: NDArray[np.int64]
+    offsets: Indices
     entry: Ints
     columns: Mapping[str, Floats]
     positions: Mapping[str, Ints]
@@ -245,7 +243,7 @@ def ranks(table: SignalTable, values: Floats, rows: Bools) -> Floats:
     return ranked
 
 
-def best_first(offsets: NDArray[np.int64], values: Floats) -> NDArray[np.int64]:
+def best_first(offsets: Indices, values: Floats) -> Indices:
     """The one tie rule: int64[n], the order of each query's values (float64[n], no NaN), best first.
 
     Rows are stored by ascending id, so a stable sort leaves ties in id order. Queries are sorted one by one,
@@ -272,6 +270,6 @@ def per_query(table: SignalTable, rows: Bools, reduce: np.ufunc, values: Floats,
     return result
 
 
-def count_rows(table: SignalTable, rows: Bools) -> NDArray[np.int64]:
+def count_rows(table: SignalTable, rows: Bools) -> Indices:
     """Number of the given rows in each query; int64[Q]."""
     return np.bincount(table.query[rows], minlength=len(table.queries)).astype(np.int64)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from steelyard.entry import Entry, Hit
+from steelyard.errors import visible
 from steelyard.fields import format_time
-from steelyard.text import visible
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> str:
@@ -94,8 +94,8 @@ def tuning(record: Mapping[str, Any]) -> str:
         if record[name]
     ]
     ship = record["verdict"] == "ship"
-    proof = f"p {record['gain']['p']:.4f}"
-    reason = f"the held-out gain lies above 0, {proof}" if ship else f"no proven held-out gain, {proof}"
+    chance = f"p {record['gain']['p']:.4f}"
+    reason = f"the held-out gain lies above 0, {chance}" if ship else f"no proven held-out gain, {chance}"
     reason += "" if record["whole"] else "; broken off"
     best = record["optimum"]
     optimum = f"{best['value']:.4f}, {record['certificate']}, no setting exceeds {best['bound']:.4f}"

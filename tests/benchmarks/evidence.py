@@ -23,12 +23,12 @@ import numpy as np
 
 from steelyard.fusion import parse_strategy
 from steelyard_eval.datasets import load
-from steelyard_eval.kernel import weights_of, with_weights
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.progress import bar
 from steelyard_eval.recording import files as recordings
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune import choice as choices
-from steelyard_eval.tune.task import group_numbers, prepare
+from steelyard_eval.tune.task import prepare
 from steelyard_eval.tune.tuner import proven
 
 DATA = Path(os.environ.get("STEELYARD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
@@ -51,8 +51,8 @@ FEWER = {"soleri": 10, "moltnet": 10}
 def grid(name, strategy):
     """30 settings that somebody might try: 3 values of a parameter by 10 weights; 30 mixtures of many signals."""
     if name in FEWER:
-        draws = np.random.default_rng(0).dirichlet(np.ones(len(weights_of(strategy))), 30)
-        return [with_weights(strategy, draw) for draw in draws]
+        draws = np.random.default_rng(0).dirichlet(np.ones(len(strategy.weights)), 30)
+        return [strategy.with_weights(draw) for draw in draws]
     templates = {
         "echovault": (
             "tiered(fts, min_results={}, then=weighted_sum({}*fts, {}*vector, normalize=max))",
@@ -76,7 +76,7 @@ class Split:
 
 def halves(task, candidates, count):
     """way -> a Split a random half."""
-    units = group_numbers(task.queries)
+    units = unit_numbers(task.queries)
     current = task.values(task.config)
     others = [task.values(task.config.with_strategy(one)) for one in candidates]
     tried = np.array([current, *others]) - current
@@ -191,13 +191,13 @@ def main():
     parser.add_argument("--halves", type=int, default=200)
     parser.add_argument("--metric", default="nDCG@10")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep recordings here")
-    parser.add_argument("--proof", type=float, default=choices.PROOF, help="standard errors that a gain takes")
+    parser.add_argument("--switch", type=float, default=choices.SWITCH, help="standard errors that a gain takes")
     parser.add_argument(
         "--tied", type=float, default=choices.TIED, help="standard errors within which settings tie"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     asked = parser.parse_args()
-    choices.PROOF, choices.TIED = asked.proof, asked.tied
+    choices.SWITCH, choices.TIED = asked.switch, asked.tied
     records = []
     for name in asked.sets:
         space, tables = Workspace.open(load(DATA / name)), {}

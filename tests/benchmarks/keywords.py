@@ -7,12 +7,12 @@ import apsw
 import synthetic
 from timing import Race, once, race, same_scores
 
-from steelyard.query import Query
+from steelyard.query import Query, clean_query
 from steelyard.search import Searcher
 from steelyard.sources import Sources
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard.text import clean_query, terms
+from steelyard.text import terms
 
 try:
     import bm25s
@@ -43,16 +43,18 @@ def races(quick: bool, queries: int) -> list[Race]:
 def fts(vault: Vault, path: Path, name: str, asked: list[Query], rounds: int) -> Race:
     """One system of FTS5 alone: the raw SQL gives rowids and scores, nothing else."""
     system = find_system(name)
-    _, seconds = once(lambda: vault.ensure_index(system.index))
+    _, seconds = once(lambda: vault.ensure_index(system.reading.index))
     config = system.config(LIMIT)
     searcher, sources = Searcher(vault, config), Sources(vault, system, config, None)
-    depth, table = config.depths["fts"], f"fts_{system.index.name}"
+    depth, table = config.depths["fts"], f"fts_{system.reading.index.name}"
     raw = apsw.Connection(str(path))
     sql = f"SELECT rowid, bm25({table}) AS score FROM {table} WHERE {table} MATCH ? ORDER BY score LIMIT {depth}"
     contenders = {
         "steelyard: Searcher.search": searcher.search,
         "steelyard: retriever alone": lambda query: sources.retrieve("fts", query, depth),
-        "FTS5, SQL of the same query": lambda query: raw.execute(sql, (system.match(query.text),)).fetchall(),
+        "FTS5, SQL of the same query": lambda query: raw.execute(
+            sql, (system.reading.match(query.text),)
+        ).fetchall(),
     }
     for query in asked:
         ours = [found.score for found in contenders["steelyard: retriever alone"](query)]

@@ -35,7 +35,7 @@ def nearest(count: int, dim: int, queries: int) -> Race:
     matrix = synthetic.vectors(count, dim)
     probes = synthetic.probes(matrix, queries)
     system = find_system("vector")
-    space = Space(MODEL, "text", system.recipe)
+    space = Space(MODEL, "text", system.reading.recipe)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "memory.db"
         with Vault(path, create=True) as vault:
@@ -52,7 +52,9 @@ def nearest(count: int, dim: int, queries: int) -> Race:
                 "numpy: product, argpartition": lambda at: top(matrix, probes[at]),
             }
             if count <= 10_000:
-                embedder = RecordedEmbedder(MODEL, system.recipe, {str(at): row for at, row in enumerate(probes)})
+                embedder = RecordedEmbedder(
+                    MODEL, system.reading.recipe, {str(at): row for at, row in enumerate(probes)}
+                )
                 searcher = Searcher(vault, system.config(10, MODEL), embedder)
                 contenders["steelyard: Searcher.search"] = lambda at: searcher.search(Query(str(at)))
             agree(contenders, range(queries))

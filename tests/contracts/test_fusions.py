@@ -6,6 +6,7 @@ from steelyard.fusion.normalize import NORMALIZERS
 from steelyard.testing import FusionContract
 
 SIGNALS = ["fts", "vector", "l2", "tfidf", "cosine", "recency", "severity", "importance", "tags", "domain"]
+COMBINATIONS = ["comb_sum", "comb_mnz", "comb_anz", "comb_med", "comb_max", "comb_min"]
 SUMS = [
     *(f"weighted_sum(0.3*fts, 0.7*vector, normalize={name})" for name in NORMALIZERS),
     *(f"weighted_sum(0.2*bm25, 0.3*tfidf, 0.5*recency(half_life=365d), normalize={name})" for name in NORMALIZERS),
@@ -19,6 +20,21 @@ RANKED = [
     "rrf(vector, fts, k=0)",
     "rrf(importance, recency)",
     *(f"rrf(vector, fts, 1.5*bm25, k=60, bonus={bonus})" for bonus in ("times(0.1)", "once(0.1)", "each(0.1)")),
+]
+COMBINED = [
+    *(f"{name}(fts, vector, bm25, normalize=minmax)" for name in COMBINATIONS),
+    "comb_anz(fts, vector, tfidf, normalize=none)",
+    "comb_mnz(fts, 2.5*vector, normalize=max)",
+    "comb_med(importance, recency, normalize=none)",
+    "comb_max(vector, normalize=rank)",
+]
+VOTED = [
+    "isr(vector, fts)",
+    "log_isr(vector, 2*fts, bm25)",
+    "borda(vector, 0.5*fts, bm25)",
+    "borda(vector, tfidf)",
+    "rbc(vector, fts, phi=0.8)",
+    "rbc(vector, 3*fts, phi=0)",
 ]
 LAYERED = [
     "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3])",
@@ -53,11 +69,16 @@ NESTED = [
     "tiered(fts, min_results=5, then=layered(0.2*l0, 0.3*l1, 0.5*l2))",
     "tiered(fts, then=by_intent(default=tiered(bm25, then=vector), fix=rrf(vector, l2)))",
     "by_intent(default=tiered(fts, min_results=6, then=vector), fix=layered(0.5*l0, 0.5*l2), learn=importance)",
+    "tiered(fts, min_results=4, then=comb_mnz(fts, vector))",
+    "weighted_sum(1*comb_max(fts, vector), 0.2*recency, normalize=max)",
+    "comb_med(comb_max(fts, vector), rrf(bm25, vector), l2, normalize=zscore)",
+    "rrf(borda(fts, isr(vector, bm25)), comb_min(fts, l2), k=10)",
+    "by_intent(default=comb_anz(fts, vector), fix=log_isr(fts, vector), learn=rbc(fts, bm25))",
     "layered(0.3*rrf(l0, l1, k=1), 0.7*weighted_sum(0.5*l2, 0.5*recency, normalize=max), threshold=0.6)",
 ]
 
 
 class TestFusions(FusionContract):
-    @pytest.fixture(params=[*SIGNALS, *SUMS, *RANKED, *LAYERED, *TIERED, *BY_INTENT, *NESTED])
+    @pytest.fixture(params=[*SIGNALS, *SUMS, *RANKED, *COMBINED, *VOTED, *LAYERED, *TIERED, *BY_INTENT, *NESTED])
     def strategy(self, request):
         return request.param

@@ -54,7 +54,7 @@ def test_nothing_escapes_a_filter_a_scope_or_an_expiry(name, capsys):
         print(
             f" {name}: {counts['checks']} checks, {counts['by vectors alone']} candidates by vectors alone", end=""
         )
-    assert counts["by vectors alone"] > CHECKS / 10 or "vector" not in system.retrievers
+    assert counts["by vectors alone"] > CHECKS / 10 or "vector" not in system.searching.retrievers
     assert (counts["escaped"] > 0) == (name in VECTORS_ESCAPE)
 
 
@@ -75,7 +75,7 @@ def test_the_shipped_profile_shows_what_the_documented_one_does_not(name, expect
     with Vault(":memory:") as vault:
         vault.upsert(ESCAPES)
         vectors = np.ones((len(ESCAPES), 3), dtype=np.float32)
-        vault.put_vectors(space_of(embedder, "text", system.recipe), [e.id for e in ESCAPES], vectors)
+        vault.put_vectors(space_of(embedder, "text", system.reading.recipe), [e.id for e in ESCAPES], vectors)
         query = Query("heron", filters=Filters.of({"domain": "auth"}), asked_at=NOW)
         found = Searcher(vault, system.config(10, "random"), embedder).search(query)
     assert {hit.entry.id for hit in found.hits} == expected

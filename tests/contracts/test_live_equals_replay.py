@@ -18,7 +18,6 @@ from steelyard.stores.federation import Federation, Tier, plain_id
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.table import EMBEDDING, SCORERS
-from steelyard.template import render
 from steelyard.testing import same_bits
 
 RECIPE = "{title}\n{text}"
@@ -62,12 +61,12 @@ def worlds(seed, count, remembers=False):
     queries = [query(rng, at) for at in range(5)]
     texts = [q.text for q in queries]
     for e in (e for own in every for e in own):
-        texts += [render(RECIPE, e), e.l0, e.l1]
+        texts += WORDS_OF["vector"](e), e.l0, e.l1, WORDS_OF["l2"](e)
     embedder = RecordedEmbedder("grid", RECIPE, {text: direction(rng) for text in texts if text})
     vaults = [Vault(":memory:") for _ in every]
     for vault, own in zip(vaults, every, strict=True):
         vault.upsert(own)
-        for layer in ("text", "l0", "l1"):
+        for layer in ("text", "l0", "l1", "l2"):
             embed_missing(vault, embedder, space_of(embedder, layer, RECIPE))
     return vaults, embedder, queries
 
@@ -77,6 +76,7 @@ def entry(rng, at):
         id=f"{rng.choice(list('zmaé'))}{at}",
         title=f"note {at}",
         text=" ".join(rng.choice(WORDS, size=rng.integers(0, 6))),
+        details=f"in full {at}" if rng.random() < 0.3 else "",
         l0=f"abstract {at}" if rng.random() < 0.8 else "",
         l1=f"overview {at}" if rng.random() < 0.8 else "",
         project=f"p{rng.integers(2)}",
@@ -130,6 +130,28 @@ def configure(system, strategy, depth, limit, filters):
     return replace(config, strategy=parse_strategy(strategy), retrievers=retrievers, finish=stages)
 
 
+WORDS_OF = {
+    "vector": lambda e: f"{e.title}\n{e.text}" if e.text else e.title,
+    "l0": lambda e: e.l0,
+    "l1": lambda e: e.l1,
+    "l2": lambda e: "\n".join(part for part in (e.text, e.details) if part),
+}
+"""What is embedded of an entry for each signal."""
+
+
+def check_columns(table, store, embedder, queries):
+    """Every number of meaning is the cosine with the words of its own layer, wherever the store keeps them."""
+    entries = {e.id: e for e in store.get(table.entries)}
+    for name, words in WORDS_OF.items():
+        if name in table.columns and any(
+            space.layer == name.replace("vector", "text") for space, _ in store.spaces()
+        ):
+            for row in np.flatnonzero(~np.isnan(table.columns[name])):
+                text = words(entries[table.entries[table.entry[row]]])
+                a, b = embedder.embed([text, queries[table.query[row]].text]).astype(float)
+                assert table.columns[name][row] == pytest.approx(a @ b, abs=1e-6), (name, text)
+
+
 def compare(vault, embedder, queries, config, recorded=None):
     """Search each query live, replay a deeper recording, and hold one against the other.
 
@@ -139,6 +161,8 @@ def compare(vault, embedder, queries, config, recorded=None):
     recorder = Searcher(vault, recorded, embedder)
     signals = {*recorded.retrievers, *SCORERS} - {"lexical"}  # that one needs a system that knows exclusions
     recording = recorder.record(queries, signals, MAX_DEPTH, "corpus")
+    if recorded.retrievers.get("vector", recorded.retrievers["fts"]).similarity == "cosine":
+        check_columns(recording, vault, embedder, queries)
     masked, ranking = rank_table(recording, config, config.effective)
     needs = config.effective.needs(masked, tuple(config.retrievers))
     embedded = np.any([needs[name] for name in EMBEDDING & needs.keys()] or np.zeros((1, len(queries))), axis=0)

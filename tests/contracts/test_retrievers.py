@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from steelyard.entry import Entry
 from steelyard.query import Query
+from steelyard.reading import words_or
 from steelyard.retrievers.bm25 import Bm25Retriever
 from steelyard.retrievers.fts import FtsRetriever
 from steelyard.retrievers.vector import CosineScorer, LayerRetriever, VectorRetriever, cosine
@@ -14,9 +16,9 @@ from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.federation import Federation, Tier, plain_id
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
+from steelyard.systems.echovault import prefix_or
 from steelyard.testing import RetrieverContract, same_bits
 from steelyard.testing.retrievers import sample_entries
-from steelyard.text import prefix_or, words_or
 
 INDEX = KeywordIndex("sample", ("title", "text"))
 SPACE = Space("counted", "text", "{title} {text}")
@@ -68,6 +70,23 @@ class TestBm25(RetrieverContract):
 
         assert found.id == "a"
         assert found.score == pytest.approx(np.log(2), abs=1e-12)
+
+    @pytest.mark.parametrize(("k1", "b", "tf"), [(0.0, 0.75, 1.0), (1.0, 0.0, 4 / 3), (1.0, 1.0, 4 / 3.5)])
+    def test_k1_and_b_are_the_formulas(self, k1, b, tf):
+        """By hand: idf ln 2 as above, tf 2; with b = 1 the norm is 3 words of a mean of 2."""
+        with Vault(":memory:") as small:
+            small.upsert([Entry("a", text="rare rare word"), Entry("b", text="other")])
+            [found] = Bm25Retriever(small, k1, b).retrieve(Query("rare"), 5)
+
+        assert found.score == pytest.approx(np.log(2) * tf, abs=1e-12)
+
+    def test_a_short_entry_scores_more_by_b(self):
+        """By hand, k1 1.2 and b 0.75: half the mean length, ln 2 * 2.2 / (1 + 1.2 * (1 - 0.75 + 0.75 * 0.5))."""
+        with Vault(":memory:") as small:
+            small.upsert([Entry("a", text="rare"), Entry("b", text="another longer thing")])
+            [found] = Bm25Retriever(small).retrieve(Query("rare"), 5)
+
+        assert found.score == pytest.approx(np.log(2) * 2.2 / 1.75, abs=1e-12)
 
 
 class TestVectorFilteredFirst(RetrieverContract):
@@ -130,7 +149,7 @@ class Memories:
         self.sources = sources
 
     def retrieve(self, query, depth):
-        return self.sources.retrieve("memory", replace(query, asked_at=0.0), depth)
+        return self.sources.retrieve("memory", replace(query, asked_at=0.0), depth, {})
 
 
 @pytest.fixture(scope="module")

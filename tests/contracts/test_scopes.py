@@ -70,11 +70,11 @@ class CallersWorld(World):
         )
 
     def strategy(self):
-        finders = [name for name in self.system.retrievers if name != "memory"]
+        finders = [name for name in self.system.searching.retrievers if name != "memory"]
         first = one(self.rng, *finders)
         return one(
             self.rng,
-            self.system.strategy,
+            self.system.searching.strategy,
             *map(
                 parse_strategy,
                 (
@@ -91,7 +91,7 @@ class CallersWorld(World):
         """Whether a search may show the entry: what was asked, and the window where the system heeds it."""
         opened = entry.valid_from is None or entry.valid_from <= NOW
         ends = entry.valid_until is not None and entry.valid_until <= NOW
-        return holds(entry, around) and (not self.system.valid_only or (opened and not ends))
+        return holds(entry, around) and (not self.system.reading.valid_only or (opened and not ends))
 
 
 def property_of(name, check, capsys):
@@ -151,7 +151,9 @@ def test_no_context_shows_what_the_caller_may_not_see(name, capsys):
             [(_, held)] = world.tiers.values()
             around = held.values()
             inside = [e for e in around if world.sees(e, around) and world.admits(e, around, holds)]
-            memories = sum(e.kind == "memory" for e in inside) if "memory" in world.system.retrievers else 0
+            memories = (
+                sum(e.kind == "memory" for e in inside) if "memory" in world.system.searching.retrievers else 0
+            )
             assert total == len(inside) - memories
 
     property_of(name, check, capsys)

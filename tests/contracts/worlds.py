@@ -208,7 +208,7 @@ class World:
         vault = Vault(":memory:")
         vault.upsert(entries)
         ids = [e.id for e in entries if e.id == "e0" or self.rng.random() < 0.9]
-        space = space_of(self.embedder, "text", self.system.recipe)
+        space = space_of(self.embedder, "text", self.system.reading.recipe)
         vault.put_vectors(space, ids, self.rng.normal(size=(len(ids), 3)).astype(np.float32))
         return vault, {e.id: e for e in entries}
 
@@ -226,8 +226,8 @@ class World:
         """One search: (what it returned, which entries it may show)."""
         filters, holds = scope(self.rng)
         query = Query(one(self.rng, *WORDS, "heron newt", "nothing"), filters=filters, asked_at=NOW)
-        memories = "memory" in self.system.retrievers
-        windows = self.system.valid_only
+        memories = "memory" in self.system.searching.retrievers
+        windows = self.system.reading.valid_only
 
         def admits(entry, around):
             opened = entry.valid_from is None or entry.valid_from <= NOW

@@ -192,7 +192,7 @@ def _search(searcher: Searcher, asked: Query) -> int:
         raise Fault(f"at most {most}, scores {scores}")
     if result.hits:
         json.dumps([result.explain(result.hits[0].entry.id).to_json()], allow_nan=False)
-        json.dumps([searcher.system.present(hit) for hit in result.hits])
+        json.dumps([searcher.system.showing.present(hit) for hit in result.hits])
     return len(scores)
 
 

@@ -26,11 +26,12 @@ from steelyard.fusion import compile_plan, fuse, parse_strategy
 from steelyard.fusion.layered import Layered
 from steelyard.grammar import MAX_LENGTH
 from steelyard.lsa import LsaEmbedder
-from steelyard.query import Query, read_query
+from steelyard.query import MAX_WORDS, Query, clean_query, read_query
+from steelyard.reading import words_or
 from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard.text import MAX_WORDS, clean_query, prefix_or, words_or
+from steelyard.systems.echovault import prefix_or
 from steelyard_eval.datasets import check
 from steelyard_eval.recording import files as recordings
 from steelyard_eval.recording.replay import replay

@@ -136,7 +136,7 @@ class TestMeanwhile:
             assert vault.upsert([Entry("a")]) == 1
 
     def test_another_process_makes_the_index(self, tmp_path, meanwhile):
-        index = find_system("fts").index
+        index = find_system("fts").reading.index
         with Vault(tmp_path / "vault", create=True) as vault:
             meanwhile(lambda path: act(path, lambda other: other.ensure_index(index)))
             vault.ensure_index(index)

@@ -186,7 +186,7 @@ class TestIndexSettings:
     def test_a_rebuild_brings_the_settings_of_the_system(self, vault):
         vault.upsert([Entry("a", text="tokens")])
         vault.ensure_index(KeywordIndex("content", ("title",), "unicode61"))
-        vault.rebuild_indexes([find_system("fts").index])
+        vault.rebuild_indexes([find_system("fts").reading.index])
 
         assert [h.entry.id for h in Searcher(vault, find_system("fts").config()).search("token").hits] == ["a"]
 

@@ -26,8 +26,7 @@ from steelyard.search import Searcher
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard.systems.echovault import DOCUMENTED
-from steelyard.text import prefix_or
+from steelyard.systems.echovault import DOCUMENTED, prefix_or
 
 TIERED = "tiered(fts, min_results={}, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))"
 
@@ -52,7 +51,7 @@ class Spy:
         return self.loaded
 
 
-SPACE = space_of(Spy(), "text", DOCUMENTED.recipe)
+SPACE = space_of(Spy(), "text", DOCUMENTED.reading.recipe)
 
 
 def vault_of(*entries, cosines=None):
@@ -403,12 +402,12 @@ def diary(cosines=None):
 
 def context(vault, text, limit, embedder=None, scope=None, **how):
     filters = Filters.of(scope or {})
-    settings = {"semantic": DOCUMENTED.semantic, "topup_recent": DOCUMENTED.topup_recent} | how
+    settings = {"semantic": DOCUMENTED.contexts.semantic, "topup_recent": DOCUMENTED.contexts.topup_recent} | how
     return searcher(vault, embedder, limit).context(text, filters, **settings)
 
 
 def test_the_documented_context_settings():
-    assert (DOCUMENTED.semantic, DOCUMENTED.topup_recent) == ("auto", True)
+    assert (DOCUMENTED.contexts.semantic, DOCUMENTED.contexts.topup_recent) == ("auto", True)
 
 
 @pytest.mark.parametrize(
@@ -537,20 +536,20 @@ def pointed(**changes):
 
 
 def test_a_result_is_the_documented_pointer_key_by_key():
-    shown = DOCUMENTED.present(Hit(1, 0.87, pointed()))
+    shown = DOCUMENTED.showing.present(Hit(1, 0.87, pointed()))
     assert shown == POINTER
     assert list(shown) == list(POINTER)
     assert shown["has_details"] is True
 
 
 def test_has_details_is_false_without_details():
-    assert DOCUMENTED.present(Hit(1, 0.87, pointed(details="")))["has_details"] is False
+    assert DOCUMENTED.showing.present(Hit(1, 0.87, pointed(details="")))["has_details"] is False
 
 
 def test_results_come_back_from_the_vault_as_they_went_in():
     vault = vault_of(pointed(), *OTHERS)
     (hit,) = searcher(vault).search("JWT auth").hits
-    shown = DOCUMENTED.present(hit)
+    shown = DOCUMENTED.showing.present(hit)
     assert shown | {"score": 0.87} == POINTER
     assert shown["score"] > 0
 

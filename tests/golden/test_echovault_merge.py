@@ -68,7 +68,7 @@ def same(got, expected):
 @settings(max_examples=300)
 @given(lists(0), lists(0))
 def test_the_preset_answers_as_documented(keyword, vector):
-    same(ours(keyword, vector, find_system("echovault").strategy), documented(keyword, vector))
+    same(ours(keyword, vector, find_system("echovault").searching.strategy), documented(keyword, vector))
 
 
 @settings(max_examples=300)
@@ -84,14 +84,18 @@ def test_a_merge_by_hand():
     expected = [("b", 0.85), ("c", 0.35), ("a", 0.3)]
 
     same(merged(keyword, vector), expected)
-    same(ours(keyword, vector, find_system("echovault").strategy), expected)
+    same(ours(keyword, vector, find_system("echovault").searching.strategy), expected)
 
 
 def test_three_keyword_results_are_enough():
     keyword, vector = [("a", 3.0), ("b", 2.0), ("c", 1.0)], [("z", 1.0)]
-    assert ours(keyword, vector, find_system("echovault").strategy) == keyword
+    assert ours(keyword, vector, find_system("echovault").searching.strategy) == keyword
 
 
 def test_scores_that_are_not_positive_add_nothing():
     keyword, vector = [("a", 2.0)], [("b", -0.1), ("c", -0.9)]
-    assert ours(keyword, vector, find_system("echovault").strategy) == [("a", 0.3), ("b", 0.0), ("c", 0.0)]
+    assert ours(keyword, vector, find_system("echovault").searching.strategy) == [
+        ("a", 0.3),
+        ("b", 0.0),
+        ("c", 0.0),
+    ]

@@ -23,8 +23,7 @@ from steelyard.query import Query
 from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard.systems.echovault import DELETED, DOCUMENTED, SHIPPED
-from steelyard.text import prefix_or_bare
+from steelyard.systems.echovault import DELETED, DOCUMENTED, SHIPPED, prefix_or_bare
 
 HYBRID = "weighted_sum(0.3*fts, 0.7*vector, normalize=max)"
 OTHERS = [Entry(f"other{i}", title="reeds moor") for i in range(4)]
@@ -52,7 +51,7 @@ class East:
         return self.loaded
 
 
-SPACE = space_of(East(), "text", SHIPPED.recipe)
+SPACE = space_of(East(), "text", SHIPPED.reading.recipe)
 
 
 def vault_of(*entries, cosines=None):
@@ -83,11 +82,19 @@ def scores(hits):
 
 
 def test_the_profiles_differ_in_the_parameters_of_the_table_and_in_no_others():
-    names = [field.name for field in dataclasses.fields(SHIPPED)]
-    differing = {name for name in names if getattr(DOCUMENTED, name) != getattr(SHIPPED, name)} - {"profile"}
+    one, other = traits(DOCUMENTED), traits(SHIPPED)
+    differing = {name for name in one if one[name] != other[name]} - {"profile"}
     table = DOC.read_text(encoding="utf-8").partition(HEADING)[2]
     assert {*re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)} == differing
     assert find_system("echovault:shipped") is SHIPPED
+
+
+def traits(system):
+    """Every trait by its name, those of the groups among them."""
+    groups = {"reading", "searching", "showing", "contexts"}
+    own = {field.name: getattr(system, field.name) for field in dataclasses.fields(system)}
+    inner = [vars(own[name]) for name in groups]
+    return {name: value for part in (own, *inner) for name, value in part.items() if name not in groups}
 
 
 # Vectors
@@ -239,18 +246,18 @@ def test_a_result_is_a_row_of_the_database():
     }
     others = {"rowid": None, "section_anchor": None, "related_files": None, "updated_count": 2}
     others["file_path"] = "vault/marsh/2026-03-01.md"
-    assert SHIPPED.present(Hit(1, 0.5, NOTE)) == POINTER | columns | others
-    bare = SHIPPED.present(Hit(1, 0.5, dataclasses.replace(NOTE, details="", updated_at=None)))
+    assert SHIPPED.showing.present(Hit(1, 0.5, NOTE)) == POINTER | columns | others
+    bare = SHIPPED.showing.present(Hit(1, 0.5, dataclasses.replace(NOTE, details="", updated_at=None)))
     assert (bare["has_details"], bare["updated_at"]) == (0, None)
 
 
 def test_a_row_that_fills_up_a_context_shows_eight_fields():
     hits, _ = searcher(vault_of(NOTE, *OTHERS), limit=1).context("")
-    assert SHIPPED.present(hits[0]) == POINTER
+    assert SHIPPED.showing.present(hits[0]) == POINTER
 
 
 def test_the_search_tool_shows_a_day_and_two_decimals():
-    shown = SHIPPED.scan(Hit(1, 0.5678, NOTE))
+    shown = SHIPPED.showing.scan(Hit(1, 0.5678, NOTE))
     assert shown == {
         "id": "a",
         "title": "Heron",

@@ -55,7 +55,7 @@ class Spy:
         return True
 
 
-SPACE = space_of(Spy(), "text", DOCUMENTED.recipe)
+SPACE = space_of(Spy(), "text", DOCUMENTED.reading.recipe)
 
 
 def vault_of(*entries, cosines=None, path=":memory:"):
@@ -260,7 +260,7 @@ def test_the_list_is_sorted_and_cut_to_the_limit():
 def test_a_result_shows_the_entry_and_its_combined_score():
     entry = Entry("a", title="Incident", text="heron", tags=("t",), type="episodic", vault="D1", importance=7.0)
     [hit] = hits(vault_of(entry), "heron")
-    shown = DOCUMENTED.present(hit)
+    shown = DOCUMENTED.showing.present(hit)
     assert shown["combined_score"] == hit.score
     expected = ("a", "Incident", "heron", ["t"], "episodic", "D1", 7.0)
     names = ("id", "title", "content", "tags", "entry_type", "diary_id", "importance")
@@ -405,8 +405,8 @@ def test_an_entry_outside_the_scope_does_not_exist_by_its_id(tmp_path):
 
 def test_the_embedded_text_has_a_line_for_every_tag():
     entry = Entry("a", title="Rotation", text="Done.", tags=("scope:auth", "decision"))
-    assert render(DOCUMENTED.recipe, entry) == "Rotation\nDone.\ntag:scope:auth\ntag:decision"
-    assert render(DOCUMENTED.recipe, Entry("a", text="Done.")) == "Done."
+    assert render(DOCUMENTED.reading.recipe, entry) == "Rotation\nDone.\ntag:scope:auth\ntag:decision"
+    assert render(DOCUMENTED.reading.recipe, Entry("a", text="Done.")) == "Done."
 
 
 NOTES = {
@@ -425,7 +425,7 @@ def test_a_concept_that_stands_only_in_tags_is_found_by_meaning():
     first = {}
     for tags in ((), ("scope:auth", "credentials", "passwords")):
         vault = vault_of(*(Entry(id_, text=text, tags=tags * (id_ == "rotated")) for id_, text in NOTES.items()))
-        embed_missing(vault, embedder, space_of(embedder, "text", DOCUMENTED.recipe))
+        embed_missing(vault, embedder, space_of(embedder, "text", DOCUMENTED.reading.recipe))
         result = searcher(vault, embedder).search("login secrets")
         assert np.isnan(result.table.columns["fts"]).all()  # no word of it stands anywhere
         first[tags] = ids(result.hits)[0], result.hits[0].score

@@ -27,8 +27,7 @@ from steelyard.search import Searcher
 from steelyard.stores.federation import Federation, Tier, plain
 from steelyard.stores.sqlite import Vault, fts5
 from steelyard.systems import find_system
-from steelyard.systems.soleri import DOCUMENTED, SHIPPED
-from steelyard.text import soleri_or
+from steelyard.systems.soleri import DOCUMENTED, SHIPPED, STOP_WORDS, soleri_or, soleri_tokens
 from steelyard_eval.cli import main
 
 DAY = 86_400.0
@@ -59,7 +58,7 @@ class Spy:
 
 
 def space(model="spy"):
-    return space_of(Spy(model), "text", DOCUMENTED.recipe)
+    return space_of(Spy(model), "text", DOCUMENTED.reading.recipe)
 
 
 def vault_of(*entries, cosines=None, path=":memory:"):
@@ -207,7 +206,13 @@ def by_us(entries, query):
 
 
 def test_a_title_counts_most_then_id_description_tags_and_context():
-    assert DOCUMENTED.field_weights == {"title": 10.0, "id": 5.0, "text": 3.0, "tags": 2.0, "context": 1.0}
+    assert DOCUMENTED.searching.field_weights == {
+        "title": 10.0,
+        "id": 5.0,
+        "text": 3.0,
+        "tags": 2.0,
+        "context": 1.0,
+    }
     found = by_us(ONE_FIELD_EACH, "heron")
     assert list(found) == ["i1", "heron", "i3", "i4", "i5"]
     assert found == by_sqlite(ONE_FIELD_EACH, BM25, "heron")
@@ -348,6 +353,23 @@ def test_a_window_without_a_beginning_opens_with_creation():
     # created 90 days ago, 10 days left: a tenth of the window, 0.4 of its last quarter
     assert decay(created_at=NOW - 90 * DAY, valid_until=NOW + 10 * DAY) == pytest.approx(0.4)
     assert decay(valid_until=NOW + 1) == 1.0
+
+
+def test_a_window_opens_with_valid_from_though_the_entry_is_older():
+    # 10 of 100 days left, as above; of the 1010 days since its creation it would be 0.0396
+    dates = {"created_at": NOW - 1000 * DAY, "valid_from": NOW - 90 * DAY, "valid_until": NOW + 10 * DAY}
+    assert decay(**dates) == pytest.approx(0.4)
+
+
+def test_the_stop_words_are_the_95_of_the_real_program():
+    """systems/soleri.md, its tokenizer, word by word."""
+    listed = """a an the and or but in on at to for of with by from as is was are were been be have has had do does
+    did will would could should may might shall can need must it its this that these those i you he she we they me
+    him her us them my your his our their what which who whom when where why how all each every both few more most
+    other some such no not only same so than too very just because if then else about up out into""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
+    assert len(set(listed)) == 95
+    assert set(listed) == STOP_WORDS
+    assert soleri_tokens(" ".join([*listed, "heron"])) == ["heron"]
 
 
 def test_an_entry_outside_its_window_is_not_found():
@@ -512,7 +534,7 @@ def test_without_vectors_the_keyword_weights_hold(embedder):
         place(vault, {"other0": 1.0})
     result = searcher(vault, embedder).search("heron")
     assert {hit.entry.id: set(hit.signals) for hit in result.hits} == {"a": set(KEYWORDS_ONLY)}
-    assert result.strategy == DOCUMENTED.keywords_only
+    assert result.strategy == DOCUMENTED.searching.keywords_only
     assert result.degraded == (embedder is not None and embedder.down)
 
 
@@ -574,8 +596,8 @@ def tier_of(hits):
 
 def weighted(store, query="heron", depth=30):
     """[(id, tier, weighted score)] of what the tiers found by keywords."""
-    weights = [DOCUMENTED.field_weights[name] for name in DOCUMENTED.index.fields]
-    found = store.keyword(DOCUMENTED.index, soleri_or(query), weights, Filters(), depth)
+    weights = [DOCUMENTED.searching.field_weights[name] for name in DOCUMENTED.reading.index.fields]
+    found = store.keyword(DOCUMENTED.reading.index, soleri_or(query), weights, Filters(), depth)
     return [(*hit.id.split("\x1f"), hit.score) for hit in found]
 
 
@@ -682,7 +704,7 @@ def test_a_memory_has_no_breakdown():
     vault = vault_of(Entry("talk", title="heron", kind="memory", severity="critical"), *OTHERS)
     (hit,) = search(vault, "heron")
     assert hit.signals == {}
-    assert set(DOCUMENTED.present(hit)["breakdown"].values()) == {0.0}
+    assert set(DOCUMENTED.showing.present(hit)["breakdown"].values()) == {0.0}
 
 
 # Filters
@@ -750,7 +772,7 @@ AUTH = Entry(
 
 def test_a_full_result_is_entry_score_and_breakdown():
     hits = search(vault_of(AUTH, cosines={AUTH.id: 0.6}), "JWT", Spy(), tags=("jwt",), domain="auth")
-    shown = DOCUMENTED.present(hits[0])
+    shown = DOCUMENTED.showing.present(hits[0])
     assert list(shown) == ["entry", "score", "breakdown"]
     assert shown["entry"] == AUTH.to_json()
     assert list(shown["breakdown"]) == [
@@ -769,11 +791,11 @@ def test_a_full_result_is_entry_score_and_breakdown():
 
 def test_without_vectors_the_breakdown_has_0_for_them():
     (hit,) = search(vault_of(AUTH), "JWT")
-    assert DOCUMENTED.present(hit)["breakdown"]["vector"] == 0.0
+    assert DOCUMENTED.showing.present(hit)["breakdown"]["vector"] == 0.0
 
 
 def test_a_scan_result_is_the_documented_first_look():
-    shown = DOCUMENTED.scan(Hit(1, 0.87, AUTH))
+    shown = DOCUMENTED.showing.scan(Hit(1, 0.87, AUTH))
     assert shown == {
         "id": "auth-jwt-001",
         "title": "Validate JWT signatures",
@@ -789,13 +811,13 @@ def test_a_scan_result_is_the_documented_first_look():
 
 
 def test_a_short_description_is_its_own_snippet():
-    shown = DOCUMENTED.scan(Hit(1, 0.5, Entry("a", text="short")))
+    shown = DOCUMENTED.showing.scan(Hit(1, 0.5, Entry("a", text="short")))
     assert (shown["snippet"], shown["tokenEstimate"]) == ("short", 2)
 
 
 def test_scan_first_then_load_the_best_by_id():
     vault = vault_of(*noted("heron", 12), *OTHERS)
-    first = [DOCUMENTED.scan(hit) for hit in search(vault, "heron")]
+    first = [DOCUMENTED.showing.scan(hit) for hit in search(vault, "heron")]
     chosen = [row["id"] for row in first[:2]]
     assert vault.get(chosen) == [hit.entry for hit in search(vault, "heron")[:2]]
 
@@ -806,7 +828,9 @@ def test_scan_first_then_load_the_best_by_id():
 
 def test_scan_and_full_rank_alike():
     hits = search(lively(), "heron marsh", Spy())
-    scanned, whole = ([present(hit) for hit in hits] for present in (DOCUMENTED.scan, DOCUMENTED.present))
+    scanned, whole = (
+        [present(hit) for hit in hits] for present in (DOCUMENTED.showing.scan, DOCUMENTED.showing.present)
+    )
     assert [(row["id"], row["score"]) for row in scanned] == [(row["entry"]["id"], row["score"]) for row in whole]
 
 
@@ -900,6 +924,8 @@ def test_a_bad_tier_or_priority_is_one_message_and_exit_code_2(vaults, monkeypat
 
 # The preset and the table of statements
 
+GROUPS = ("reading", "searching", "showing", "contexts")
+
 
 def test_the_documented_strategies():
     priors = "0.15*severity, 0.15*recency(half_life=365d), 0.15*tags, 0.15*domain"
@@ -926,4 +952,10 @@ def test_the_table_lists_every_parameter_in_which_the_profiles_differ():
 
 
 def differing(one, other):
-    return {f.name for f in dataclasses.fields(one) if getattr(one, f.name) != getattr(other, f.name)}
+    """The traits in which two systems differ, those of their groups by their own names."""
+    found = set()
+    for field in dataclasses.fields(one):
+        mine, others = getattr(one, field.name), getattr(other, field.name)
+        if mine != others:
+            found |= differing(mine, others) if field.name in GROUPS else {field.name}
+    return found

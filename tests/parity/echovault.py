@@ -42,8 +42,7 @@ from steelyard.errors import DimensionMismatchError
 from steelyard.filters import Filters
 from steelyard.fusion import parse_strategy
 from steelyard.query import Query
-from steelyard.systems.echovault import DOCUMENTED, result
-from steelyard.text import prefix_or
+from steelyard.systems.echovault import DOCUMENTED, prefix_or, result
 
 KEYS = ["id", "title", "what", "why", "impact", "category", "tags"]
 KEYS += ["project", "source", "score", "has_details", "created_at"]

@@ -60,7 +60,7 @@ class Lookup:
         return self.loaded
 
 
-SPACE = space_of(Lookup({}), "text", DOCUMENTED.recipe)  # both profiles embed the same text
+SPACE = space_of(Lookup({}), "text", DOCUMENTED.reading.recipe)  # both profiles embed the same text
 
 
 class Fixture:
@@ -79,7 +79,7 @@ class Fixture:
     def filled(self, scale=1.0):
         """A vault with the memories, and their vectors unless the scale is 0."""
         vault = Vault(":memory:")
-        vault.ensure_index(self.system.index)
+        vault.ensure_index(self.system.reading.index)
         vault.upsert(map(entry, self.memories))
         if scale:
             matrix = np.array(list(self.stored.values()), dtype=np.float32) * np.float32(scale)

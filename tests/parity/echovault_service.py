@@ -168,7 +168,7 @@ def other_dimension(fixture, recorded):
         same(recorded["search_after_save"], len(searcher.search("flibbertigibbet").hits)),
     )
     yield "dimension: vectors before reindex", same(recorded["vec_rows_before_reindex"], vectors_in(vault))
-    yield "dimension: embedded text", same(recorded["reindex_text_example"], render(SHIPPED.recipe, saved))
+    yield "dimension: embedded text", same(recorded["reindex_text_example"], render(SHIPPED.reading.recipe, saved))
     vault.drop_space(SPACE)
     embed_missing(vault, lookup, SPACE)
     counts = [recorded["reindex"]["count"], recorded["vec_rows_after_reindex"], recorded["stored_dim_after"]]
@@ -222,8 +222,8 @@ def merged_on_save(recorded):
         details=recorded["details"],
         extra={"updated_count": recorded["merged"]["updated_count"]},
     )
-    yield "dedup: embedded on save", same(recorded["embed_text_on_save"], render(SHIPPED.recipe, saved))
-    yield "dedup: embedded on update", same(recorded["embed_text_on_update"], render(SHIPPED.recipe, new))
+    yield "dedup: embedded on save", same(recorded["embed_text_on_save"], render(SHIPPED.reading.recipe, saved))
+    yield "dedup: embedded on update", same(recorded["embed_text_on_update"], render(SHIPPED.reading.recipe, new))
     vault = Vault(":memory:")
     vault.upsert([saved, Entry("b"), Entry("c")])
     vault.put_vectors(SPACE, ["a", "b", "c"], np.eye(3, 64, dtype=np.float32))
@@ -250,7 +250,7 @@ def deleted(fixture, recorded):
         yield f"delete: keywords {when}", compare(keyed(recorded[f"fts_{when}"]), fts)
         yield f"delete: vectors {when}", compare(keyed(recorded[f"vec_{when}"]), vector, SINGLE, 1.0)
         vault.upsert([replace(vault.get([id_])[0], kind=DELETED)], keep_vectors=True)
-    everywhere = vault.keyword(SHIPPED.index, '"zephyrine"', [1.0] * 8, EVERYTHING, 5)
+    everywhere = vault.keyword(SHIPPED.reading.index, '"zephyrine"', [1.0] * 8, EVERYTHING, 5)
     expected = [recorded["vec_rows"], recorded["fts_index_still_has_row"]]
     yield "delete: what stays", same(expected, [vectors_in(vault), id_ in [hit.id for hit in everywhere]])
 

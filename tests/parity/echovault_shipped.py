@@ -85,7 +85,7 @@ def tolerance_of(qid, pool):
 
 def match_expressions(fixture):
     for qid, _, query, run in fixture.runs():
-        yield qid, same(run["match"], SHIPPED.match(query.text))
+        yield qid, same(run["match"], SHIPPED.reading.match(query.text))
 
 
 def keyword_lists(fixture):
@@ -133,7 +133,7 @@ def recorded_pools(fixture):
         if failed(run["fts_pool"]):
             continue
         pools = {"fts": keyed(run["fts_pool"]), "vector": keyed(run["vec_pool"])}
-        tier = fused(pools, str(SHIPPED.strategy), limit)
+        tier = fused(pools, str(SHIPPED.searching.strategy), limit)
         expected = run["tiered"]
         if run["embed_called"]:
             yield f"{qid} tiered", against(expected, tier, run, EXACT)

@@ -77,7 +77,7 @@ class Lookup:
         return True
 
 
-SPACE = space_of(Lookup([]), "text", SHIPPED.recipe)
+SPACE = space_of(Lookup([]), "text", SHIPPED.reading.recipe)
 
 
 class Recording:

@@ -31,9 +31,8 @@ from steelyard.query import Query
 from steelyard.retrievers.tfidf import Vocabulary
 from steelyard.signals.tags import tags
 from steelyard.stores.base import Found
-from steelyard.systems.soleri import DOCUMENTED, FACTORS, SHIPPED, content_hash
+from steelyard.systems.soleri import DOCUMENTED, FACTORS, SHIPPED, content_hash, utf16_length
 from steelyard.template import render
-from steelyard.text import utf16_length
 
 LIMIT = 10
 SHOWN = 30  # oracles/README.md: "results = first 30"
@@ -103,12 +102,12 @@ def ranked(fixture, runs, store, config_of, embedder=None):
 
 def tokens(fixture):
     for text, expected in fixture.recorded["functions"]["tokenize"]:
-        yield repr(text), same(expected, SHIPPED.words.split(text))
+        yield repr(text), same(expected, SHIPPED.reading.words.split(text))
 
 
 def match_expressions(fixture):
     for text, expected in fixture.recorded["functions"]["buildFtsQuery"]:
-        yield repr(text), same(expected, SHIPPED.match(text))
+        yield repr(text), same(expected, SHIPPED.reading.match(text))
 
 
 def tag_overlap(fixture):
@@ -141,7 +140,7 @@ def expired_too(fixture):
 
 
 def idf(fixture, store):
-    return Vocabulary.of(map(SHIPPED.words.of, store.entries(valid_at(fixture.now)))).idf
+    return Vocabulary.of(map(SHIPPED.reading.words.of, store.entries(valid_at(fixture.now)))).idf
 
 
 def vocabulary(fixture):
@@ -158,7 +157,7 @@ def with_timestamps(fixture):
     """The vault was wrapped so that dates reached the ranking: recency as the document has it."""
 
     def dated(limit):
-        return replace(brain(limit), keywords_only=DOCUMENTED.keywords_only)
+        return replace(brain(limit), keywords_only=DOCUMENTED.searching.keywords_only)
 
     yield from ranked(fixture, fixture.recorded["brain_with_timestamps"], fixture.vault, dated)
 
@@ -172,7 +171,7 @@ def scan(fixture):
 
 
 def scanned(hit):
-    return SHIPPED.scan(hit) | {"id": plain(hit.entry.id)}
+    return SHIPPED.showing.scan(hit) | {"id": plain(hit.entry.id)}
 
 
 def weights(fixture):
@@ -212,7 +211,7 @@ def embedding(fixture):
     """The vector of every entry, the batches, and that a second run embeds nothing."""
     recorded, own = fixture.recorded["hybrid"], fixture.by_id()
     for id_, expected in recorded["vectors"]:
-        yield id_, same(expected, vector_of(render(SHIPPED.recipe, own[id_])))
+        yield id_, same(expected, vector_of(render(SHIPPED.reading.recipe, own[id_])))
     pipeline, store, done = recorded["pipeline"], vault(fixture.entries), []
 
     def progress(batches):
@@ -227,7 +226,9 @@ def embedding(fixture):
     yield "again", same(pipeline["again"], bool(embed_missing(store, Rule(), SPACE)))
     # The recorded provider counted characters. systems/soleri.md: "joined with newlines, empty parts skipped";
     # our template leaves the line break before an empty part.
-    texts = ("\n".join(filter(None, render(SHIPPED.recipe, entry).split("\n"))) for entry in fixture.entries)
+    texts = (
+        "\n".join(filter(None, render(SHIPPED.reading.recipe, entry).split("\n"))) for entry in fixture.entries
+    )
     yield "characters", same(pipeline["result"]["tokensUsed"], sum(map(utf16_length, texts)))
 
 
@@ -298,7 +299,7 @@ def memory(raw):
 
 def result(hit):
     source = "memory" if hit.entry.kind == "memory" else "vault"
-    return {"score": hit.score, "source": source, "snippet": SHIPPED.scan(hit)["snippet"]}
+    return {"score": hit.score, "source": source, "snippet": SHIPPED.showing.scan(hit)["snippet"]}
 
 
 def without_names(row):

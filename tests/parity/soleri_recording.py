@@ -18,13 +18,12 @@ from steelyard.embed import space_of
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError
 from steelyard.filters import Filters
-from steelyard.query import Query
+from steelyard.query import Query, is_blank
 from steelyard.search import Searcher
 from steelyard.stores.federation import Federation, Tier, plain_id
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.soleri import FACTORS, SHIPPED
 from steelyard.template import render
-from steelyard.text import is_blank
 
 EXACT = 1e-9  # the same formulas, in double precision on both sides
 TIE = 1e-12  # rows this near may change places, also at a cut
@@ -46,7 +45,7 @@ class Fixture:
         bare = self.recorded["hybrid"]["without_vectors"]
         own = [entry for id_, entry in self.by_id().items() if id_ not in bare]
         store = vault(self.entries)
-        matrix = Rule().embed([render(SHIPPED.recipe, entry) for entry in own])
+        matrix = Rule().embed([render(SHIPPED.reading.recipe, entry) for entry in own])
         store.put_vectors(SPACE, [entry.id for entry in own], matrix)
         return store
 
@@ -96,7 +95,7 @@ class Rule:
         return True
 
 
-SPACE = space_of(Rule(), "text", SHIPPED.recipe)
+SPACE = space_of(Rule(), "text", SHIPPED.reading.recipe)
 
 
 def key(number, id_):

@@ -7,31 +7,40 @@ from __future__ import annotations
 
 from steelyard.fusion.base import Expr, Term
 from steelyard.fusion.by_intent import ByIntent
+from steelyard.fusion.description import RECIPROCAL, Description, Fallback, Linear
 from steelyard.fusion.layered import Layered
-from steelyard.fusion.parse import parse_strategy
+from steelyard.fusion.parse import FAMILIES, parse_strategy
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.rrf import Bonus, Rrf
-from steelyard.fusion.signal import Signal, leaves
+from steelyard.fusion.signal import Signal
 from steelyard.fusion.tiered import Tiered
+from steelyard.fusion.walk import all_variants, leaves, near_variants
 from steelyard.fusion.weighted_sum import WeightedSum
 from steelyard.table import Floats, SignalTable
 
 __all__ = [
+    "FAMILIES",
+    "RECIPROCAL",
     "Bonus",
     "Branch",
     "ByIntent",
     "Column",
+    "Description",
     "Expr",
+    "Fallback",
     "Layered",
+    "Linear",
     "Plan",
     "Rrf",
     "Signal",
     "Term",
     "Tiered",
     "WeightedSum",
+    "all_variants",
     "compile_plan",
     "fuse",
     "leaves",
+    "near_variants",
     "parse_strategy",
 ]
 

@@ -1,20 +1,31 @@
-"""What every strategy is: an immutable value that prints, parses back, compiles to a plan.
+"""What every strategy is: an immutable value that prints, parses back, compiles to a plan and describes itself.
 
 The rows an expression ranks are those that one of the retrievers it mentions returned; an
 expression of scorers and priors alone ranks every candidate of the table.
+
+Tuning, comparing and exporting work with what a family says of itself (its weights, the variants of its own
+parameters, its description), so that a new family needs no change anywhere else.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from steelyard.errors import ConfigError
+from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.grammar import number_text
 from steelyard.table import FETCHED, FINDERS, RETRIEVERS, Bools, SignalTable
+
+if TYPE_CHECKING:
+    from steelyard.fusion.reading import Reading
+    from steelyard.fusion.signal import Signal
 
 Needs = dict[str, Bools]
 
@@ -22,9 +33,27 @@ Needs = dict[str, Bools]
 class Expr(ABC):
     """A node of a strategy. Subclasses are frozen dataclasses, so equality and hash come for free."""
 
+    keyword: ClassVar[str] = ""
+    """The name of the family in the grammar."""
+    shown_as: ClassVar[str] = ""
+    """The name of the family in tables and reports."""
+    routes: ClassVar[bool] = False
+    """Whether each query is answered by one of the children alone."""
+    by_query: ClassVar[bool] = False
+    """Whether the query alone, and not what was found, decides which child answers it."""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, call: Reading) -> Self:
+        """The expression that a call of this family stands for; faults are collected in `call`."""
+
     @abstractmethod
     def children(self) -> tuple[Expr, ...]:
         """The expressions directly below."""
+
+    @abstractmethod
+    def with_children(self, children: Sequence[Expr]) -> Expr:
+        """The same expression over other children, one for each of `children`."""
 
     @abstractmethod
     def compile(self, table: SignalTable, within: Bools) -> Plan:
@@ -33,6 +62,56 @@ class Expr(ABC):
     @abstractmethod
     def without(self, missing: Collection[str]) -> Expr | None:
         """The strategy that is left when these signals cannot be had; None when nothing is."""
+
+    @property
+    def leaf(self) -> Signal | None:
+        """The signal that this expression is; None for a fusion."""
+        return None
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """The weights that tuning may move, in the order written.
+
+        They are those of the outermost sums: one set a tier and an intent, since each ranks queries of its own.
+        Weights of nested fusions belong to the columns of the sum around them.
+        """
+        return tuple(weight for child in self.children() for weight in child.weights) if self.routes else ()
+
+    def with_weights(self, weights: ArrayLike) -> Expr:
+        """The same expression under other `weights`, float64[len(self.weights)].
+
+        Raises ConfigError when their number is another.
+        """
+        values = np.asarray(weights, dtype=np.float64).tolist()
+        if len(values) != len(self.weights):
+            raise ConfigError(f"{len(values)} weights for {self}, which has {len(self.weights)}; give one each")
+        return self._weighed(values) if values else self
+
+    def _weighed(self, weights: list[float]) -> Expr:
+        """The expression under so many weights as it has."""
+        left = iter(weights)
+        return self.with_children(
+            [child.with_weights([next(left) for _ in child.weights]) for child in self.children()]
+        )
+
+    def variants(self) -> Iterator[Expr]:
+        """The expression with each value of its own parameters that tuning tries; itself is one of them."""
+        yield self
+
+    def coordinates(self) -> tuple[float, ...]:
+        """Its own parameters as numbers on a scale of about 1: near variants have near coordinates."""
+        return ()
+
+    def describe(self) -> Description:
+        """What exporters to other systems may know of it."""
+        return Description(f"{self} is not one fusion of lists")
+
+    def ranks_candidates(self) -> bool:
+        """Whether it, or a tier or case in it, names no retriever, and so ranks whatever the system's find."""
+        if not self.signals() & RETRIEVERS:
+            return True
+        inner = self.children() if self.routes else self._finders()
+        return any(child.ranks_candidates() for child in inner)
 
     def signals(self) -> frozenset[str]:
         """Names of all signals mentioned."""
@@ -93,17 +172,6 @@ def join_needs(first: Needs, second: Mapping[str, Bools]) -> Needs:
     return dict(sorted(joined.items()))
 
 
-def terms_without(terms: tuple[Term, ...], missing: Collection[str]) -> tuple[Term, ...]:
-    """The parts that can still be computed; none when no part is left that finds entries."""
-    pairs = ((term.weight, term.expr.without(missing)) for term in terms)
-    left = tuple(Term(weight, expr) for weight, expr in pairs if expr is not None)
-    return left if _find(left) or not _find(terms) else ()
-
-
-def _find(terms: tuple[Term, ...]) -> bool:
-    return any(term.expr.signals() & RETRIEVERS for term in terms)
-
-
 def nested(expr: Expr, table: SignalTable, within: Bools) -> tuple[Column, Bools]:
     """An inner expression as a raw column, and the rows where it has a value.
 
@@ -119,5 +187,6 @@ def nested(expr: Expr, table: SignalTable, within: Bools) -> tuple[Column, Bools
 
 
 def is_bare(branch: Branch) -> bool:
-    """True for one column of weight 1 and nothing else."""
-    return len(branch.columns) == 1 and branch.weights == (1.0,) and branch.factor is None
+    """True for one signal of weight 1 and nothing else."""
+    alone = len(branch.columns) == 1 and branch.weights == (1.0,) and branch.factor is None
+    return alone and not branch.columns[0].parts

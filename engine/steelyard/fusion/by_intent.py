@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
 import numpy as np
 
 from steelyard.fusion.base import Expr, Needs, join_needs
+from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Plan
+from steelyard.fusion.reading import Reading
 from steelyard.table import Bools, SignalTable
 
 
@@ -16,12 +19,34 @@ from steelyard.table import Bools, SignalTable
 class ByIntent(Expr):
     """The strategy named for the query's intent, else the default."""
 
+    keyword: ClassVar[str] = "by_intent"
+    shown_as: ClassVar[str] = "by intent"
+    routes: ClassVar[bool] = True
+    by_query: ClassVar[bool] = True
+
     default: Expr
     cases: tuple[tuple[str, Expr], ...] = ()
+
+    @classmethod
+    def read(cls, call: Reading) -> Self:
+        """Every option is an intent with its strategy; `default` is needed."""
+        if call.call.items:
+            call.fault("by_intent takes default= and one intent=strategy each; name the strategies")
+        default = call.branch("default", call.take("default"))
+        return cls(default, tuple((intent, call.branch(intent, value)) for intent, value in call.rest().items()))
 
     def children(self) -> tuple[Expr, ...]:
         """The default and the cases, in the order written."""
         return (self.default, *(expr for _, expr in self.cases))
+
+    def with_children(self, children: Sequence[Expr]) -> Self:
+        """Other strategies for the same intents."""
+        default, *others = children
+        return type(self)(default, tuple(zip((intent for intent, _ in self.cases), others, strict=True)))
+
+    def describe(self) -> Description:
+        """Why it is no fusion of lists."""
+        return Description("by_intent(...) is another strategy for each intent; export each in a file of its own")
 
     def without(self, missing: Collection[str]) -> Expr | None:
         """The cases that are left; the default decides whether anything is."""

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
-from steelyard.fusion.base import Expr, Term, nested, terms_without
+from steelyard.fusion.base import Expr
+from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.fusion.reading import Reading
+from steelyard.fusion.sums import Sum
 from steelyard.grammar import number_text
 from steelyard.table import Bools, SignalTable, count_rows
 
 
 @dataclass(frozen=True)
-class Layered(Expr):
+class Layered(Sum):
     """``0.2*l0 + 0.3*l1 + 0.5*l2`` over the entries whose first layer reaches the threshold.
 
     A query whose first layer finds nothing at `threshold` tries the steps of `relax` below it, in
@@ -22,18 +26,40 @@ class Layered(Expr):
     an entry lacks adds 0.
     """
 
-    terms: tuple[Term, ...]
+    keyword: ClassVar[str] = "layered"
+    shown_as: ClassVar[str] = "layered"
+    THRESHOLDS: ClassVar = (0.2, 0.3, 0.4, 0.5, 0.6)
+
     threshold: float = 0.5
     relax: tuple[float, ...] = (0.4, 0.3)
 
-    def children(self) -> tuple[Expr, ...]:
-        """The layers, coarse to fine."""
-        return tuple(term.expr for term in self.terms)
+    @classmethod
+    def read(cls, call: Reading) -> Self:
+        """Layers coarse to fine, each with its weight; they hold no layers themselves."""
+        threshold = call.number("threshold", 0.5, -1.0)
+        relax = call.take("relax")
+        if relax is not None and not isinstance(relax, tuple):
+            call.bad("relax", relax, "must be a list of thresholds such as [0.4, 0.3]")
+            relax = None
+        call.finish("threshold", "relax")
+        terms = call.terms(None)
+        if any(_holds_layers(term.expr) for term in terms):  # each would double the work of those around it
+            call.fault("layered inside layered; name the layers l0, l1, l2 in one")
+        return cls(terms, threshold, (0.4, 0.3) if relax is None else relax)
 
-    def without(self, missing: Collection[str]) -> Expr | None:
-        """The layers that are left."""
-        terms = terms_without(self.terms, missing)
-        return Layered(terms, self.threshold, self.relax) if terms else None
+    def variants(self) -> Iterator[Expr]:
+        """Each threshold."""
+        yield from (replace(self, threshold=step) for step in sorted({*self.THRESHOLDS, self.threshold}))
+
+    def coordinates(self) -> tuple[float, ...]:
+        """The threshold."""
+        return (self.threshold,)
+
+    def describe(self) -> Description:
+        """Why it is no fusion of lists."""
+        return Description(
+            "layered(...) gates entries by their first layer and relaxes; a hybrid query has no gate"
+        )
 
     def members(self, table: SignalTable, within: Bools) -> Bools:
         """The entries that pass the gate; where none does, those that have the last layer."""
@@ -46,11 +72,10 @@ class Layered(Expr):
         Layers are computed over every row that has one, so that the gate does not move their scales.
         """
         rows = super().members(table, self.everywhere(table) if self._finders() else within)
-        pairs = [nested(term.expr, table, rows) for term in self.terms]
+        pairs = self._columns(table, rows)
         gated, passed = self._gate(table, *pairs[0])
         columns = tuple(_filled(column, present) for column, present in pairs)
-        weights = tuple(term.weight for term in self.terms)
-        layers = Branch(gated & within, columns, weights, "layers, coarse to fine")
+        layers = Branch(gated & within, columns, self.weights, "layers, coarse to fine")
         last, present = pairs[-1]
         alone = present & ~passed[table.query] & within
         fallback = Branch(alone, (_filled(last, present),), (1.0,), "last layer alone")
@@ -70,6 +95,10 @@ class Layered(Expr):
         steps = ", ".join(number_text(step) for step in self.relax)
         options = f"threshold={number_text(self.threshold)}, relax=[{steps}]"
         return f"layered({', '.join(map(str, self.terms))}, {options})"
+
+
+def _holds_layers(expr: Expr) -> bool:
+    return isinstance(expr, Layered) or any(map(_holds_layers, expr.children()))
 
 
 def _filled(column: Column, present: Bools) -> Column:

@@ -1,13 +1,14 @@
 """What a strategy compiles to: branches of linear forms over derived columns.
 
 Within a branch, ``score = factor * (w1*x1 + w2*x2 + ...)``, added in the order the terms are
-written, so the same bits come out for one query and for thousands. `explain` prints the plan.
+written, so the same bits come out for one query and for thousands. A fusion that does not add up
+(a maximum, a median) is one column combined from others. `explain` prints the plan.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,7 +22,9 @@ from steelyard.table import Bools, Floats
 class Column:
     """A derived column: `values` float64[N], finite on the rows of its branch.
 
-    `formula` says in words how it follows from `inputs`; `inner` is the plan of a nested fusion.
+    `formula` says in words how it follows from `inputs`; `inner` is the plan of a nested fusion. A column that
+    is combined from `parts`, columns that are NaN where they count for nothing, names how (`combine`, see
+    `steelyard.explain.Explanation`).
     """
 
     label: str
@@ -29,9 +32,25 @@ class Column:
     formula: str
     inputs: Mapping[str, Floats] = field(default_factory=dict)
     inner: Plan | None = None
+    parts: tuple[Column, ...] = ()
+    combine: str = "given"
+
+    def sources(self) -> Iterator[Column]:
+        """The columns of signals that it is made of, itself when it is one."""
+        if self.inner is not None:
+            yield from self.inner.sources()
+        elif self.parts:
+            for part in self.parts:
+                yield from part.sources()
+        else:
+            yield self
 
     def explain(self, row: int) -> Explanation:
         """How the value of one row came about."""
+        if self.parts:
+            counted = [part for part in self.parts if not math.isnan(part.values[row])]
+            trees = tuple(part.explain(row) for part in counted)
+            return Explanation(float(self.values[row]), self.formula, trees, self.combine)
         numbers = {name: float(values[row]) for name, values in self.inputs.items()}
         # NaN stands for "not returned": there is no number to show, and JSON has none either.
         leaves = [Explanation(value, name) for name, value in numbers.items() if math.isfinite(value)]
@@ -44,7 +63,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Branch:
-    """One linear form for the rows it ranks (bool[N]); no row belongs to two branches of a plan."""
+    """One linear form for the rows it ranks (bool[N]); no row belongs to two branches of a plan.
+
+    `factor` float64[N] multiplies the sum; `factor_formula` says how it came about, `multiplied` what it does.
+    """
 
     rows: Bools
     columns: tuple[Column, ...]
@@ -52,6 +74,7 @@ class Branch:
     why: str
     factor: Floats | None = None
     factor_formula: str = ""
+    multiplied: str = "boosted"
 
     def scores(self) -> Floats:
         """float64[N]; meaningful on `rows` only."""
@@ -74,7 +97,7 @@ class Branch:
         if self.factor is None:
             return node
         factor = Explanation(float(self.factor[row]), self.factor_formula)
-        return Explanation(total * factor.value, f"{self.why}, boosted", (node, factor), "product")
+        return Explanation(total * factor.value, f"{self.why}, {self.multiplied}", (node, factor), "product")
 
 
 @dataclass(frozen=True)
@@ -90,6 +113,12 @@ class Plan:
         for branch in self.branches:
             result[branch.rows] = branch.scores()[branch.rows]
         return result
+
+    def sources(self) -> Iterator[Column]:
+        """The columns of signals behind the branches that rank anything."""
+        for branch in self.branches:
+            for column in branch.columns if branch.rows.any() else ():
+                yield from column.sources()
 
     def explain(self, row: int) -> Explanation | None:
         """The tree for one row, None when the strategy does not rank it."""

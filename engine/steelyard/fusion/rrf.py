@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
-from steelyard.fusion.base import Expr, Term, nested, terms_without
+from steelyard.fusion.base import Expr
+from steelyard.fusion.description import RECIPROCAL, Linear
 from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.grammar import number_text
-from steelyard.table import Bools, Floats, SignalTable, ranks
+from steelyard.fusion.reading import MAX_WEIGHT, Reading
+from steelyard.fusion.sums import Sum, count_lists, ranked_column
+from steelyard.grammar import Call, Item, amount_of, number_text
+from steelyard.table import Bools, Floats, SignalTable
+
+BONUSES = ("times", "once", "each")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,55 +34,94 @@ class Bonus:
 
 
 @dataclass(frozen=True)
-class Rrf(Expr):
+class Rrf(Sum):
     """``sum of weight / (k + rank)`` over the lists that hold the entry; ranks start at 1."""
 
-    terms: tuple[Term, ...]
+    keyword: ClassVar[str] = "rrf"
+    shown_as: ClassVar[str] = "RRF"
+    K: ClassVar = (1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0)
+    AMOUNTS: ClassVar = (0.0, 0.05, 0.1, 0.2, 0.4)
+
     k: float = 60.0
     bonus: Bonus | None = None
 
-    def children(self) -> tuple[Expr, ...]:
-        """The expressions whose rankings are fused."""
-        return tuple(term.expr for term in self.terms)
+    @classmethod
+    def read(cls, call: Reading) -> Self:
+        """A weight that is not written is 1."""
+        k = call.number("k", 60.0, 0.0)
+        bonus = _read_bonus(call)
+        call.finish("k", "bonus")
+        return cls(call.terms(1.0), k, bonus)
 
-    def without(self, missing: Collection[str]) -> Expr | None:
-        """The fusion of the lists that are left."""
-        terms = terms_without(self.terms, missing)
-        return Rrf(terms, self.k, self.bonus) if terms else None
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """The weight of each list; a bonus that is added comes last."""
+        return self._own_weights if self._added is None else (*self._own_weights, self._added.amount)
+
+    def _weighed(self, weights: list[float]) -> Self:
+        if self._added is None:
+            return super()._weighed(weights)
+        *own, amount = weights
+        return replace(super()._weighed(own), bonus=Bonus(self._added.kind, amount))
+
+    @property
+    def _added(self) -> Bonus | None:
+        """The bonus that is a column of its own; one that multiplies is a factor of the rows."""
+        return None if self.bonus is None or self.bonus.kind == "times" else self.bonus
+
+    def variants(self) -> Iterator[Expr]:
+        """Every k, with every amount of a bonus that multiplies."""
+        bonuses = [self.bonus]
+        if self.bonus is not None and self.bonus.kind == "times":
+            bonuses = [Bonus("times", amount) for amount in sorted({*self.AMOUNTS, self.bonus.amount})]
+        for k in sorted({*self.K, self.k}):
+            yield from (replace(self, k=k, bonus=bonus) for bonus in bonuses)
+
+    def coordinates(self) -> tuple[float, ...]:
+        """The order of magnitude of k, and the amount of the bonus."""
+        return (float(np.log10(self.k + 1)), self.bonus.amount if self.bonus else 0.0)
+
+    def describe(self) -> Linear:
+        """What it is; the bonus goes beyond it."""
+        bonus = f"bonus={self.bonus} for entries that two lists found has no counterpart" if self.bonus else ""
+        return Linear(bonus, self.terms, RECIPROCAL, self.k)
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         """One branch, a column ``1 / (k + rank)`` a list; the bonus is a factor or a last column."""
         rows = self.members(table, within)
-        columns: list[Column] = []
-        lists = np.zeros(len(table))
-        for term in self.terms:
-            column, present = nested(term.expr, table, rows)
-            lists += present
-            columns.append(self._reciprocal(table, column, present))
-        weights = [term.weight for term in self.terms]
+        pairs = self._columns(table, rows)
+        columns = [self._reciprocal(table, column, present) for column, present in pairs]
+        lists = count_lists(pairs)
         factor = None
-        if self.bonus is not None and self.bonus.kind == "times":
-            factor = np.where(lists >= 2, 1.0 + self.bonus.amount, 1.0)
-        elif self.bonus is not None:
+        if self._added is not None:
             columns.append(Column("lists after the first", self._extra(lists), "convergence", {"lists": lists}))
-            weights.append(self.bonus.amount)
+        elif self.bonus is not None:
+            factor = np.where(lists >= 2, 1.0 + self.bonus.amount, 1.0)
         why = f"reciprocal rank fusion, k = {number_text(self.k)}"
-        branch = Branch(rows, tuple(columns), tuple(weights), why, factor, f"bonus {self.bonus}")
+        branch = Branch(rows, tuple(columns), self.weights, why, factor, f"bonus {self.bonus}")
         return Plan(len(table), (branch,))
 
     def _reciprocal(self, table: SignalTable, column: Column, present: Bools) -> Column:
-        place = ranks(table, column.values, present)
-        values = np.where(present, 1.0 / (self.k + place), 0.0)
         formula = f"1 / (k + rank in {column.label}), 0 when not in the list"
-        return Column(column.label, values, formula, {"rank": place, column.label: column.values}, column.inner)
+        return ranked_column(table, column, present, lambda rank: 1.0 / (self.k + rank), formula)
 
     def _extra(self, lists: Floats) -> Floats:
         beyond = np.maximum(lists - 1.0, 0.0)
         return beyond if self.bonus is not None and self.bonus.kind == "each" else np.minimum(beyond, 1.0)
 
     def __str__(self) -> str:
-        parts = [str(term.expr) if term.weight == 1 else str(term) for term in self.terms]
-        parts.append(f"k={number_text(self.k)}")
+        parts = [*self._bare_terms(), f"k={number_text(self.k)}"]
         if self.bonus is not None:
             parts.append(f"bonus={self.bonus}")
         return f"rrf({', '.join(parts)})"
+
+
+def _read_bonus(call: Reading) -> Bonus | None:
+    value = call.take("bonus")
+    if value is None or value == Item(None, Call("none")):
+        return None
+    amount = amount_of(value) if isinstance(value, Item) and value.call.name in BONUSES else None
+    if isinstance(value, Item) and amount is not None and 0 <= amount <= MAX_WEIGHT:
+        return Bonus(value.call.name, amount)
+    call.bad("bonus", value, f"must be none, times(x), once(x) or each(x) with x in 0..{MAX_WEIGHT}")
+    return None

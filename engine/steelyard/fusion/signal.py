@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
 from steelyard.errors import ConfigError
 from steelyard.fusion.base import Expr
 from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.fusion.reading import Reading
 from steelyard.grammar import Duration
-from steelyard.signals import PRIORS
+from steelyard.signals import PRIORS, Prior
 from steelyard.table import FETCHED, NO_FACTS, RETRIEVERS, Bools, Floats, SignalTable
 
 
@@ -19,12 +21,57 @@ from steelyard.table import FETCHED, NO_FACTS, RETRIEVERS, Bools, Floats, Signal
 class Signal(Expr):
     """A signal by name, with the options of its prior (``recency(half_life=365d)``)."""
 
+    shown_as: ClassVar[str] = "single"
+    HALF_LIVES: ClassVar = (0.25, 0.5, 1.0, 2.0, 4.0)
+    """Times the half-life that is written."""
+
     name: str
     options: tuple[tuple[str, Duration | str], ...] = ()
+
+    @classmethod
+    def read(cls, call: Reading) -> Self:
+        """A known signal, with the options of its prior."""
+        name = call.call.name
+        if call.call.items:
+            call.fault(f"signal {name!r} takes no signals in brackets; remove them")
+        if name not in PRIORS:
+            call.finish()
+            return cls(name)
+        return cls(name, tuple(_read_options(PRIORS[name], call)))
+
+    @property
+    def leaf(self) -> Signal:
+        """Itself."""
+        return self
 
     def children(self) -> tuple[Expr, ...]:
         """A leaf has none."""
         return ()
+
+    def option(self, name: str) -> Duration | str | None:
+        """The value of an option, its default where none is written; None when the signal has no such option."""
+        words = PRIORS[self.name].words if self.name in PRIORS else {}
+        defaults: dict[str, Duration | str] = {word: valid[0] for word, valid in words.items()}
+        return (defaults | dict(self.options)).get(name)
+
+    def with_children(self, children: Sequence[Expr]) -> Self:
+        """Itself: a leaf has no children."""
+        return self
+
+    def variants(self) -> Iterator[Expr]:
+        """Each half-life, or itself when it has none."""
+        options = dict(self.options)
+        written = options.get("half_life")
+        if not isinstance(written, Duration):
+            yield self
+            return
+        for factor in self.HALF_LIVES:
+            span = Duration(written.amount * factor, written.unit)
+            yield replace(self, options=tuple((options | {"half_life": span}).items()))
+
+    def coordinates(self) -> tuple[float, ...]:
+        """The order of magnitude of each span of time."""
+        return tuple(float(np.log10(span.seconds)) for _, span in self.options if isinstance(span, Duration))
 
     def signals(self) -> frozenset[str]:
         """The name itself."""
@@ -66,7 +113,17 @@ class Signal(Expr):
         return f"{self.name}({', '.join(f'{name}={value}' for name, value in self.options)})"
 
 
-def leaves(expr: Expr) -> list[Signal]:
-    """The signals of a strategy, in the order they are written, each once."""
-    found = [expr] if isinstance(expr, Signal) else [leaf for child in expr.children() for leaf in leaves(child)]
-    return list(dict.fromkeys(found))
+def _read_options(prior: Prior, call: Reading) -> list[tuple[str, Duration | str]]:
+    """Spans are always written out; a word only where it is not the default."""
+    values: list[tuple[str, Duration | str]] = []
+    for name, default in prior.spans.items():
+        value = call.take(name)
+        if value is not None and (not isinstance(value, Duration) or value.amount <= 0):
+            call.bad(name, value, "must be a positive span of time such as 365d or 69h")
+            value = None
+        values.append((name, value if isinstance(value, Duration) else default))
+    for name, valid in prior.words.items():
+        if (word := call.word(name, valid[0], valid)) != valid[0]:
+            values.append((name, word))
+    call.finish(*prior.spans, *prior.words)
+    return values

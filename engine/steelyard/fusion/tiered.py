@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
 
 from steelyard.fusion.base import Expr, Needs, join_needs
+from steelyard.fusion.description import Fallback
 from steelyard.fusion.plan import Branch, Plan
+from steelyard.fusion.reading import NOTHING, Reading
 from steelyard.table import Bools, SignalTable, count_rows
 
 
@@ -14,13 +19,51 @@ from steelyard.table import Bools, SignalTable, count_rows
 class Tiered(Expr):
     """``first`` for the queries where it ranks at least `min_results` entries, ``then`` for the others."""
 
+    keyword: ClassVar[str] = "tiered"
+    shown_as: ClassVar[str] = "tiered"
+    routes: ClassVar[bool] = True
+    MIN_RESULTS: ClassVar = (1, 3, 5, 10, 20, 50)
+
     first: Expr
     then: Expr
     min_results: int = 3
 
+    @classmethod
+    def read(cls, call: Reading) -> Self:
+        """The first tier in brackets, the second as the option `then`."""
+        count = int(call.number("min_results", 3.0, 0.0, whole=True))
+        then = call.take("then")
+        call.finish("min_results", "then")
+        items = call.call.items
+        if len(items) != 1 or items[0].weight is not None:
+            call.fault("tiered takes one unweighted first tier, as in tiered(fts, then=vector)")
+        first = call.build(items[0].call if items else NOTHING)
+        return cls(first, call.branch("then", then), count)
+
     def children(self) -> tuple[Expr, ...]:
         """Both tiers."""
         return (self.first, self.then)
+
+    def with_children(self, children: Sequence[Expr]) -> Self:
+        """Other tiers."""
+        first, then = children
+        return replace(self, first=first, then=then)
+
+    def variants(self) -> Iterator[Expr]:
+        """Each number of results that is enough."""
+        yield from (replace(self, min_results=count) for count in sorted({*self.MIN_RESULTS, self.min_results}))
+
+    def coordinates(self) -> tuple[float, ...]:
+        """The order of magnitude of `min_results`."""
+        return (float(np.log10(self.min_results + 1)),)
+
+    def describe(self) -> Fallback:
+        """What it is."""
+        why = (
+            f"tiered(...) runs its second tier only where the first finds fewer than {self.min_results}; "
+            "a hybrid query always fuses all lists"
+        )
+        return Fallback(why, first=self.first, then=self.then, min_results=self.min_results)
 
     def without(self, missing: Collection[str]) -> Expr | None:
         """A second tier that lost a signal is dropped: the first one answers alone."""

@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
-from steelyard.fusion.base import Expr, Term, nested, terms_without
+from steelyard.fusion.description import Linear
 from steelyard.fusion.normalize import NORMALIZERS
 from steelyard.fusion.plan import Branch, Plan
+from steelyard.fusion.reading import Reading
+from steelyard.fusion.sums import NormalizedSum
 from steelyard.table import Bools, SignalTable
 
 
 @dataclass(frozen=True)
-class WeightedSum(Expr):
+class WeightedSum(NormalizedSum):
     """``sum of weight * normalize(signal)``; a signal that did not return the entry adds 0."""
 
-    terms: tuple[Term, ...]
-    normalize: str = "none"
+    keyword: ClassVar[str] = "weighted_sum"
+    shown_as: ClassVar[str] = "weighted sum"
 
-    def children(self) -> tuple[Expr, ...]:
-        """The expressions that are summed."""
-        return tuple(term.expr for term in self.terms)
+    @classmethod
+    def read(cls, call: Reading) -> Self:
+        """Every term has its weight written."""
+        normalize = call.word("normalize", "none", tuple(NORMALIZERS))
+        call.finish("normalize")
+        return cls(call.terms(None), normalize)
 
-    def without(self, missing: Collection[str]) -> Expr | None:
-        """The sum of the terms that are left, under their own weights."""
-        terms = terms_without(self.terms, missing)
-        return WeightedSum(terms, self.normalize) if terms else None
+    def describe(self) -> Linear:
+        """What it is."""
+        return Linear("", self.terms, self.normalize)
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         """One branch, one normalised column a term."""
         rows = self.members(table, within)
-        columns = []
-        for term in self.terms:
-            column, present = nested(term.expr, table, rows)
-            columns.append(NORMALIZERS[self.normalize](table, column, present))
-        weights = tuple(term.weight for term in self.terms)
-        return Plan(len(table), (Branch(rows, tuple(columns), weights, "weighted sum"),))
+        columns = tuple(column for column, _ in self._normalized(table, rows))
+        return Plan(len(table), (Branch(rows, columns, self.weights, "weighted sum"),))
 
     def __str__(self) -> str:
         parts = [str(term) for term in self.terms]

@@ -1,27 +1,49 @@
-"""Retrievers find candidates (query -> entries with scores); scorers give a number to every candidate."""
+"""Retrievers find candidates (query -> entries with scores); scorers give a number to every candidate.
+
+To add one, write a module with its declaration and name it in the list below.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from steelyard.retrievers import bm25, fts, tfidf, tsquery, vector
+from steelyard.retrievers.kinds import Parameter, Retriever, RetrieverConfig, RetrieverKind, Scorer, ScorerKind
 
-from steelyard.query import Query
-from steelyard.stores.base import Found
-from steelyard.table import Floats
+RETRIEVER_KINDS: dict[str, RetrieverKind] = {
+    kind.name: kind
+    for kind in (
+        fts.FTS,
+        bm25.BM25,
+        vector.VECTOR,
+        vector.L0,
+        vector.L1,
+        vector.L2,
+        fts.MEMORY,
+    )
+}
+
+SCORER_KINDS: dict[str, ScorerKind] = {
+    kind.name: kind
+    for kind in (
+        tfidf.TFIDF,
+        vector.COSINE_SCORE,
+        tsquery.LEXICAL,
+    )
+}
+
+__all__ = [
+    "RETRIEVER_KINDS",
+    "SCORER_KINDS",
+    "Parameter",
+    "Retriever",
+    "RetrieverConfig",
+    "RetrieverKind",
+    "Scorer",
+    "ScorerKind",
+    "layers_read",
+]
 
 
-class Retriever(Protocol):
-    """Finds candidates for a query."""
-
-    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
-        """The entries in the query's scope, best first, down to `depth` (None: all there are).
-
-        Ties are by ascending id, also at the cut. Scores are finite.
-        """
-
-
-class Scorer(Protocol):
-    """Gives every candidate of a query a number."""
-
-    def score(self, query: Query, ids: Sequence[str]) -> Floats:
-        """float64[len(ids)], finite; the value of an id does not depend on the other ids."""
+def layers_read(signals: set[str]) -> set[str]:
+    """The layers of vectors that these signals compare queries with."""
+    kinds: list[RetrieverKind | ScorerKind] = [*RETRIEVER_KINDS.values(), *SCORER_KINDS.values()]
+    return {kind.layer for kind in kinds if kind.name in signals and kind.layer}

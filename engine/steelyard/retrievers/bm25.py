@@ -12,15 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Floats
 from steelyard.entry import Entry
 from steelyard.query import Query
 from steelyard.retrievers.cache import ScopeCache
+from steelyard.retrievers.kinds import Parameter, Parts, RetrieverConfig, RetrieverKind
 from steelyard.stores.base import Found, Readable
-from steelyard.table import Floats
-from steelyard.text import clean_query, content, terms
+from steelyard.text import content, terms
 
-K1 = 1.2
-B = 0.75
+K1 = Parameter("k1", 1.2, 0, 1000, "How long further occurrences of a term go on counting; 0: only the first does")
+B = Parameter("b", 0.75, 0, 1, "How much long entries are marked down; 0: not at all, 1: by their whole length")
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,14 @@ class Bm25Retriever:
     """BM25 over the words of an entry's content; one index a scope, built on first use."""
 
     def __init__(
-        self, store: Readable, k1: float = K1, b: float = B, text: Callable[[Entry], str] = content
+        self,
+        store: Readable,
+        k1: float = K1.default,
+        b: float = B.default,
+        text: Callable[[Entry], str] = content,
     ) -> None:
+        K1.checked(k1)
+        B.checked(b)
         self._index = ScopeCache(
             store,
             lambda filters: Bm25Index.of(((e.id, terms(text(e))) for e in store.entries(filters)), k1, b),
@@ -77,7 +84,15 @@ class Bm25Retriever:
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; entries without any term of the query are not returned."""
         index = self._index(query.filters)
-        scores = index.scores(terms(clean_query(query.text)))
+        scores = index.scores(terms(query.keywords))
         at = np.flatnonzero(scores > 0)
         best = at[np.argsort(-scores[at], kind="stable")][:depth]
         return [Found(index.ids[i], float(scores[i]), place) for place, i in enumerate(best, 1)]
+
+
+def _bm25(parts: Parts, settings: RetrieverConfig) -> Bm25Retriever:
+    values = BM25.values(settings)
+    return Bm25Retriever(parts.store, values["k1"], values["b"])
+
+
+BM25 = RetrieverKind(name="bm25", build=_bm25, parameters=(K1, B))

@@ -12,20 +12,22 @@ T = TypeVar("T")
 
 
 class ScopeCache(Generic[T]):
-    """Remembers ``build(filters)`` for every scope; forgets all when the store's revision changes."""
+    """Remembers ``build(filters)`` for every scope; forgets all when the store's revision changes.
+
+    Threads may share it. At worst two of them build the same value.
+    """
 
     def __init__(self, store: Readable, build: Callable[[Filters], T]) -> None:
         self._store = store
         self._build = build
-        self._kept: dict[Filters, T] = {}
-        self._revision = -1
+        self._kept: tuple[int, dict[Filters, T]] = (-1, {})
 
     def __call__(self, filters: Filters) -> T:
         """The value for a scope, built on first use."""
         revision = self._store.revision()
-        if revision != self._revision:
-            self._kept.clear()
-            self._revision = revision
-        if filters not in self._kept:
-            self._kept[filters] = self._build(filters)
-        return self._kept[filters]
+        kept = self._kept
+        if revision != kept[0]:
+            self._kept = kept = (revision, {})
+        if filters not in kept[1]:
+            kept[1][filters] = self._build(filters)
+        return kept[1][filters]

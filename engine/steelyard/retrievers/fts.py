@@ -1,13 +1,17 @@
-"""Keyword search by SQLite's FTS5."""
+"""Keyword search by SQLite's FTS5, or by PostgreSQL's rules where a system has those."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from steelyard.errors import ConfigError, nearest, shown
+from steelyard.filters import Filters
 from steelyard.query import Query
-from steelyard.stores.base import Found, KeywordIndex, Readable
-from steelyard.text import MatchBuilder, clean_query
+from steelyard.reading import MatchBuilder
+from steelyard.retrievers.kinds import Parts, Retriever, RetrieverConfig, RetrieverKind
+from steelyard.retrievers.tsquery import TsRetriever
+from steelyard.stores.base import Found, KeywordIndex, Readable, TextSearch
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,31 @@ class FtsRetriever:
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve."""
-        expression = self.match(clean_query(query.text))
+        expression = self.match(query.keywords)
         return self.store.keyword(
             self.index, expression, self.weights, query.filters, -1 if depth is None else depth
         )
+
+
+def _keywords(parts: Parts, settings: RetrieverConfig, match: MatchBuilder) -> Retriever:
+    index = parts.reading.index
+    fields = () if isinstance(index, TextSearch) else index.fields
+    if unknown := [name for name in settings.field_weights if name not in fields]:
+        named = ", ".join(f"{shown(name)}{nearest(name, fields)}" for name in unknown)
+        raise ConfigError(f"field_weights of {parts.name}: unknown field {named}")
+    if isinstance(index, TextSearch):
+        return TsRetriever(parts.store, index.text)
+    return FtsRetriever(parts.store, index, match, [settings.field_weights.get(name, 1.0) for name in fields])
+
+
+FTS = RetrieverKind(
+    name="fts",
+    build=lambda parts, settings: _keywords(parts, settings, parts.reading.match),
+    weighs_fields=True,
+)
+MEMORY = RetrieverKind(
+    name="memory",
+    build=lambda parts, settings: _keywords(parts, settings, parts.reading.match_memory),
+    weighs_fields=True,
+    aside=Filters.of({"kind": "memory"}),
+)

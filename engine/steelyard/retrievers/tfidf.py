@@ -9,28 +9,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from steelyard.entry import Entry
+from steelyard.arrays import Floats
 from steelyard.filters import Filters
 from steelyard.query import Query
+from steelyard.reading import Words
 from steelyard.retrievers.cache import ScopeCache
+from steelyard.retrievers.kinds import ScorerKind
 from steelyard.stores.base import Readable
-from steelyard.table import Floats
-from steelyard.text import clean_query, content, terms
 
 Sparse = tuple[dict[str, float], float]
 """Weights by word, and their Euclidean length."""
-
-
-@dataclass(frozen=True)
-class Words:
-    """Which text of an entry is read, and how it becomes words; queries become words in the same way."""
-
-    text: Callable[[Entry], str] = content
-    split: Callable[[str], list[str]] = terms
-
-    def of(self, entry: Entry) -> list[str]:
-        """The words of an entry."""
-        return self.split(self.text(entry))
 
 
 class TfidfScorer:
@@ -52,7 +40,7 @@ class TfidfScorer:
         unknown = [id_ for id_ in ids if id_ not in vocabulary.vectors]
         for entry in self._store.get(unknown):
             vocabulary.vectors[entry.id] = vocabulary.weigh(self._words.of(entry))
-        asked = vocabulary.weigh(self._words.split(clean_query(query.text)))
+        asked = vocabulary.weigh(self._words.split(query.keywords))
         nothing: Sparse = ({}, 0.0)
         return np.array([_cosine(asked, vocabulary.vectors.get(id_, nothing)) for id_ in ids], dtype=np.float64)
 
@@ -85,3 +73,6 @@ def _cosine(asked: Sparse, entry: Sparse) -> float:
         return 0.0
     dot = sum(weight * entry[0].get(word, 0.0) for word, weight in asked[0].items())
     return dot / (asked[1] * entry[1])
+
+
+TFIDF = ScorerKind(name="tfidf", build=lambda parts: TfidfScorer(parts.store, parts.reading.words, parts.counted))

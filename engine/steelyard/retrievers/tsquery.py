@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.entry import Entry
+from steelyard.errors import ConfigError
 from steelyard.filters import EVERYTHING
 from steelyard.query import Query
 from steelyard.retrievers.cache import ScopeCache
-from steelyard.stores.base import Found, Readable
-from steelyard.table import Floats
-from steelyard.text import clean_query
+from steelyard.retrievers.kinds import Parts, ScorerKind
+from steelyard.stores.base import Found, Readable, TextSearch
 from steelyard.tsearch import TsIndex, has_negation, matches, tsvector, websearch
 
 
@@ -28,7 +29,7 @@ class TsRetriever:
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; a query of stop words and signs alone finds nothing."""
-        asked = websearch(clean_query(query.text))
+        asked = websearch(query.keywords)
         if asked is None:
             return []
         found = dict(self._index(EVERYTHING).search(asked))
@@ -50,8 +51,18 @@ class LexicalScorer:
 
     def score(self, query: Query, ids: Sequence[str]) -> Floats:
         """See Scorer.score."""
-        asked = websearch(clean_query(query.text))
+        asked = websearch(query.keywords)
         if asked is None or not has_negation(asked):
             return np.ones(len(ids))
         held = {e.id for e in self._store.get(ids) if matches(asked, tsvector(self._text(e)))}
         return np.array([float(id_ in held) for id_ in ids], dtype=np.float64)
+
+
+def _lexical(parts: Parts) -> LexicalScorer:
+    index = parts.reading.index
+    if not isinstance(index, TextSearch):
+        raise ConfigError(f"{parts.name} knows no exclusions, so it has no signal lexical; drop the stage")
+    return LexicalScorer(parts.store, index.text)
+
+
+LEXICAL = ScorerKind(name="lexical", build=_lexical)

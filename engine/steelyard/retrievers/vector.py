@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.embed import Vectors
 from steelyard.errors import DimensionMismatchError
+from steelyard.filters import EVERYTHING
 from steelyard.query import Query
 from steelyard.retrievers.cache import ScopeCache
+from steelyard.retrievers.kinds import (
+    Parts,
+    QueryVector,
+    Retriever,
+    RetrieverConfig,
+    RetrieverKind,
+    Scorer,
+    ScorerKind,
+)
 from steelyard.stores.base import COSINE, Found, Readable, Space
-from steelyard.table import Floats
+from steelyard.stores.federation import plain_id
 
-QueryVector = Callable[[str], Vectors]
-"""Text to float32[dim]; all zeros when the text says nothing to the model."""
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -74,6 +85,42 @@ class LayerRetriever:
         return [Found(ids[i], float(scores[i]), place) for place, i in enumerate(best, 1)]
 
 
+@dataclass(frozen=True)
+class EverySpace:
+    """What several retrievers found, each in the vectors of one model: best first, an entry once, cut once."""
+
+    store: Readable
+    parts: Sequence[Retriever]
+    filter_first: bool = True
+
+    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
+        """See Retriever.retrieve; similarities are compared as they are, whatever the model."""
+        asked = query if self.filter_first else replace(query, filters=EVERYTHING)
+        found = [hit for part in self.parts for hit in part.retrieve(asked, depth)]
+        best: dict[str, Found] = {}
+        for hit in sorted(found, key=lambda hit: (-hit.score, hit.id)):
+            best.setdefault(plain_id(hit.id), hit)
+        listed = [replace(hit, position=place) for place, hit in enumerate(list(best.values())[:depth], 1)]
+        if self.filter_first:
+            return listed
+        inside = self.store.within([hit.id for hit in listed], query.filters)
+        return [hit for hit in listed if hit.id in inside]
+
+
+@dataclass(frozen=True)
+class SumOfSpaces:
+    """The score of several scorers, each in the vectors of one model: an entry has a score in one of them."""
+
+    parts: Sequence[Scorer]
+
+    def score(self, query: Query, ids: Sequence[str]) -> Floats:
+        """See Scorer.score."""
+        total = np.zeros(len(ids))
+        for part in self.parts:
+            total = np.where(total == 0, part.score(query, ids), total)
+        return total
+
+
 def cosine(matrix: Vectors, vector: Vectors) -> Floats:
     """Cosine of every row with the vector, float64[rows]; 0 where either is all zeros.
 
@@ -92,3 +139,38 @@ def cosine(matrix: Vectors, vector: Vectors) -> Floats:
     dots = (rows * query).sum(axis=1)
     result: Floats = np.where(lengths > 0, dots / np.where(lengths > 0, lengths, 1.0), 0.0)
     return result
+
+
+def _vector(parts: Parts, settings: RetrieverConfig) -> Retriever:
+    first = settings.filters != "after_cut"
+    made: list[Retriever] = [
+        VectorRetriever(parts.store, space, embed, first, settings.similarity)
+        for space, embed in parts.vectors("text")
+    ]
+    return made[0] if len(made) == 1 else EverySpace(parts.store, made, first)
+
+
+def _of_layer(parts: Parts, settings: RetrieverConfig, name: str) -> Retriever:
+    made: list[Retriever] = []
+    for space, embed in parts.vectors(name):
+        if space.layer != name:
+            _log.warning("there are no vectors of the layer %s, so those of the text stand for it", name)
+        made.append(LayerRetriever(parts.store, space, embed))
+    return made[0] if len(made) == 1 else EverySpace(parts.store, made, settings.filters != "after_cut")
+
+
+def _layer(name: str) -> RetrieverKind:
+    """A signal that compares the query with one layer of every entry."""
+    return RetrieverKind(
+        name=name, build=lambda parts, settings: _of_layer(parts, settings, name), layer=name, whole=True
+    )
+
+
+def _cosine(parts: Parts) -> Scorer:
+    made = [CosineScorer(parts.store, space, embed) for space, embed in parts.vectors("text")]
+    return made[0] if len(made) == 1 else SumOfSpaces(made)
+
+
+VECTOR = RetrieverKind(name="vector", build=_vector, layer="text", compares=True)
+L0, L1, L2 = map(_layer, ("l0", "l1", "l2"))
+COSINE_SCORE = ScorerKind(name="cosine", build=_cosine, layer="text")

@@ -91,6 +91,9 @@ class Readable(Protocol):
     def spaces(self) -> list[tuple[Space, int]]:
         """The vector spaces there are, with their dimensions."""
 
+    def without_vectors(self, spaces: Sequence[Space]) -> list[str]:
+        """The tiers that hold vectors in none of these spaces, by name; none of a store that has no tiers."""
+
     def nearest(
         self,
         space: Space,

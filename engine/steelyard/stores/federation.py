@@ -196,8 +196,13 @@ class Federation:
         return [hit for hit in found if hit.id in inside] if late else found
 
     def spaces(self) -> list[tuple[Space, int]]:
-        """See Readable.spaces."""
-        return list(dict.fromkeys(found for tier in self.tiers for found in tier.store.spaces()))
+        """See Readable.spaces; those of the tiers whose vectors the rule lets be searched."""
+        return list(dict.fromkeys(found for tier in self._with_vectors for found in tier.store.spaces()))
+
+    def without_vectors(self, spaces: Sequence[Space]) -> list[str]:
+        """See Readable.without_vectors; only of the tiers whose vectors the rule lets be searched."""
+        wanted = set(spaces)
+        return [t.name for t in self._with_vectors if not wanted & {space for space, _ in t.store.spaces()}]
 
     def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
         """See Readable.vectors."""

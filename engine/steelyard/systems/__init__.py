@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from steelyard.embed import LAYER_RECIPES
 from steelyard.errors import ConfigError, nearest, shown
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import baselines, echovault, moltnet, soleri
 from steelyard.systems.base import System
+from steelyard.template import template_fields
 
 SYSTEMS: dict[str, System] = {
     f"{system.name}:{system.profile}": system
@@ -25,12 +27,25 @@ SYSTEMS: dict[str, System] = {
     )
 }
 
-__all__ = ["SYSTEMS", "System", "find_system", "find_systems", "keyword_indexes"]
+EMBEDDED = "\n".join(
+    f"{{{name}}}"
+    for name in dict.fromkeys(
+        "tags" if field == "tag" else field
+        for recipe in (*(system.reading.recipe for system in SYSTEMS.values()), *LAYER_RECIPES.values())
+        for field in template_fields(recipe)
+    )
+)
+"""A template of all that any system or layer embeds of an entry, each field once: what LSA is fitted on.
+
+One fit serves every recipe: it knows all their words, and how many entries hold each, and a query has one vector.
+"""
+
+__all__ = ["EMBEDDED", "SYSTEMS", "System", "find_system", "find_systems", "keyword_indexes"]
 
 
 def keyword_indexes(systems: Iterable[System]) -> list[KeywordIndex]:
     """The indexes that a store keeps for these systems, each once."""
-    return list(dict.fromkeys(s.index for s in systems if isinstance(s.index, KeywordIndex)))
+    return list(dict.fromkeys(s.reading.index for s in systems if isinstance(s.reading.index, KeywordIndex)))
 
 
 def find_systems(names: list[str]) -> list[System]:

@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 from steelyard.fusion import parse_strategy
+from steelyard.reading import Reading
+from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import System, plain_result
-from steelyard.table import LAYERS
-from steelyard.text import CONTENT, words_or
+from steelyard.systems.base import System
+from steelyard.systems.forms import plain_result
+from steelyard.systems.traits import Searching, Showing
+from steelyard.text import CONTENT
 
 POOL = 100
 """How deep the baselines retrieve, at least; strategies of one's own are fused from such lists."""
+EVERY = tuple(name for name, kind in RETRIEVER_KINDS.items() if kind.aside is None)
+"""Every retriever that searches the corpus itself."""
 
 
 def _baseline(name: str, strategy: str, retrievers: tuple[str, ...]) -> System:
     return System(
         name=name,
         profile="documented",
-        index=KeywordIndex("content", CONTENT, "porter unicode61"),
-        match=words_or,
-        recipe="{title}\n{text}",
-        strategy=parse_strategy(strategy),
-        retrievers=retrievers,
-        depth=lambda limit: max(POOL, limit),
-        present=plain_result,
-        field_weights=dict.fromkeys(CONTENT, 1.0),
+        reading=Reading(
+            index=KeywordIndex("content", CONTENT, "porter unicode61"),
+            recipe="{title}\n{text}",
+        ),
+        searching=Searching(
+            strategy=parse_strategy(strategy),
+            retrievers=retrievers,
+            depth=lambda limit: max(POOL, limit),
+            field_weights=dict.fromkeys(CONTENT, 1.0),
+        ),
+        showing=Showing(plain_result),
     )
 
 
 FTS = _baseline("fts", "fts", ("fts",))
 BM25 = _baseline("bm25", "bm25", ("bm25",))
 VECTOR = _baseline("vector", "vector", ("vector",))
-PLAIN = _baseline("plain", "rrf(fts, vector, k=60)", ("fts", "bm25", "vector", *LAYERS))
+PLAIN = _baseline("plain", "rrf(fts, vector, k=60)", EVERY)

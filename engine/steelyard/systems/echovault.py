@@ -11,9 +11,11 @@ from steelyard.errors import DimensionMismatchError, EmbedderError
 from steelyard.fields import format_time
 from steelyard.filters import Filters
 from steelyard.fusion import parse_strategy
+from steelyard.reading import Reading
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import SEMANTIC, System
-from steelyard.text import prefix_or, prefix_or_bare
+from steelyard.systems.base import System
+from steelyard.systems.traits import SEMANTIC, Contexts, Searching, Showing
+from steelyard.text import quote
 
 FIELDS = ("title", "text", "why", "impact", "tags", "category", "project", "source")
 POINTER = ("id", "title", "category", "tags", "project", "source", "created_at", "has_details")
@@ -24,6 +26,24 @@ DELETED = "deleted"
 """The kind of an entry that the real program deleted: hidden, yet counted by FTS5 and near by its vector."""
 _MERGED = parse_strategy("weighted_sum(0.3*fts, 0.7*vector, normalize=max)")
 _KEYWORDS = parse_strategy("weighted_sum(1*fts, normalize=max)")
+
+
+def prefix_or(text: str) -> str:
+    """Every blank-separated term as a quoted prefix, joined by OR; empty for empty text.
+
+    >>> prefix_or("auth token")
+    '"auth"* OR "token"*'
+    """
+    return " OR ".join(f"{quote(term)}*" for term in text.split())
+
+
+def prefix_or_bare(text: str) -> str:
+    """As `prefix_or`, but quotes inside a term stay as they are, with what FTS5 makes of them: the real program.
+
+    >>> prefix_or_bare('"event loop"')
+    '""event"* OR "loop""*'
+    """
+    return " OR ".join(f'"{term}"*' for term in text.split())
 
 
 def result(hit: Hit) -> dict[str, Any]:
@@ -88,31 +108,35 @@ def is_empty(text: str) -> bool:
 DOCUMENTED = System(
     name="echovault",
     profile="documented",
-    index=KeywordIndex("echovault", FIELDS, "porter unicode61"),
-    match=prefix_or,
-    recipe="{title} {text} {why} {impact} {tags}",
-    strategy=parse_strategy(f"tiered(fts, min_results=3, then={_MERGED})"),
-    retrievers=("fts", "vector"),
-    depth=lambda limit: 2 * limit,
-    present=result,
-    limit=5,
-    field_weights=dict.fromkeys(FIELDS, 1.0),
-    filters={"vector": "after_cut"},
-    semantic="auto",
-    topup_recent=True,
+    reading=Reading(
+        index=KeywordIndex("echovault", FIELDS, "porter unicode61"),
+        recipe="{title} {text} {why} {impact} {tags}",
+        match=prefix_or,
+    ),
+    searching=Searching(
+        strategy=parse_strategy(f"tiered(fts, min_results=3, then={_MERGED})"),
+        retrievers=("fts", "vector"),
+        depth=lambda limit: 2 * limit,
+        limit=5,
+        field_weights=dict.fromkeys(FIELDS, 1.0),
+        filters={"vector": "after_cut"},
+    ),
+    showing=Showing(result),
+    contexts=Contexts(semantic="auto", topup_recent=True),
 )
 
 SHIPPED = replace(
     DOCUMENTED,
     profile="shipped",
-    match=prefix_or_bare,
-    similarity="l2",
-    strategy=parse_strategy(f"tiered({_KEYWORDS}, min_results=3, then={_MERGED})"),
-    keywords_only=_KEYWORDS,
-    survives=(EmbedderError, DimensionMismatchError),
-    corpus=Filters.of({"kind": {"none": [DELETED]}}),
-    present=row,
-    scan=tool_result,
-    mode=any_mode,
-    no_query=is_empty,
+    reading=replace(DOCUMENTED.reading, match=prefix_or_bare, corpus=Filters.of({"kind": {"none": [DELETED]}})),
+    searching=replace(
+        DOCUMENTED.searching,
+        similarity="l2",
+        strategy=parse_strategy(f"tiered({_KEYWORDS}, min_results=3, then={_MERGED})"),
+        keywords_only=_KEYWORDS,
+        survives=(EmbedderError, DimensionMismatchError),
+        mode=any_mode,
+    ),
+    showing=Showing(present=row, scan=tool_result),
+    contexts=replace(DOCUMENTED.contexts, no_query=is_empty),
 )

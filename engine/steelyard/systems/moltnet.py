@@ -11,8 +11,10 @@ from steelyard.fields import format_time
 from steelyard.finish import Cut, Drop, Stage
 from steelyard.fusion import parse_strategy
 from steelyard.grammar import number_text
+from steelyard.reading import Reading
 from steelyard.stores.base import TextSearch
 from steelyard.systems.base import System
+from steelyard.systems.traits import Searching, Showing
 
 HALF_LIFE = number_text(math.log(0.5) / math.log(0.99))
 """Hours in which 0.99^hours falls to a half, about 69."""
@@ -50,13 +52,14 @@ def result(hit: Hit) -> dict[str, Any]:
 DOCUMENTED = System(
     name="moltnet",
     profile="documented",
-    index=TextSearch(text),
-    recipe="{title}\n{text}\ntag:{tag}",
-    strategy=parse_strategy(_STRATEGY.format(hours=HALF_LIFE, since="access")),
-    retrievers=("fts", "vector"),
-    depth=lambda limit: 2 * limit,
-    finish=finish,
-    present=result,
+    reading=Reading(index=TextSearch(text), recipe="{title}\n{text}\ntag:{tag}"),
+    searching=Searching(
+        strategy=parse_strategy(_STRATEGY.format(hours=HALF_LIFE, since="access")),
+        retrievers=("fts", "vector"),
+        depth=lambda limit: 2 * limit,
+        finish=finish,
+    ),
+    showing=Showing(result),
 )
 
 SHIPPED = replace(DOCUMENTED, profile="shipped")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -13,11 +14,12 @@ from steelyard.entry import Entry, Hit
 from steelyard.filters import Filters
 from steelyard.finish import Cut, Merge, Stage
 from steelyard.fusion import parse_strategy
-from steelyard.retrievers.tfidf import Words
+from steelyard.reading import Reading, Words
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.federation import FederationRule
-from steelyard.systems.base import SNIPPET, System, scan_result
-from steelyard.text import as_written, soleri_ascii_or, soleri_or, soleri_tokens, utf16_length
+from steelyard.systems.base import System
+from steelyard.systems.forms import SNIPPET, scan_result
+from steelyard.systems.traits import Searching, Showing
 
 FIELD_WEIGHTS = {"id": 5.0, "title": 10.0, "text": 3.0, "context": 1.0, "tags": 2.0}
 SMALL = 50
@@ -35,6 +37,68 @@ FACTORS = {
 _PRIORS = "0.15*severity, 0.15*recency(half_life=365d{since}), 0.15*tags, 0.15*domain"
 _HYBRID = f"weighted_sum(0.25*tfidf, 0.15*cosine, {_PRIORS})"
 _KEYWORDS = f"weighted_sum(0.4*tfidf, {_PRIORS})"
+
+
+STOP_WORDS = frozenset(
+    """a about all an and are as at be because been both but by can could did do does each else every few
+    for from had has have he her him his how i if in into is it its just may me might more most must
+    my need no not of on only or other our out same shall she should so some such than that the
+    their them then these they this those to too up us very was we were what when where which who
+    whom why will with would you your""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
+)
+"""The 95 words that Soleri's tokenizer drops."""
+
+_LETTERS = re.compile(r"[^\W_]{2,}")
+_NOT_TOKEN = re.compile(r"[^a-z0-9\s-]")
+_NOT_ASCII_WORD = re.compile(r"[^a-z0-9]")
+
+
+def soleri_tokens(text: str) -> list[str]:
+    """Lower-cased tokens of three or more of a-z, 0-9 and hyphens, without stop words, not stemmed.
+
+    >>> soleri_tokens("The full-text search of v1.2.3")
+    ['full-text', 'search']
+    """
+    found = _NOT_TOKEN.sub(" ", text.lower()).split()
+    return [token for token in found if len(token) > 2 and token not in STOP_WORDS]
+
+
+def soleri_or(text: str) -> str:
+    """Lower-cased terms of two or more characters that are not stop words, joined by OR.
+
+    Letters of any script stay. A query of stop words alone is searched by all its terms.
+
+    >>> soleri_or("how does JWT validation work")
+    'jwt OR validation OR work'
+    """
+    found = _LETTERS.findall(text.lower())
+    return " OR ".join([word for word in found if word not in STOP_WORDS] or found)
+
+
+def soleri_ascii_or(text: str) -> str:
+    """The real program: blank-separated pieces of two or more characters, reduced to a-z and 0-9, joined by OR.
+
+    When nothing is left the text itself is the expression, see `as_written`.
+
+    >>> soleri_ascii_or("how does user-authentication work?")
+    'how OR does OR userauthentication OR work'
+    """
+    pieces = (_NOT_ASCII_WORD.sub("", piece) for piece in text.lower().split() if utf16_length(piece) >= 2)
+    return " OR ".join(filter(None, pieces)) or as_written(text)
+
+
+def as_written(text: str) -> str:
+    """The text as an FTS5 expression of its own: blanks mean AND; one that FTS5 cannot read finds nothing."""
+    return text
+
+
+def utf16_length(text: str) -> int:
+    """The length as JavaScript counts it.
+
+    >>> utf16_length("a\U0001f600")
+    3
+    """
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def text(entry: Entry) -> str:
@@ -98,34 +162,39 @@ def scan_shipped(hit: Hit) -> dict[str, Any]:
 DOCUMENTED = System(
     name="soleri",
     profile="documented",
-    index=KeywordIndex("soleri", tuple(FIELD_WEIGHTS), "porter unicode61"),
-    match=soleri_or,
-    match_memory=soleri_or,
-    recipe="{title}\n{text}\n{context}",
-    strategy=parse_strategy(_HYBRID.format(since="")),
-    keywords_only=parse_strategy(_KEYWORDS.format(since="")),
-    retrievers=("fts", "vector", "memory"),
-    depth=lambda limit: max(3 * limit, 30),
-    finish=finish,
-    present=result,
-    field_weights=FIELD_WEIGHTS,
-    corpus=Filters.of({"kind": {"none": ["memory"]}}),
-    valid_only=True,
-    words=Words(text, soleri_tokens),
+    reading=Reading(
+        index=KeywordIndex("soleri", tuple(FIELD_WEIGHTS), "porter unicode61"),
+        recipe="{title}\n{text}\n{context}",
+        match=soleri_or,
+        match_memory=soleri_or,
+        words=Words(text, soleri_tokens),
+        corpus=Filters.of({"kind": {"none": ["memory"]}}),
+        valid_only=True,
+    ),
+    searching=Searching(
+        strategy=parse_strategy(_HYBRID.format(since="")),
+        keywords_only=parse_strategy(_KEYWORDS.format(since="")),
+        retrievers=("fts", "vector", "memory"),
+        depth=lambda limit: max(3 * limit, 30),
+        finish=finish,
+        field_weights=FIELD_WEIGHTS,
+    ),
+    showing=Showing(result),
     adaptive=AdaptiveRule(),
 )
 
 SHIPPED = replace(
     DOCUMENTED,
     profile="shipped",
-    match=soleri_ascii_or,
-    match_memory=as_written,
-    strategy=parse_strategy(_HYBRID.format(since=", since=never")),
-    keywords_only=parse_strategy(_KEYWORDS.format(since=", since=never")),
-    finish=finish_shipped,
-    scan=scan_shipped,
-    filters={"vector": "none"},
-    valid_words=True,
+    reading=replace(DOCUMENTED.reading, match=soleri_ascii_or, match_memory=as_written, valid_words=True),
+    searching=replace(
+        DOCUMENTED.searching,
+        strategy=parse_strategy(_HYBRID.format(since=", since=never")),
+        keywords_only=parse_strategy(_KEYWORDS.format(since=", since=never")),
+        finish=finish_shipped,
+        filters={"vector": "none"},
+    ),
+    showing=replace(DOCUMENTED.showing, scan=scan_shipped),
     federation=FederationRule(
         best_copy=True, per_tier=10, first_vectors=True, after_merge=("domain", "type", "severity")
     ),

@@ -5,15 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import islice
+from math import prod
 
 import numpy as np
 
+from steelyard.errors import ConfigError
 from steelyard.finish import order
-from steelyard.fusion import Plan, compile_plan, fuse, parse_strategy
+from steelyard.fusion import (
+    FAMILIES,
+    Column,
+    Expr,
+    Plan,
+    all_variants,
+    compile_plan,
+    fuse,
+    near_variants,
+    parse_strategy,
+)
 from steelyard.table import FETCHED, RETRIEVERS, SignalTable
 from steelyard.testing.tables import random_table, renamed, same_bits, select_queries, select_rows
 
 SEEDS = range(12)
+MOST = 2_000
+"""Combinations that are counted."""
 
 
 @cache
@@ -30,8 +45,29 @@ def _plans(plan: Plan) -> Iterator[Plan]:
     yield plan
     for branch in plan.branches:
         for column in branch.columns:
-            if column.inner is not None:
-                yield from _plans(column.inner)
+            yield from _plans_in(column)
+
+
+def _plans_in(column: Column) -> Iterator[Plan]:
+    if column.inner is not None:
+        yield from _plans(column.inner)
+    for part in column.parts:
+        yield from _plans_in(part)
+
+
+def _nodes(expr: Expr) -> Iterator[Expr]:
+    """The expression and every one in it."""
+    yield expr
+    for child in expr.children():
+        yield from _nodes(child)
+
+
+def _refused(expr: Expr, weights: list[float]) -> bool:
+    try:
+        expr.with_weights(weights)
+    except ConfigError:
+        return True
+    return False
 
 
 def _ties(table: SignalTable, plan: Plan) -> bool:
@@ -49,6 +85,73 @@ class FusionContract:
 
         assert parse_strategy(str(read)) == read
         assert str(parse_strategy(str(read))) == str(read)
+
+    def test_every_family_is_named(self, strategy: str) -> None:
+        """By the word that its text begins with, under which the grammar finds it, and by a name for people."""
+        for node in _nodes(parse_strategy(strategy)):
+            assert node.shown_as
+            if node.leaf is None:
+                assert str(node).partition("(")[0] == node.keyword
+                assert FAMILIES[node.keyword] is type(node)
+
+    def test_it_can_be_rebuilt(self, strategy: str) -> None:
+        """Over its own children it is the same; over others it holds those, under the weights it had."""
+        for node in _nodes(parse_strategy(strategy)):
+            others = tuple(parse_strategy("vector") for _ in node.children())
+
+            assert node.with_children(node.children()) == node
+            if others:
+                assert node.with_children(others).children() == others
+                if not node.routes:
+                    assert node.with_children(others).weights == node.weights
+
+    def test_its_weights_can_be_tuned(self, strategy: str) -> None:
+        """They are read and replaced in one order, each decides some score, and no other number is taken."""
+        read = parse_strategy(strategy)
+        other = read.with_weights([weight + 1 for weight in read.weights])
+
+        assert read.with_weights(read.weights) == read
+        assert other.weights == tuple(weight + 1 for weight in read.weights)
+        assert other.with_weights(read.weights) == read
+        assert parse_strategy(str(other)) == other
+        assert _refused(read, [*read.weights, 1.0])
+
+    def test_scores_are_linear_in_its_weights(self, strategy: str) -> None:
+        """What the search for weights rests on: a plan's columns and rows stay when weights change."""
+        read = parse_strategy(strategy)
+        for table in _tables():
+            one, two = (
+                compile_plan(table, read.with_weights([weight + add for weight in read.weights])) for add in (0, 2)
+            )
+            for first, second in zip(one.branches, two.branches, strict=True):
+                assert same_bits(first.rows, second.rows)
+                for left, right in zip(first.columns, second.columns, strict=True):
+                    assert same_bits(left.values, right.values)
+
+    def test_all_its_variants_are_tried(self, strategy: str) -> None:
+        """Tuning tries it and every value of its own parameters, alone and inside another family.
+
+        Variants keep its children and weights, print and parse back, and lie at different coordinates.
+        """
+        read = parse_strategy(strategy)
+        own = list(read.variants())
+
+        assert read in own
+        assert len({one.coordinates() for one in own}) == len(set(own)) == len(own)
+        assert all(one.weights == read.weights and parse_strategy(str(one)) == one for one in own)
+        if read.leaf is None:
+            assert all(one.children() == read.children() for one in own)
+        assert set(own) <= set(near_variants(read))
+        around = parse_strategy(f"rrf({read}, fts)")
+        tried = {one.children()[0] for one in near_variants(around)}
+        assert set(own) <= tried
+
+    def test_every_combination_of_variants_is_tried(self, strategy: str) -> None:
+        """As many as the product of what each of its parts has."""
+        read = parse_strategy(strategy)
+        expected = prod(len(list(node.variants())) for node in _nodes(read))
+
+        assert sum(1 for _ in islice(all_variants(read), MOST)) == min(expected, MOST)
 
     def test_it_ranks_exactly_its_members(self, strategy: str) -> None:
         """Scores are NaN exactly outside them, and finite within."""

@@ -90,16 +90,17 @@ def search(
     with open_searcher(vaults, system, weights, limit, priorities, scopes) as searcher:
         asked = Query(query, filters=parse_filters(filters), tags=tags, domain=domain)
         result = searcher.search(asked, semantic=semantic)
-        present = searcher.system.scan if mode == "scan" else searcher.system.present
+        present = searcher.system.showing.scan if mode == "scan" else searcher.system.showing.present
         shown = [present(hit) for hit in result.hits]
         trees = [result.explain(hit) for hit in result.hits] if explain else []
-        if not result.degraded and semantic == "always" and result.strategy != searcher.config.effective:
-            click.echo("note: the vault has no vectors of the configured model; keywords answered alone", err=True)
+        for note in result.notes:
+            click.echo(f"note: {note}", err=True)
         document = {
             "system": searcher.config.name,
             "strategy": str(result.strategy),
             "embedding_calls": result.embedding_calls,
             "degraded": result.degraded,
+            "notes": list(result.notes),
             "hits": shown,
         }
         if len(vaults) > 1:
@@ -153,7 +154,7 @@ def context(
 
     with open_searcher([vault], system, None, limit, scopes=scopes) as searcher:
         found, total = searcher.context(query, parse_filters(filters), semantic=semantic, topup_recent=topup)
-        shown = [searcher.system.present(hit) for hit in found]
+        shown = [searcher.system.showing.present(hit) for hit in found]
     put({"total": total, "entries": shown}, as_json, f"{hits(found)}\n{len(shown)} of {total} entries")
 
 

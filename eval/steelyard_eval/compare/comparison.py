@@ -10,22 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard import __version__
 from steelyard.embedders import CachedEmbedder
-from steelyard.errors import ConfigError, nearest, shown, together
+from steelyard.errors import ConfigError, nearest, shown, together, visible
 from steelyard.fields import format_time
 from steelyard.fusion import parse_strategy
+from steelyard.identity import share
 from steelyard.query import Query
 from steelyard.systems import find_system, find_systems
 from steelyard.table import Floats
-from steelyard.text import visible
 from steelyard_eval import SYSTEMS
 from steelyard_eval.compare.contenders import Contender, contenders, usable
 from steelyard_eval.compare.latency import timing
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.groups import Unit, units
 from steelyard_eval.measures.metrics import Judgments, Measure, parse_measures
 from steelyard_eval.measures.runs import write_run
 from steelyard_eval.measures.statistics import compare_all, mean_interval
 from steelyard_eval.progress import bar
-from steelyard_eval.recording.record import record, recording_key
+from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import Replay, replay
 from steelyard_eval.recording.workspace import Workspace, judged
 
@@ -113,7 +114,7 @@ def compare(
     values = _values(replays, dataset, queries, measures)
     if runs is not None:
         _write_runs(runs, rows, replays)
-    groups = _groups(queries)
+    groups = units(queries)
     facts = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
@@ -174,12 +175,10 @@ def _baseline(rows: Sequence[Contender], name: str | None) -> Contender:
 
 
 def _replays(space: Workspace, queries: Sequence[Query], rows: Sequence[Contender]) -> dict[str, Replay]:
-    """Record once a group of systems that retrieve alike, then replay each configuration."""
-    groups: dict[str, list[Contender]] = {}
-    for row in rows:
-        groups.setdefault(recording_key(find_system(row.config.name)), []).append(row)
+    """Record each group of contenders that find the same lists once, then replay each configuration."""
     replays = {}
-    for members in groups.values():
+    for group in share([row.config for row in rows]):
+        members = [rows[at] for at in group]
         table = record(space, queries, [row.config for row in members])
         for row in members:
             replays[row.label] = replay(table, row.config)
@@ -189,7 +188,9 @@ def _replays(space: Workspace, queries: Sequence[Query], rows: Sequence[Contende
 def _shared_recipe(space: Workspace, rows: Sequence[Contender]) -> list[str]:
     """Recorded vectors stand for one text recipe, whatever the systems document: say so."""
     recipe = space.embedder.recipe if space.embedder else None
-    own = {row.label: find_system(row.config.name).recipe for row in rows if "vector" in row.config.retrievers}
+    own = {
+        row.label: find_system(row.config.name).reading.recipe for row in rows if "vector" in row.config.retrievers
+    }
     others = [label for label, documented in own.items() if recipe is not None and documented != recipe]
     if not others:
         return []
@@ -211,13 +212,6 @@ def _values(
         judgments = Judgments.of(dataset.qrels, [query.id for query in queries], run.table.entries)
         found[label] = {str(m): v for m, v in run.metrics(judgments, measures).items()}
     return found
-
-
-def _groups(queries: Sequence[Query]) -> list[str] | None:
-    """The unit of the statistics: the group where queries have one, else the query itself."""
-    if not any(query.group for query in queries):
-        return None
-    return [f"group {query.group}" if query.group else f"query {query.id}" for query in queries]
 
 
 def _about(dataset: Dataset, queries: int, with_judgments: int) -> dict[str, Any]:
@@ -245,7 +239,7 @@ def _configuration(row: Contender) -> dict[str, Any]:
 
 
 def _results(
-    rows: Sequence[Contender], values: Mapping[str, Mapping[str, Floats]], groups: list[str] | None, seed: int
+    rows: Sequence[Contender], values: Mapping[str, Mapping[str, Floats]], groups: list[Unit] | None, seed: int
 ) -> list[dict[str, Any]]:
     """Tidy records, a row a configuration and metric."""
     records = []
@@ -258,7 +252,7 @@ def _results(
 
 
 def _comparisons(
-    values: Mapping[str, Mapping[str, Floats]], metric: str, baseline: str, groups: list[str] | None, seed: int
+    values: Mapping[str, Mapping[str, Floats]], metric: str, baseline: str, groups: list[Unit] | None, seed: int
 ) -> list[dict[str, Any]]:
     challengers = {label: own[metric] for label, own in values.items() if label != baseline}
     if not challengers:
@@ -290,7 +284,7 @@ def _write_runs(folder: Path, rows: Sequence[Contender], replays: Mapping[str, R
     for row in rows:
         run = replays[row.label]
         name = f"{row.config.system}.{row.config.profile}"
-        if row.kind == "family":
+        if row.kind == "strategy":
             own += 1
             name += f".{own}"
         write_run(

@@ -7,18 +7,10 @@ from dataclasses import dataclass, replace
 
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
-from steelyard.fusion import ByIntent, Expr, Layered, Rrf, Tiered, WeightedSum, parse_strategy
+from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system, find_systems
 from steelyard_eval.recording.record import needed
 from steelyard_eval.recording.workspace import Workspace
-
-_FAMILIES: dict[type[Expr], str] = {
-    WeightedSum: "weighted sum",
-    Rrf: "RRF",
-    Tiered: "tiered",
-    Layered: "layered",
-    ByIntent: "by intent",
-}
 
 
 @dataclass(frozen=True)
@@ -32,7 +24,7 @@ class Contender:
     @property
     def family(self) -> str:
         """What kind of fusion it is; a single signal is none."""
-        return _FAMILIES.get(type(self.config.effective), "single")
+        return self.config.effective.shown_as
 
 
 def contenders(
@@ -40,22 +32,22 @@ def contenders(
     strategies: Iterable[str],
     limit: int,
     model: str,
-    family: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> list[Contender]:
     """Configurations to compare, at one limit; ConfigError names every unknown system at once.
 
-    Strategies are fused over fts, bm25, vector and the layers, by the system `plain`; `family` gives
-    them labels.
+    Strategies are fused over fts, bm25, vector and the layers, by the system `plain`; `labels` names
+    them.
     """
     found = [
         Contender(name.removesuffix(":documented"), system.config(limit, model), "system")
         for name, system in zip(systems, find_systems(list(systems)), strict=True)
     ]
-    labels = family or {}
+    named = labels or {}
     for text in strategies:
         expr = parse_strategy(text)
         config = find_system("plain").config(limit, model).with_strategy(expr)
-        found.append(Contender(labels.get(text, str(expr)), config, "family"))
+        found.append(Contender(named.get(text, str(expr)), config, "strategy"))
     twice = sorted({c.label for c in found if [d.label for d in found].count(c.label) > 1})
     if twice:
         raise ConfigError(f"{', '.join(twice)} is named twice; name each configuration once")

@@ -10,6 +10,7 @@ from pathlib import Path
 from steelyard.entry import Entry
 from steelyard.errors import DataError, Fault, nearest, shown
 from steelyard.query import Query
+from steelyard_eval.datasets.groups import unit_of
 from steelyard_eval.datasets.vectors import Matrix
 
 
@@ -112,9 +113,9 @@ def tuning_queries(dataset: Dataset, seed: int) -> tuple[tuple[Query, ...], tupl
 
 def _draw(queries: Sequence[Query], seed: int) -> list[Query]:
     """Queries of four fifths of the groups."""
-    groups = sorted({q.group or q.id for q in queries}, key=lambda group: _lot(group, seed))
+    groups = sorted({unit_of(q) for q in queries}, key=lambda unit: (_lot(unit[1], seed), unit[0]))
     drawn = set(groups[: max(1, len(groups) * 4 // 5)])
-    return [q for q in queries if (q.group or q.id) in drawn]
+    return [q for q in queries if unit_of(q) in drawn]
 
 
 def _lot(group: str, seed: int) -> bytes:

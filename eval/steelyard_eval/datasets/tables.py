@@ -8,8 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from steelyard.entry import FIELDS, Entry, read_entry
 from steelyard.errors import Fault, shown
-from steelyard.query import QUERY_FIELDS, Query, read_query
-from steelyard.text import MAX_WORDS, count_words, is_blank
+from steelyard.query import MAX_WORDS, QUERY_FIELDS, Query, count_words, is_blank, read_query
 from steelyard_eval.datasets.files import FolderReader
 
 Item = TypeVar("Item", Entry, Query)

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.table import Floats
+from steelyard.table import Floats, Indices
 from steelyard_eval.exact.curve import SAME, Plateau
-from steelyard_eval.exact.objective import Indices, Objective
+from steelyard_eval.exact.objective import Objective
 from steelyard_eval.exact.sweep import segment, sweep
 
 RESTARTS = 10

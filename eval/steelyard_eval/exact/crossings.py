@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.table import Floats
-from steelyard_eval.exact.objective import SUM, Indices, compiled, sort, value_of
+from steelyard.table import Floats, Indices
+from steelyard_eval.exact.objective import SUM, compiled, sort, value_of
 
 _FEW = 24
 """Up to so many are kept by insertion; more are sorted."""

@@ -56,13 +56,13 @@ class Curve:
         """The highest value of an interval wide enough, or of an end point."""
         return float(max(*self.ends, self.values[self.wide].max(initial=-np.inf)))
 
-    def plateaus(self, slack: float = 0.0) -> list[Plateau]:
-        """The maximal runs of adjacent pieces within `slack` of the best value, from low to high.
+    def plateaus(self) -> list[Plateau]:
+        """The maximal runs of adjacent pieces of the best value, from low to high.
 
         Each with the middle as its t, except where a change lies there: then the middle of its widest interval.
         """
         _, _, values = self._pieces()
-        return self._runs(values >= self.best - slack - SAME)
+        return self._runs(values >= self.best - SAME)
 
     def around(self, t: float, value: float) -> Plateau:
         """The maximal run of pieces of one value that holds a t or lies nearest to it; t alone without any."""
@@ -70,9 +70,9 @@ class Curve:
         runs = self._runs(np.abs(values - value) <= SAME)
         return min(runs, key=lambda p: (p.distance(t), p.low - p.high), default=Plateau(t, t, t, value))
 
-    def choose(self, near: float | None = None, slack: float = 0.0) -> Plateau:
+    def choose(self, near: float | None = None) -> Plateau:
         """The plateau nearest to a t, of equally near ones the widest, of equally wide ones the first."""
-        found = self.plateaus(slack)
+        found = self.plateaus()
         return min(found, key=lambda p: (0.0 if near is None else p.distance(near), p.low - p.high))
 
     def _runs(self, good: Bools) -> list[Plateau]:

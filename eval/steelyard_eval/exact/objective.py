@@ -34,11 +34,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from steelyard.errors import ConfigError
-from steelyard.table import Bools, Floats
+from steelyard.table import Bools, Floats, Indices
 from steelyard_eval.kernel import Form
 from steelyard_eval.measures.metrics import Measure
 
-Indices = NDArray[np.int64]
 Function = TypeVar("Function", bound=Callable[..., object])
 
 SUM, BEST, PRECISION, ALL = range(4)

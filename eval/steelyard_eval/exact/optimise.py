@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 
 from steelyard.errors import ConfigError, shown
-from steelyard.table import Bools, Floats
+from steelyard.table import Bools, Floats, Indices
 from steelyard_eval.exact.ascent import RESTARTS, Point, climb, line_of, settle_in, step
 from steelyard_eval.exact.curve import SAME
-from steelyard_eval.exact.objective import PRECISION, Indices, Objective
+from steelyard_eval.exact.objective import PRECISION, Objective
 from steelyard_eval.exact.simplex import NODES, ceiling, prove
 from steelyard_eval.exact.sweep import Sweep, segment
 from steelyard_eval.kernel import Form

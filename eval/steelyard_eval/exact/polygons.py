@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.table import Bools, Floats
-from steelyard_eval.exact.objective import Indices, compiled, sort, value_of
+from steelyard.table import Bools, Floats, Indices
+from steelyard_eval.exact.objective import compiled, sort, value_of
 
 TINY = 1e-13
 """Differences of scores, as shares of the query's largest score, that rounding alone can make."""

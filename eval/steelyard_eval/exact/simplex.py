@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.table import Bools, Floats
+from steelyard.table import Bools, Floats, Indices
 from steelyard_eval.exact.curve import SAME
-from steelyard_eval.exact.objective import Indices, Objective
+from steelyard_eval.exact.objective import Objective
 from steelyard_eval.exact.polygons import contested_pairs, cut, reach, sides, tally
 from steelyard_eval.exact.sweep import segment
 

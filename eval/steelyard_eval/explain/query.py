@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from steelyard import __version__
 from steelyard.config import SearchConfig
 from steelyard.entry import Entry
-from steelyard.errors import DataError, nearest, shown
+from steelyard.errors import DataError, nearest, shown, visible
 from steelyard.fields import format_time
 from steelyard.query import Query
-from steelyard.text import visible
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.explain.configs import Named, read_name
 from steelyard_eval.explain.moves import moves

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from steelyard.text import visible
+from steelyard.errors import visible
 from steelyard_eval.explain.blocks import Block, blocks
 from steelyard_eval.terminal import table
 

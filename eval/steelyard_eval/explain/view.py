@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.config import SearchConfig
 from steelyard.explain import Explanation
-from steelyard.fusion import Expr, Plan, Signal, compile_plan
+from steelyard.fusion import Plan, Signal, compile_plan, leaves
 from steelyard.query import Query
 from steelyard.table import SignalTable
 from steelyard_eval.explain.configs import left_of, reaching
@@ -85,8 +85,8 @@ class View:
 
     def _used(self) -> list[Signal]:
         """The signals of the branches that ranked something, as the strategy writes them, each once."""
-        labels = set(_labels(self.plan))
-        return [leaf for leaf in dict.fromkeys(_leaves(self.config.effective)) if str(leaf) in labels]
+        labels = {source.label for source in self.plan.sources()}
+        return [leaf for leaf in leaves(self.config.effective) if str(leaf) in labels]
 
 
 def contributions(tree: Explanation) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
@@ -116,19 +116,3 @@ def contributions(tree: Explanation) -> tuple[list[dict[str, Any]], dict[str, An
 
 def _ranks(run: Replay) -> dict[str, int]:
     return {run.table.entries[entry]: rank for rank, entry in enumerate(run.entry, 1)}
-
-
-def _leaves(expr: Expr) -> Iterator[Signal]:
-    if isinstance(expr, Signal):
-        yield expr
-    for child in expr.children():
-        yield from _leaves(child)
-
-
-def _labels(plan: Plan) -> Iterator[str]:
-    for branch in plan.branches:
-        for column in branch.columns if branch.rows.any() else ():
-            if column.inner is None:
-                yield column.label
-            else:
-                yield from _labels(column.inner)

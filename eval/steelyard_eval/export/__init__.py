@@ -8,7 +8,6 @@ from __future__ import annotations
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError, nearest, shown
 from steelyard.finish import Cut
-from steelyard.fusion import ByIntent
 from steelyard.stores.base import COSINE
 from steelyard_eval.export import (
     echovault,
@@ -21,7 +20,6 @@ from steelyard_eval.export import (
     weaviate,
 )
 from steelyard_eval.export.base import Export, Lost, Target
-from steelyard_eval.export.hybrid import why_no_fusion
 
 TARGETS: dict[str, Target] = {
     module.TARGET.name: module.TARGET
@@ -51,8 +49,8 @@ def export(config: SearchConfig, to: str) -> Export:
 def say(config: SearchConfig, target: Target) -> Export:
     """The export itself; Lost where the target has no words for the strategy."""
     strategy = config.effective
-    if isinstance(strategy, ByIntent):
-        raise Lost(why_no_fusion(strategy))
+    if strategy.by_query:
+        raise Lost(strategy.describe().beyond)
     own = target.name == config.system
     if not own and (losses := _elsewhere(config)):
         raise Lost(*losses)

@@ -8,7 +8,7 @@ so they stay as they are.
 from __future__ import annotations
 
 from steelyard.config import SearchConfig
-from steelyard.fusion import Expr, Signal, Tiered, WeightedSum
+from steelyard.fusion import RECIPROCAL, Expr, Fallback, Linear, Signal
 from steelyard_eval.export.base import Lost, Parts, Target
 from steelyard_eval.export.hybrid import weights_of
 
@@ -18,8 +18,8 @@ POOL = 2
 
 def write(config: SearchConfig) -> Parts:
     """fts_weight, vec_weight, min_fts_results and limit of ``tiered(fts, then=weighted_sum(...))``."""
-    tiered = config.effective
-    if not isinstance(tiered, Tiered) or tiered.first != Signal("fts"):
+    tiered = config.effective.describe()
+    if not isinstance(tiered, Fallback) or tiered.first != Signal("fts"):
         raise Lost("it searches keywords first, and merges only where they find too little: tiered(fts, ...)")
     weights = _merged(tiered.then)
     notes = [
@@ -37,12 +37,13 @@ def write(config: SearchConfig) -> Parts:
 
 
 def _merged(then: Expr) -> dict[str, float]:
-    if not isinstance(then, WeightedSum):
+    merged = then.describe()
+    if not isinstance(merged, Linear) or merged.scale == RECIPROCAL:
         raise Lost(f"{then} as the second tier: it merges by a weighted sum only")
     losses = []
-    if then.normalize != "max":
-        losses.append(f"normalize={then.normalize} has no counterpart: it divides every list by its maximum")
-    weights = weights_of(then.terms)
+    if merged.scale != "max":
+        losses.append(f"normalize={merged.scale} has no counterpart: it divides every list by its maximum")
+    weights = weights_of(merged.terms)
     if set(weights) != {"fts", "vector"}:
         losses.append(f"a sum of {', '.join(sorted(weights))}: it merges fts and vector, no more and no less")
     if losses:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from steelyard.config import SearchConfig
+from steelyard.fusion import RECIPROCAL
 from steelyard_eval.export.base import Parts, Target
 from steelyard_eval.export.hybrid import (
     KEYWORDS,
@@ -46,7 +47,7 @@ def write(config: SearchConfig) -> Parts:
         notes.append("the field embedding needs similarity cosine")
     if fusion.kind == "alone":
         return {"search": {"size": config.limit, "retriever": next(iter(retrievers.values()))}}, notes
-    if fusion.kind == "rrf":
+    if fusion.kind == RECIPROCAL:
         body = _rrf(fusion, retrievers, notes)
     else:
         body = {"linear": {"retrievers": _weighted(fusion, retrievers, {"normalizer": "minmax"})}}

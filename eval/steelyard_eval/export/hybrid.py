@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from steelyard.config import SearchConfig
-from steelyard.fusion import ByIntent, Expr, Layered, Rrf, Signal, Term, Tiered, WeightedSum
+from steelyard.fusion import RECIPROCAL, Expr, Linear, Term
 from steelyard.grammar import number_text
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import find_system
@@ -21,7 +21,7 @@ KEYWORDS = ("fts", "bm25")
 LISTS = (*KEYWORDS, "vector")
 QUERY_TEXT = "<query text>"
 QUERY_VECTOR = "<query vector>"
-_KEEP_ORDER = ("alone", "rrf", "none", "minmax", "zscore", "rank")
+_KEEP_ORDER = ("alone", RECIPROCAL, "none", "minmax", "zscore", "rank")
 """Kinds that order one list as it was; max flattens a list without a positive value."""
 _SUM_SLACK = 1e-9  # how far from 1 a sum of weights may lie by rounding alone
 
@@ -30,7 +30,8 @@ _SUM_SLACK = 1e-9  # how far from 1 a sum of weights may lie by rounding alone
 class Fusion:
     """Lists by the name of their signal, with their weights, in the order written.
 
-    `kind` is ``alone`` (one list, unweighted), ``rrf`` with its `k`, or the normalisation of a weighted sum.
+    `kind` is ``alone`` (one list, unweighted), or the scale of a sum: `RECIPROCAL` with its `k`, or a
+    normalisation.
     """
 
     kind: str
@@ -70,29 +71,12 @@ def hybrid(strategy: Expr, lacks: Mapping[str, str], *, scores: bool = False) ->
 
 
 def _fusion(strategy: Expr) -> Fusion:
-    if isinstance(strategy, Signal):
+    if strategy.leaf:
         return Fusion("alone", weights_of([Term(1.0, strategy)]))
-    if isinstance(strategy, Rrf) and strategy.bonus is None:
-        return Fusion("rrf", weights_of(strategy.terms), strategy.k)
-    if isinstance(strategy, WeightedSum):
-        return Fusion(strategy.normalize, weights_of(strategy.terms))
-    raise Lost(why_no_fusion(strategy))
-
-
-def why_no_fusion(strategy: Expr) -> str:
-    """Why a strategy is no single fusion of lists."""
-    if isinstance(strategy, Rrf):
-        return f"bonus={strategy.bonus} for entries that two lists found has no counterpart"
-    if isinstance(strategy, Tiered):
-        return (
-            f"tiered(...) runs its second tier only where the first finds fewer than {strategy.min_results}; "
-            "a hybrid query always fuses all lists"
-        )
-    if isinstance(strategy, Layered):
-        return "layered(...) gates entries by their first layer and relaxes; a hybrid query has no gate"
-    if isinstance(strategy, ByIntent):
-        return "by_intent(...) is another strategy for each intent; export each in a file of its own"
-    return f"{strategy} is not one fusion of lists"
+    described = strategy.describe()
+    if described.beyond or not isinstance(described, Linear):
+        raise Lost(described.beyond)
+    return Fusion(described.scale, weights_of(described.terms), described.k)
 
 
 def weights_of(terms: Sequence[Term]) -> dict[str, float]:
@@ -109,18 +93,25 @@ def weights_of(terms: Sequence[Term]) -> dict[str, float]:
 
 def is_list(expr: Expr) -> bool:
     """Whether an expression is a list that other systems have too: keywords or vectors."""
-    return isinstance(expr, Signal) and expr.name in LISTS
+    return expr.leaf is not None and expr.leaf.name in LISTS
 
 
 def why_no_list(expr: Expr) -> str:
     """Why an expression is none."""
-    if not isinstance(expr, Signal):
+    signal = expr.leaf
+    if signal is None:
         return f"{expr} is a fusion inside a fusion"
-    if expr.name in SCORERS:
-        return f"{expr.name} re-scores what other retrievers found; a hybrid query only fuses lists"
-    if expr.name in LAYERS:
-        return f"{expr.name} is a layer of entries, which is no list there"
-    return f"{expr.name} is no part of a hybrid query"
+    if signal.name in SCORERS:
+        return f"{signal.name} re-scores what other retrievers found; a hybrid query only fuses lists"
+    if signal.name in LAYERS:
+        return f"{signal.name} is a layer of entries, which is no list there"
+    return f"{signal.name} is no part of a hybrid query"
+
+
+def is_raw_sum(strategy: Expr) -> bool:
+    """Whether the score is a weighted sum of scores as they are, so that priors may be among them."""
+    described = strategy.describe()
+    return isinstance(described, Linear) and not described.beyond and described.scale == "none"
 
 
 def with_priors(strategy: Expr) -> tuple[list[Term], list[Term]]:
@@ -128,12 +119,13 @@ def with_priors(strategy: Expr) -> tuple[list[Term], list[Term]]:
 
     Anything else is one term of weight 1. Raises Lost when nothing finds entries.
     """
-    if not isinstance(strategy, WeightedSum) or strategy.normalize != "none":
+    described = strategy.describe()
+    if not isinstance(described, Linear) or not is_raw_sum(strategy):
         return [Term(1.0, strategy)], []
-    found = [term for term in strategy.terms if term.expr.signals() & RETRIEVERS]
+    found = [term for term in described.terms if term.expr.signals() & RETRIEVERS]
     if not found:
         raise Lost("no term finds entries of its own: the sum has neither a keyword list nor a vector list")
-    return found, [term for term in strategy.terms if term not in found]
+    return found, [term for term in described.terms if term not in found]
 
 
 def keyword_of(names: Mapping[str, float]) -> str | None:
@@ -172,7 +164,7 @@ def whole(value: float, what: str, low: int, high: int) -> int:
 def fields(config: SearchConfig, name: str) -> dict[str, float]:
     """The weight of every keyword field; 1 each where the configuration says nothing."""
     weights = config.retrievers[name].field_weights if name in config.retrievers else {}
-    index = find_system(config.name).index
+    index = find_system(config.name).reading.index
     return dict(weights) or dict.fromkeys(
         index.fields if isinstance(index, KeywordIndex) else ("title", "text"), 1.0
     )

@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 
 from steelyard.config import SearchConfig
-from steelyard.fusion import Rrf, Signal, Term
+from steelyard.fusion import RECIPROCAL, Linear, Signal, Term
 from steelyard.grammar import Duration
 from steelyard_eval.export.base import Lost, Parts, Target
-from steelyard_eval.export.hybrid import weights_of, whole, why_no_fusion, with_priors
+from steelyard_eval.export.dates import date_of
+from steelyard_eval.export.hybrid import weights_of, whole, with_priors
 
 HALF_LIFE_HOURS = math.log(0.5) / math.log(0.99)
 """68.97: the half-life of 0.99 per hour."""
@@ -46,11 +47,11 @@ def write(config: SearchConfig) -> Parts:
 
 def _relevance(term: Term) -> tuple[float, float]:
     """The weight of the relevance term, and k. Equal weights inside RRF multiply the whole term."""
-    rrf = term.expr
-    if not isinstance(rrf, Rrf):
-        raise Lost(f"{rrf} as relevance: it is one rrf(vector, fts)")
-    if rrf.bonus is not None:
-        raise Lost(why_no_fusion(rrf))
+    rrf = term.expr.describe()
+    if not isinstance(rrf, Linear) or rrf.scale != RECIPROCAL:
+        raise Lost(f"{term.expr} as relevance: it is one rrf(vector, fts)")
+    if rrf.beyond:
+        raise Lost(rrf.beyond)
     lists = weights_of(rrf.terms)
     if set(lists) != {"vector", "fts"}:
         raise Lost(f"rrf over {', '.join(lists)}: it fuses vector and fts, no more and no less")
@@ -63,9 +64,10 @@ def _prior(term: Term) -> str:
     expr = term.expr
     if expr == Signal("importance"):
         return "w_importance"
-    if not isinstance(expr, Signal) or expr.name != "recency":
+    if expr.leaf is None or expr.leaf.name != "recency":
         raise Lost(f"{expr} is no part of its score; it adds recency and importance only")
-    half_life = dict(expr.options)["half_life"]
+    date_of(expr.leaf)
+    half_life = expr.leaf.option("half_life")
     if not isinstance(half_life, Duration) or abs(half_life.seconds / 3600 - HALF_LIFE_HOURS) > _ROUNDED:
         raise Lost(f"half_life={half_life}: its decay is fixed at 0.99 per hour, a half-life of 69h")
     return "w_recency"
@@ -73,8 +75,7 @@ def _prior(term: Term) -> str:
 
 def _from_update(term: Term) -> bool:
     """Whether recency counts, and not from the last access as it does there."""
-    options = dict(term.expr.options) if isinstance(term.expr, Signal) and term.expr.name == "recency" else {}
-    return bool(options and term.weight) and options.get("since") != "access"
+    return bool(term.weight) and term.expr.leaf is not None and term.expr.leaf.option("since") == "update"
 
 
 def _notes(config: SearchConfig, updated: bool, largest: float) -> list[str]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from steelyard.config import SearchConfig
+from steelyard.fusion import RECIPROCAL
 from steelyard_eval.export.base import Parts, Target
 from steelyard_eval.export.hybrid import (
     KEYWORDS,
@@ -51,7 +52,7 @@ def write(config: SearchConfig) -> Parts:
         return {"search": {"size": config.limit, "query": queries[0]}}, notes
     query = {"hybrid": {"queries": queries, "pagination_depth": depth}}
     notes.append("search with ?search_pipeline=NAME; depth and normalization count by shard: use one shard")
-    processor, more = _ranker(fusion) if fusion.kind == "rrf" else _normalizer(fusion)
+    processor, more = _ranker(fusion) if fusion.kind == RECIPROCAL else _normalizer(fusion)
     pipeline = {"description": f"Steelyard: {config.effective}", "phase_results_processors": [processor]}
     return {"pipeline": pipeline, "search": {"size": config.limit, "query": query}}, [*notes, *more]
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 from steelyard.config import SearchConfig
-from steelyard.fusion import Expr, Signal, Term, WeightedSum
-from steelyard.grammar import Duration
+from steelyard.fusion import RECIPROCAL, Expr, Signal, Term, leaves
 from steelyard.signals.importance import UNSTATED
 from steelyard_eval.export.base import Lost, Parts, Target
+from steelyard_eval.export.dates import DATES, date_of, dates_of, half_life_of, window_notes
 from steelyard_eval.export.hybrid import (
     KEYWORDS,
     QUERY_TEXT,
@@ -25,6 +25,7 @@ from steelyard_eval.export.hybrid import (
     depth_of,
     hybrid,
     index_notes,
+    is_raw_sum,
     whole,
     with_priors,
 )
@@ -47,7 +48,7 @@ LACKS = {
 def write(config: SearchConfig) -> Parts:
     """The body of ``POST /collections/NAME/points/query`` as `query`."""
     strategy = config.effective
-    if not isinstance(strategy, WeightedSum) or strategy.normalize != "none":
+    if not is_raw_sum(strategy):
         fusion = hybrid(strategy, LACKS)
         return {"query": {**_search(config, fusion), "limit": config.limit}}, _notes(config, fusion)
     found, priors = with_priors(strategy)
@@ -106,16 +107,11 @@ def _prior(expr: Expr) -> tuple[list[Any], dict[str, Any]]:
     """The factors of a prior, and the defaults of the payload keys in it."""
     if expr == Signal("importance"):
         return [0.1, "importance"], {"importance": UNSTATED}
-    half_life = dict(expr.options).get("half_life") if isinstance(expr, Signal) else None
-    if not isinstance(half_life, Duration):
+    if expr.leaf is None or expr.leaf.name != "recency":
         raise Lost(f"{expr} is computed from what no formula of ours asks for")
-    decay = {
-        "x": {"datetime_key": "updated_at"},
-        "target": {"datetime": NOW},
-        "scale": half_life.seconds,
-        "midpoint": 0.5,
-    }
-    return [{"exp_decay": decay}], {"updated_at": NOW}
+    date, seconds = date_of(expr.leaf), half_life_of(expr.leaf)
+    decay = {"x": {"datetime_key": date}, "target": {"datetime": NOW}, "scale": seconds, "midpoint": 0.5}
+    return [{"exp_decay": decay}], {date: NOW}
 
 
 def _notes(config: SearchConfig, fusion: Fusion) -> list[str]:
@@ -124,9 +120,9 @@ def _notes(config: SearchConfig, fusion: Fusion) -> list[str]:
         notes.append("the vector named embedding needs distance Cosine")
     if set(KEYWORDS) & set(fusion.weights):
         notes.append("the sparse vector named keywords needs modifier idf")
-    if fusion.kind == "rrf":
+    if fusion.kind == RECIPROCAL:
         notes.append("ranks count from 0 there, so its k is ours plus 1; rrf with k needs Qdrant 1.16")
-    if fusion.kind == "rrf" and not fusion.equal:
+    if fusion.kind == RECIPROCAL and not fusion.equal:
         notes.append("weights of rrf need Qdrant 1.17")
     notes += [
         f"{name} was tuned at depth {depth_of(config, name)}, and goes down to the limit there"
@@ -137,11 +133,12 @@ def _notes(config: SearchConfig, fusion: Fusion) -> list[str]:
 
 
 def _prior_notes(priors: list[Term]) -> list[str]:
-    names = {name for term in priors for name in term.expr.signals()}
+    signals = [leaf for term in priors for leaf in leaves(term.expr)]
     notes = []
-    if "recency" in names:
-        notes.append("payload updated_at is the last update, else creation; a date after the search decays there")
-    if "importance" in names:
+    for date in dates_of(signals):
+        notes.append(f"payload {date} is {DATES[date]}; a date after the search decays there")
+    notes += window_notes(signals)
+    if any(signal.name == "importance" for signal in signals):
         notes.append("payload importance is a number of 1 to 10")
     return notes
 

@@ -8,7 +8,7 @@ number, so no order of vault entries changes.
 from __future__ import annotations
 
 from steelyard.config import SearchConfig
-from steelyard.fusion import Expr, Signal, WeightedSum
+from steelyard.fusion import RECIPROCAL, Expr, Linear
 from steelyard.grammar import Duration
 from steelyard_eval.export.base import Lost, Parts, Target
 from steelyard_eval.export.hybrid import Fusion
@@ -27,12 +27,12 @@ NAMES = {
 
 def write(config: SearchConfig) -> Parts:
     """The six weights, under `weights`, and the limit."""
-    strategy = config.effective
-    if not isinstance(strategy, WeightedSum):
-        raise Lost(f"{strategy} is no weighted sum, and its score is one")
+    strategy = config.effective.describe()
+    if not isinstance(strategy, Linear) or strategy.scale == RECIPROCAL:
+        raise Lost(f"{config.effective} is no weighted sum, and its score is one")
     losses = [why for term in strategy.terms if (why := _why_not(term.expr))]
-    if strategy.normalize != "none":
-        losses.append(f"normalize={strategy.normalize} has no counterpart: it adds the signals as they are")
+    if strategy.scale != "none":
+        losses.append(f"normalize={strategy.scale} has no counterpart: it adds the signals as they are")
     if not any(term.weight for term in strategy.terms):
         losses.append("all weights are 0, and they must sum to 1")
     if losses:
@@ -45,7 +45,7 @@ def write(config: SearchConfig) -> Parts:
 
 
 def _name(expr: Expr) -> str:
-    return expr.name if isinstance(expr, Signal) else ""
+    return expr.leaf.name if expr.leaf else ""
 
 
 def _why_not(expr: Expr) -> str:
@@ -54,7 +54,9 @@ def _why_not(expr: Expr) -> str:
     if name not in NAMES:
         hint = {"fts": "; its keyword signal is tfidf", "vector": "; its vector signal is cosine"}.get(name, "")
         return f"{expr} is none of its six signals{hint}"
-    half_life = dict(expr.options).get("half_life") if isinstance(expr, Signal) else None
+    half_life = expr.leaf.option("half_life") if expr.leaf else None
+    if expr.leaf and expr.leaf.option("since") == "access":
+        return f"{expr}: its decay runs from the last update, not from the last access"
     if isinstance(half_life, Duration) and half_life.seconds != HALF_LIFE_DAYS * 86_400:
         return f"half_life={half_life}: its decay is fixed at a half-life of 365d"
     return ""

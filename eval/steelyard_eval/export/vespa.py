@@ -17,11 +17,12 @@ from __future__ import annotations
 import re
 
 from steelyard.config import SearchConfig
-from steelyard.fusion import Expr, Rrf, Signal, WeightedSum
-from steelyard.grammar import Duration, number_text
+from steelyard.fusion import RECIPROCAL, Expr, Linear, Signal, leaves
+from steelyard.grammar import number_text
 from steelyard.signals.importance import UNSTATED
 from steelyard.table import RETRIEVERS
 from steelyard_eval.export.base import Lost, Parts, Target
+from steelyard_eval.export.dates import DATES, date_of, dates_of, half_life_of, window_notes
 from steelyard_eval.export.hybrid import (
     KEYWORDS,
     LISTS,
@@ -29,7 +30,6 @@ from steelyard_eval.export.hybrid import (
     fields,
     keyword_of,
     weights_of,
-    why_no_fusion,
 )
 
 RAW_KEYWORDS = "raw keyword scores: bm25 there has another idf, so their sum with others ranks otherwise"
@@ -48,7 +48,7 @@ def write(config: SearchConfig) -> Parts:
     """The rank profile as `profile`."""
     strategy = config.effective
     lists = sorted(strategy.signals() & RETRIEVERS, key=LISTS.index) if _known(strategy) else []
-    score = _score(strategy) if not isinstance(strategy, Signal) else _name(strategy)
+    score = _name(strategy.leaf) if strategy.leaf else _score(strategy)
     if not lists:
         raise Lost("no term finds entries of its own: there is neither a keyword list nor a vector list")
     if set(KEYWORDS) <= set(lists):
@@ -68,14 +68,15 @@ def _known(strategy: Expr) -> bool:
 
 def _score(expr: Expr) -> str:
     """An expression of one score a hit; Lost where ranking expressions have none with the same order."""
-    if isinstance(expr, Rrf) and expr.bonus is None:
-        return " + ".join(_reciprocal(name, weight, expr.k) for name, weight in weights_of(expr.terms).items())
-    if isinstance(expr, WeightedSum) and expr.normalize in ("none", "minmax"):
-        part = _raw if expr.normalize == "none" else _linear
-        return " + ".join(f"{number_text(term.weight)} * {part(term.expr)}" for term in expr.terms)
-    if isinstance(expr, WeightedSum):
-        raise Lost(LACKS[expr.normalize])
-    raise Lost(why_no_fusion(expr))
+    told = expr.describe()
+    if told.beyond or not isinstance(told, Linear):
+        raise Lost(told.beyond)
+    if told.scale in LACKS:
+        raise Lost(LACKS[told.scale])
+    if told.scale == RECIPROCAL:
+        return " + ".join(_reciprocal(name, weight, told.k) for name, weight in weights_of(told.terms).items())
+    part = _raw if told.scale == "none" else _linear
+    return " + ".join(f"{number_text(term.weight)} * {part(term.expr)}" for term in told.terms)
 
 
 def _reciprocal(signal: str, weight: float, k: float) -> str:
@@ -86,36 +87,34 @@ def _reciprocal(signal: str, weight: float, k: float) -> str:
 
 
 def _raw(expr: Expr) -> str:
-    if isinstance(expr, Signal):
-        if expr.name in KEYWORDS:
+    if expr.leaf:
+        if expr.leaf.name in KEYWORDS:
             raise Lost(RAW_KEYWORDS)
-        return _name(expr)
+        return _name(expr.leaf)
     return f"({_score(expr)})"
 
 
 def _linear(expr: Expr) -> str:
-    if not isinstance(expr, Signal):
+    if expr.leaf is None:
         raise Lost(f"normalize=minmax over {expr}: a normalizer takes a feature or a function, not another fusion")
-    if expr.name in KEYWORDS:
+    if expr.leaf.name in KEYWORDS:
         raise Lost(MINMAX_KEYWORDS)
-    return f"normalize_linear({_name(expr)})"
+    return f"normalize_linear({_name(expr.leaf)})"
 
 
 def _name(signal: Signal) -> str:
     """The function that computes a signal."""
     names = {"fts": "keywords", "bm25": "keywords", "vector": "semantic", "importance": "importance"}
     if signal.name == "recency":
-        return f"recency_{re.sub(r'[^0-9]', '_', _seconds(signal))}s"
+        since = "access_" if date_of(signal) == "last_accessed_at" else ""
+        return f"recency_{since}{re.sub(r'[^0-9]', '_', _seconds(signal))}s"
     if signal.name not in names:
         raise Lost(f"{signal.name} is computed from what this profile has no input for")
     return names[signal.name]
 
 
 def _seconds(signal: Signal) -> str:
-    half_life = dict(signal.options)["half_life"]
-    if not isinstance(half_life, Duration):
-        raise Lost(f"half_life {half_life} is no span of time")
-    return number_text(half_life.seconds)
+    return number_text(half_life_of(signal))
 
 
 def _inputs(lists: list[str]) -> list[str]:
@@ -129,29 +128,25 @@ def _functions(config: SearchConfig, strategy: Expr, lists: list[str]) -> list[s
     if (keyword := keyword_of(dict.fromkeys(lists, 1.0))) is not None:
         parts = (f"{number_text(weight)} * bm25({field})" for field, weight in fields(config, keyword).items())
         bodies["keywords"] = " + ".join(parts)
-    for signal in _leaves(strategy):
+    for signal in leaves(strategy):
         if signal.name == "vector":
             bodies["semantic"] = "cosine_similarity(query(embedding), attribute(embedding), x)"
         elif signal.name == "importance":
             missing = number_text(UNSTATED)
             bodies["importance"] = f"if (isNan(attribute(importance)), {missing}, attribute(importance)) / 10"
         elif signal.name == "recency":
-            bodies[_name(signal)] = f"exp(-log(2) * max(0, now - attribute(updated_at)) / {_seconds(signal)})"
+            bodies[_name(signal)] = (
+                f"exp(-log(2) * max(0, now - attribute({date_of(signal)})) / {_seconds(signal)})"
+            )
     lines = []
     for name, body in bodies.items():
         lines += [f"function {name}() {{", f"    expression: {body}", "}"]
     return lines
 
 
-def _leaves(expr: Expr) -> list[Signal]:
-    if isinstance(expr, Signal):
-        return [expr]
-    return [leaf for child in expr.children() for leaf in _leaves(child)]
-
-
 def _phases(strategy: Expr, lists: list[str], score: str, count: int) -> list[str]:
     """A signal alone needs the first phase only; the others let every hit through it."""
-    if isinstance(strategy, Signal):
+    if strategy.leaf:
         return ["first-phase {", f"    expression: {score}", "}"]
     first = " + ".join("keywords" if name in KEYWORDS else "semantic" for name in lists)
     lines = ["first-phase {", f"    expression: {first}", "}"]
@@ -172,9 +167,11 @@ def _notes(config: SearchConfig, strategy: Expr, depths: dict[str, int]) -> list
         cut = " and ".join(f"{name} at depth {depth}" for name, depth in depths.items())
         notes.append(f"here lists were cut, {cut}; there all hits are in the vector list, all matches in keywords")
         notes.append("raise rerank-count to what the query matches: hits beyond it stay in first-phase order")
-    if {"recency", "importance"} & strategy.signals():
-        notes.append("attributes: updated_at (seconds; the last update, else creation), importance (1 to 10)")
-    return notes
+    attributes = [f"{date} (seconds; {DATES[date]})" for date in dates_of(leaves(strategy))]
+    attributes += ["importance (1 to 10)"] if "importance" in strategy.signals() else []
+    if attributes:
+        notes.append(f"attributes: {', '.join(attributes)}")
+    return [*notes, *window_notes(leaves(strategy))]
 
 
 TARGET = Target(

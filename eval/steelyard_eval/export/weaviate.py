@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from steelyard.config import SearchConfig
+from steelyard.fusion import RECIPROCAL
 from steelyard.grammar import number_text
 from steelyard_eval.export.base import Lost, Parts, Target
 from steelyard_eval.export.hybrid import QUERY_TEXT, QUERY_VECTOR, Fusion, boosted, hybrid, index_notes, keyword_of
@@ -32,7 +33,7 @@ def write(config: SearchConfig) -> Parts:
         "query": QUERY_TEXT,
         "vector": QUERY_VECTOR,
         "alpha": _alpha(fusion),
-        "fusion_type": "rankedFusion" if fusion.kind == "rrf" else "relativeScoreFusion",
+        "fusion_type": "rankedFusion" if fusion.kind == RECIPROCAL else "relativeScoreFusion",
         "limit": config.limit,
     }
     if (keyword := keyword_of(fusion.weights)) is not None:
@@ -47,14 +48,14 @@ def _alpha(fusion: Fusion) -> float:
         return 0.0 if keyword else 1.0
     if keyword is None or "vector" not in fusion.weights:
         raise Lost(f"a fusion of {', '.join(fusion.weights)} alone: a hybrid query fuses keywords and vectors")
-    if fusion.kind == "rrf" and fusion.k not in K:
+    if fusion.kind == RECIPROCAL and fusion.k not in K:
         raise Lost(f"k={number_text(fusion.k)}: the constant of rankedFusion is fixed at 60")
     return fusion.shares()["vector"]
 
 
 def _notes(fusion: Fusion) -> list[str]:
     notes = ["fusion_type is HybridFusion.RANKED or HybridFusion.RELATIVE_SCORE in the Python client"]
-    if fusion.kind == "rrf":
+    if fusion.kind == RECIPROCAL:
         notes.append("its constant is 60 with ranks from 1 in some versions, from 0 in others (k = 59 here)")
     if fusion.kind != "alone" and not all(fusion.weights.values()):
         notes.append("at alpha 0 or 1 it runs one search only; here the other list follows with score 0")

@@ -3,6 +3,5 @@
 from steelyard_eval.kernel.form import Form, forms
 from steelyard_eval.kernel.kernel import Kernel
 from steelyard_eval.kernel.stream import streamed_means
-from steelyard_eval.kernel.weights import weights_of, with_weights
 
-__all__ = ["Form", "Kernel", "forms", "streamed_means", "weights_of", "with_weights"]
+__all__ = ["Form", "Kernel", "forms", "streamed_means"]

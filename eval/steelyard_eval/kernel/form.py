@@ -17,11 +17,9 @@ from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError, DataError, shown
 from steelyard.finish import Cut, Drop, Merge, Stage
 from steelyard.fusion import Branch, Column, Expr, Plan, compile_plan
-from steelyard.table import Bools, Floats, SignalTable
-from steelyard_eval.kernel.weights import weights_of, with_weights
+from steelyard.table import Bools, Floats, Indices, SignalTable
 from steelyard_eval.measures.metrics import Judgments
 
-Indices = NDArray[np.int64]
 MARK = 2.0
 """Plans are compiled with weights 2, 3, 4 ..., which tell the columns of a strategy apart; 1 is a bare column."""
 
@@ -49,7 +47,7 @@ class Form:
     limit : int or None
         Where the finished list is cut: ranks beyond it earn nothing.
     slot : int64[S]
-        The place of each column's weight in `weights_of` the strategy, -1 for the weight 1 of a bare column,
+        The place of each column's weight in the `weights` of the strategy, -1 for the weight 1 of a bare column,
         which no search moves. Empty for a form made of a plan alone.
     """
 
@@ -149,8 +147,8 @@ def forms(
     refuse_unjudged(table.queries, judgments)
     masked = table.at_depth(config.depths)
     for strategy in strategies:
-        own = np.array(weights_of(strategy), dtype=np.float64)
-        numbered = compile_plan(masked, with_weights(strategy, np.arange(len(own)) + MARK))
+        own = np.array(strategy.weights, dtype=np.float64)
+        numbered = compile_plan(masked, strategy.with_weights(np.arange(len(own)) + MARK))
         plan, limit = finished(masked, numbered, config.finish)
         form = Form.of_plan(masked, plan, judgments, limit)
         form = replace(form, slot=np.where(form.weights == 1.0, -1, form.weights - MARK).astype(np.int64))

@@ -29,7 +29,7 @@ def streamed_means(
     block: int = BLOCK,
     threads: int | None = None,
 ) -> dict[Measure, Floats]:
-    """float64[W] for every measure: means of the strategy under weights float[W, K] of `weights_of`.
+    """float64[W] for every measure: means of the strategy under weights float[W, K], in the order it writes them.
 
     Only the rows of `block` queries are held at a time, so the table may be memory-mapped (`record.load`) and
     larger than memory. The bits do not depend on `block`: queries are added one after the other.

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.errors import ConfigError, nearest, shown
+from steelyard.table import Indices
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _UNJUDGED = -1
 
@@ -60,12 +60,12 @@ class Judgments:
         `ideal[start[q] + k - 1]` is query q's ideal DCG at k, for k up to `relevant[q]`.
     """
 
-    key: Ints
+    key: Indices
     grade: NDArray[np.int32]
     width: int
-    judged: Ints
-    relevant: Ints
-    start: Ints
+    judged: Indices
+    relevant: Indices
+    start: Indices
     ideal: Floats
 
     @classmethod
@@ -121,7 +121,7 @@ class Judgments:
         values[some] = self.ideal[(self.start + depth - 1)[some]]
         return values
 
-    def grades(self, query: Ints, entry: NDArray[np.integer]) -> NDArray[np.int32]:
+    def grades(self, query: Indices, entry: NDArray[np.integer]) -> NDArray[np.int32]:
         """Return the grade of each (query, entry) pair, -1 where the pair is not judged."""
         if not self.key.size:
             return np.full(query.size, _UNJUDGED, dtype=np.int32)
@@ -148,7 +148,7 @@ class _Lists:
     """
 
     grade: NDArray[np.int32]  # [Q, K], -1 where unjudged or past the end
-    length: Ints  # [Q], entries of the whole list
+    length: Indices  # [Q], entries of the whole list
     judgments: Judgments
 
     @cached_property
@@ -288,7 +288,7 @@ def _cut(family: str, cutoff: str | None) -> Measure | str:
 
 
 def evaluate(
-    offsets: Ints, entry: NDArray[np.integer], judgments: Judgments, measures: Iterable[Measure]
+    offsets: Indices, entry: NDArray[np.integer], judgments: Judgments, measures: Iterable[Measure]
 ) -> dict[Measure, Floats]:
     """Return each measure's values, one per query.
 
@@ -326,14 +326,14 @@ def evaluate(
     return {m: _FAMILIES[m.family].compute(lists, m.cutoff) for m in measures}
 
 
-def _depth(length: Ints, measures: tuple[Measure, ...]) -> int:
+def _depth(length: Indices, measures: tuple[Measure, ...]) -> int:
     """Return K: no deeper than asked for, no deeper than the lists, and at least 1."""
     longest = max(1, int(length.max(initial=0)))
     cutoffs = [longest if m.cutoff is None else m.cutoff for m in measures]
     return min(longest, max(cutoffs, default=1))
 
 
-def _dense(offsets: Ints, entry: NDArray[np.integer], judgments: Judgments, depth: int) -> NDArray[np.int32]:
+def _dense(offsets: Indices, entry: NDArray[np.integer], judgments: Judgments, depth: int) -> NDArray[np.int32]:
     grade = np.full((offsets.size - 1, depth), _UNJUDGED, dtype=np.int32)
     query, rank = np.nonzero(np.arange(depth) < np.diff(offsets)[:, None])
     grade[query, rank] = judgments.grades(query, entry[offsets[query] + rank])

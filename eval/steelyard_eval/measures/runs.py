@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from steelyard.errors import DataError, shown
 from steelyard.files import write_text
-from steelyard_eval.measures.metrics import Ints, Measure
+from steelyard.table import Indices
+from steelyard_eval.measures.metrics import Measure
 
 
 def run_lines(
-    queries: Sequence[str], offsets: Ints, entry: NDArray[np.integer], entries: Sequence[str], tag: str
+    queries: Sequence[str], offsets: Indices, entry: NDArray[np.integer], entries: Sequence[str], tag: str
 ) -> Iterator[str]:
     r"""Yield the lines of a TREC run: query Q0 entry rank score tag.
 
@@ -32,7 +33,7 @@ def run_lines(
 def write_run(
     path: Path,
     queries: Sequence[str],
-    offsets: Ints,
+    offsets: Indices,
     entry: NDArray[np.integer],
     entries: Sequence[str],
     tag: str,

@@ -34,7 +34,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Paired:
     """A challenger against a baseline on the same queries; differences are challenger - baseline.
 
     Attributes
@@ -210,7 +210,7 @@ def compare_paired(
     draws: int = DRAWS,
     seed: int = 0,
     margin: float = MARGIN,
-) -> Comparison:
+) -> Paired:
     """Return the comparison of two systems' values, float64[n] each, query by query, `p_holm` = `p`.
 
     The interval is `mean_interval` of the differences; the test flips the signs of the differences, of
@@ -231,7 +231,7 @@ def compare_paired(
     wins, losses = int((difference > TIE).sum()), int((difference < -TIE).sum())
     mde, needed = _power(units)
     ties = difference.size - wins - losses
-    found = Comparison(
+    found = Paired(
         interval.mean, interval.low, interval.high, p, p, wins, ties, losses, mde, needed, "unresolvable"
     )
     return replace(found, verdict=verdict(found, margin))
@@ -254,7 +254,7 @@ def _power(units: _Units) -> tuple[float | None, int | None]:
     return mde, math.ceil(needed * units.counts.mean())
 
 
-def verdict(comparison: Comparison, margin: float = MARGIN) -> str:
+def verdict(comparison: Paired, margin: float = MARGIN) -> str:
     """Return better or worse when p_holm < 0.05; no difference when the interval lies within +-margin.
 
     Else unresolvable; so is everything on a single unit, whose interval is a point.
@@ -273,7 +273,7 @@ def compare_all(
     draws: int = DRAWS,
     seed: int = 0,
     margin: float = MARGIN,
-) -> dict[str, Comparison]:
+) -> dict[str, Paired]:
     """Return each challenger against the baseline, `p_holm` and `verdict` corrected over all of them.
 
     All see the same resamples, so a challenger's numbers do not depend on the others, but for `p_holm`.

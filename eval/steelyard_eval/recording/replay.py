@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError
 from steelyard.finish import Ranking
-from steelyard.search import rank_table, retrieval_identity
+from steelyard.identity import agree
+from steelyard.search import rank_table
 from steelyard.table import EMBEDDING, Floats, Ints, SignalTable
 from steelyard_eval.measures.metrics import Judgments, Measure, evaluate
-
-BY_RETRIEVER = ("field_weights", "filters", "similarity")
-"""What a recording has fixed of each retriever."""
 
 
 @dataclass(frozen=True)
@@ -49,24 +46,3 @@ def replay(table: SignalTable, config: SearchConfig) -> Replay:
     for name in EMBEDDING & needs.keys():
         embedded |= needs[name]
     return Replay(masked, ranking, table.entry[ranking.row], embedded)
-
-
-def agree(config: SearchConfig, fingerprint: Mapping[str, Any]) -> None:
-    """ConfigError naming every parameter in which a configuration differs from the recording."""
-    problems = []
-    for key, asked in retrieval_identity(config).items():
-        recorded: Any = fingerprint.get(key)
-        if key in BY_RETRIEVER:  # a recording may hold more retrievers than this one uses
-            recorded = {name: value for name, value in recorded.items() if name in asked}
-            names = [name for name in asked if name in recorded and asked[name] != recorded[name]]
-            problems += [_differs(f"retrievers.{n}.{key}", asked[n], recorded[n]) for n in names]
-        elif asked != recorded:
-            problems.append(_differs(key, asked, recorded))
-    models = {settings.model for settings in config.retrievers.values() if settings.model}
-    problems += [_differs("model", model, fingerprint["model"]) for model in models - {fingerprint["model"]}]
-    if problems:
-        raise ConfigError("; ".join(problems) + ". Record again with this configuration")
-
-
-def _differs(name: str, asked: object, recorded: object) -> str:
-    return f"{name} is {asked!r}, the recording has {recorded!r}"

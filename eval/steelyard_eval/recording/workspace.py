@@ -11,22 +11,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.config import SearchConfig
-from steelyard.embed import Embedder, RecordedEmbedder, embed_missing, space_of
+from steelyard.embed import LAYER_RECIPES, Embedder, RecordedEmbedder, embed_missing, layers_of, space_of
 from steelyard.embedders import KINDS, CachedEmbedder, open_embedder
 from steelyard.errors import ConfigError, EmbedderError, shown
 from steelyard.lsa import LsaEmbedder
 from steelyard.query import Query
+from steelyard.retrievers import layers_read
 from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
-from steelyard.systems import System, keyword_indexes
-from steelyard.table import EMBEDDING
+from steelyard.systems import EMBEDDED, System, keyword_indexes
 from steelyard.template import render
-from steelyard.text import content
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.progress import bar
 
 EMBEDDERS = ("auto", "recorded", "lsa", "none", *KINDS)
 RESUME = "run the same command again to go on: what was embedded is kept"
+
+
+@contextmanager
+def resumable(embedder: Embedder | None) -> Iterator[None]:
+    """Adds to an EmbedderError how to go on, where the embedder keeps on disk what it embedded."""
+    try:
+        yield
+    except EmbedderError as error:
+        if not isinstance(embedder, CachedEmbedder):
+            raise
+        raise EmbedderError(f"{error}; {RESUME}") from None
 
 
 @dataclass(frozen=True)
@@ -56,26 +66,15 @@ class Workspace:
 
     def index_for(self, systems: Iterable[System], signals: Iterable[str]) -> None:
         """Build the keyword indexes of the systems and the vectors that the signals need."""
-        wanted = set(signals)
-        layers = {"text" if name in ("vector", "cosine", "l2") else name for name in wanted & EMBEDDING}
+        layers = {self._layer(own) for own in layers_read(set(signals))}
         systems = list(systems)
         for index in keyword_indexes(systems):
             self.store.ensure_index(index)
         for system in systems:
             if self.embedder is not None:
                 for layer in sorted(layers):
-                    space = space_of(self.embedder, layer, system.recipe)
+                    space = space_of(self.embedder, layer, system.reading.recipe)
                     embed_missing(self.store, self.embedder, space, bar(f"embedding {layer}"))
-
-    @contextmanager
-    def resumable(self) -> Iterator[None]:
-        """Adds to an EmbedderError how to go on, where embedded texts are kept on disk."""
-        try:
-            yield
-        except EmbedderError as error:
-            if not isinstance(self.embedder, CachedEmbedder):
-                raise
-            raise EmbedderError(f"{error}; {RESUME}") from None
 
     def searcher(self, config: SearchConfig) -> Searcher:
         """A searcher whose clock is the data set's as-of date."""
@@ -83,15 +82,18 @@ class Workspace:
 
     def usable(self, names: Iterable[str]) -> list[str]:
         """Those of the signals that this data set can feed: vectors need an embedder, layers their texts."""
-        embeds = self.embedder is not None
-        return [
-            n for n in names if n not in EMBEDDING or (embeds and (n not in ("l0", "l1") or self._has_layer(n)))
-        ]
+        return [name for name in names if all(self._has_layer(self._layer(own)) for own in layers_read({name}))]
+
+    def _layer(self, layer: str) -> str:
+        """The layer whose vectors are there; the text stands for an l2 that the data set has not."""
+        return "text" if layer == "l2" and not self._has_layer(layer) else layer
 
     def _has_layer(self, layer: str) -> bool:
+        if self.embedder is None:
+            return False
         if isinstance(self.embedder, RecordedEmbedder):
             return (self.embedder.model, layer) in self.dataset.vectors
-        return any(getattr(entry, layer) for entry in self.dataset.entries)
+        return layer == "text" or layer in layers_of(self.store)
 
 
 def choose_embedder(dataset: Dataset, kind: str) -> Embedder | None:
@@ -114,7 +116,7 @@ def choose_embedder(dataset: Dataset, kind: str) -> Embedder | None:
     if models and kind != "lsa":
         return recorded(dataset, models[0])
     try:
-        return LsaEmbedder.fit([content(entry) for entry in dataset.entries])
+        return LsaEmbedder.fit([render(EMBEDDED, entry) for entry in dataset.entries])
     except EmbedderError:
         if kind == "lsa":
             raise
@@ -126,12 +128,12 @@ def recorded(dataset: Dataset, model: str) -> RecordedEmbedder:
     vectors: dict[str, NDArray[np.float16]] = {}
     for query, row in zip(dataset.queries, dataset.query_vectors[model], strict=True):
         vectors.setdefault(query.text, row)
-    for layer in ("l0", "l1"):
-        if (model, layer) in dataset.vectors:
-            for entry, row in zip(dataset.entries, dataset.vectors[model, layer], strict=True):
-                vectors.setdefault(getattr(entry, layer), row)
-    for entry, row in zip(dataset.entries, dataset.vectors[model, "text"], strict=True):
-        vectors.setdefault(render(dataset.recipe, entry), row)
+    for layer, recipe in (*LAYER_RECIPES.items(), ("text", dataset.recipe)):
+        rows = dataset.vectors.get((model, layer))
+        for entry, row in zip(dataset.entries, rows, strict=True) if rows is not None else ():
+            text = render(recipe, entry)
+            if text not in vectors or not vectors[text].any():  # a layer that is absent has a row of zeros
+                vectors[text] = row
     return RecordedEmbedder(model, dataset.recipe, vectors)
 
 

@@ -59,7 +59,7 @@ def tuning(record: Record) -> Tuning:
 
 
 def _part(part: Record | None, signed: bool) -> tuple[str, str, str]:
-    """Value, interval and queries of a part of the proof."""
+    """Value, interval and queries of a part of the evidence."""
     part = part or {}
     ends = interval(part.get("low"), part.get("high")) or MISSING
     return number(part.get("value"), signed=signed), ends, number(part.get("queries"), 0)

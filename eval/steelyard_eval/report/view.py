@@ -45,7 +45,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparisonRow:
     """A challenger against a baseline; numbers in the order of the table's columns."""
 
     challenger: str
@@ -70,7 +70,7 @@ class Page:
     metrics: tuple[str, ...]
     rows: tuple[Row, ...]
     chart: charts.IntervalChart | None
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ComparisonRow, ...]
     tuning: Tuning | None
     disagreements: tuple[Disagreement, ...]
     has_queries: bool
@@ -160,7 +160,7 @@ def _cell(record: Record | None) -> Cell:
     return Cell(number(record["mean"]), interval(record.get("low"), record.get("high")))
 
 
-def _comparison(record: Record) -> Comparison:
+def _comparison(record: Record) -> ComparisonRow:
     numbers = (
         f"{number(record['delta'], signed=True)} {interval(record.get('low'), record.get('high'))}".strip(),
         p_value(record.get("p")),
@@ -170,6 +170,6 @@ def _comparison(record: Record) -> Comparison:
         number(record.get("queries_needed"), 0),
     )
     colour = _COLOURS.get(record["verdict"], "")
-    return Comparison(
+    return ComparisonRow(
         record["challenger"], record["baseline"], record["metric"], numbers, record["verdict"], colour
     )

@@ -1,4 +1,4 @@
-"""Which weights? Search, then proof: cross-validation, a holdout, and the verdict."""
+"""Which weights? Search, then evidence: cross-validation, a holdout, and the verdict."""
 
 from steelyard_eval.tune.tuner import Tuning, tune
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from steelyard.config import SearchConfig
-from steelyard.table import Bools
-from steelyard_eval.exact.objective import Indices
+from steelyard.table import Bools, Indices
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.progress import bar
 from steelyard_eval.tune.candidate import Candidate
 from steelyard_eval.tune.choice import Choice
-from steelyard_eval.tune.task import Task, group_numbers
+from steelyard_eval.tune.task import Task
 from steelyard_eval.tune.verdict import Record, held_out_gain, steps_of
 
 SIZES = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -108,7 +108,7 @@ def labels(task: Task) -> list[Record]:
 
 def _subsets(task: Task, share: float) -> Iterator[Bools]:
     """bool[Q]: the tuning queries of the first groups in each order; all orders agree on the whole."""
-    groups = group_numbers(task.queries)
+    groups = unit_numbers(task.queries)
     known = np.unique(groups[task.inside])
     count = max(1, round(share * len(known)))
     for draw in range(DRAWS if count < len(known) else 1):

@@ -10,13 +10,13 @@ from itertools import groupby
 import numpy as np
 
 from steelyard.config import SearchConfig
-from steelyard.table import Bools, Floats, SignalTable
+from steelyard.table import Bools, Floats, Indices, SignalTable
 from steelyard_eval.exact.ascent import line_of
-from steelyard_eval.exact.objective import Indices, Objective
+from steelyard_eval.exact.objective import Objective
 from steelyard_eval.exact.optimise import Found, movable, on_line, on_simplices, optimise
 from steelyard_eval.exact.simplex import NODES
 from steelyard_eval.exact.sweep import Sweep, segment
-from steelyard_eval.kernel import Form, forms, weights_of, with_weights
+from steelyard_eval.kernel import Form, forms
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.tune.intents import alike, shrunk
 
@@ -85,10 +85,10 @@ class Candidate:
 
     def written(self, weights: Floats) -> SearchConfig:
         """The configuration under weights float64[S], in shares."""
-        whole = np.array(weights_of(self.config.strategy), dtype=np.float64)
+        whole = np.array(self.config.strategy.weights, dtype=np.float64)
         moved = [column for own in self.branches for column in own if self.form.slot[column] >= 0]
         whole[self.form.slot[moved]] = (weights * self.total)[moved]
-        return self.config.with_strategy(with_weights(self.config.strategy, whole))
+        return self.config.with_strategy(self.config.strategy.with_weights(whole))
 
     @cached_property
     def _line(self) -> Sweep | None:

@@ -1,7 +1,7 @@
 """The choice of a setting for a set of queries: the exact optimum of every setting, then the nearest that ties.
 
 The optimum is a fit to these queries, and the best of many is flattered. So the current setting stays unless the
-best one beats it by `PROOF` standard errors of the paired difference. Else, of the settings that these queries
+best one beats it by `SWITCH` standard errors of the paired difference. Else, of the settings that these queries
 cannot tell from the best (within `TIED` standard errors), the one nearest to the current setting is taken, in the
 middle of its plateau; Breiman, Friedman, Olshen and Stone (1984) choose trees so. The figures behind both numbers:
 docs/tuning.md.
@@ -15,17 +15,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from steelyard.config import SearchConfig
-from steelyard.fusion import Expr, Layered, Rrf, Signal, Tiered, WeightedSum
-from steelyard.grammar import Duration
-from steelyard.table import Bools, Floats
+from steelyard.fusion import Expr
+from steelyard.table import Bools, Floats, Indices
 from steelyard_eval.exact.curve import SAME
-from steelyard_eval.exact.objective import Indices
 from steelyard_eval.exact.optimise import Found
 from steelyard_eval.exact.sweep import segment
 from steelyard_eval.tune.candidate import Candidate
 
-PROOF = 2.5
-"""Standard errors that a gain over the current setting takes."""
+SWITCH = 2.5
+"""Standard errors by which the best setting has to beat the current one to replace it."""
 TIED = 0.5
 """Standard errors within which other settings tie with the best."""
 LOOKS = 100
@@ -113,7 +111,7 @@ class Chooser:
     def _selected(self, tried: Sequence[_Tried], top: _Tried, queries: Bools) -> tuple[Candidate, Floats]:
         """The current setting where it stays; else the nearest that ties with the best."""
         current = self.candidates[0]
-        if self._within(PROOF, top.values, current.values(current.start)[queries], queries):
+        if self._within(SWITCH, top.values, current.values(current.start)[queries], queries):
             return current, current.start
         here = _numbers(current.config)
         tied = [one for one in tried if self._within(TIED, top.values, one.values, queries)]
@@ -163,16 +161,6 @@ def _numbers(config: SearchConfig) -> Floats:
 
 
 def _parameters(expr: Expr) -> Floats:
-    """The discrete parameters of a strategy, each on a scale of about 1."""
-    found: list[float] = []
-    if isinstance(expr, WeightedSum):
-        found += [float(expr.normalize == name) for name in ("none", "max", "minmax", "zscore", "rank")]
-    if isinstance(expr, Rrf):
-        found += [float(np.log10(expr.k + 1)), expr.bonus.amount if expr.bonus else 0.0]
-    if isinstance(expr, Tiered):
-        found.append(float(np.log10(expr.min_results + 1)))
-    if isinstance(expr, Layered):
-        found.append(expr.threshold)
-    if isinstance(expr, Signal):
-        found += [float(np.log10(span.seconds)) for _, span in expr.options if isinstance(span, Duration)]
-    return np.concatenate([np.array(found, dtype=np.float64), *(_parameters(child) for child in expr.children())])
+    """The discrete parameters of a strategy and of what is in it, each on a scale of about 1."""
+    own = np.array(expr.coordinates(), dtype=np.float64)
+    return np.concatenate([own, *(_parameters(child) for child in expr.children())])

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.fusion import ByIntent, Expr
-from steelyard.table import Bools, Floats
-from steelyard_eval.exact.objective import Indices, Objective
+from steelyard.fusion import Expr
+from steelyard.table import Bools, Floats, Indices
+from steelyard_eval.exact.objective import Objective
 from steelyard_eval.exact.optimise import Found, optimise
 from steelyard_eval.kernel import Form
 from steelyard_eval.measures.metrics import Measure
@@ -26,7 +26,7 @@ M = 20
 def alike(strategy: Expr, form: Form, branches: Sequence[Indices]) -> bool:
     """Whether a strategy weighs the same signals for several intents."""
     named = {tuple(form.labels[column] for column in own) for own in branches}
-    return isinstance(strategy, ByIntent) and len(branches) > 1 and len(named) == 1
+    return strategy.by_query and len(branches) > 1 and len(named) == 1
 
 
 def shrunk(

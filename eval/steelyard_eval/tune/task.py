@@ -16,7 +16,7 @@ from steelyard.systems import find_system
 from steelyard.table import Bools, Floats, SignalTable
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.datasets import Dataset, tuning_queries
-from steelyard_eval.exact.objective import Indices
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Judgments, Measure, parse_measures
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
@@ -52,7 +52,7 @@ class Task:
     @cached_property
     def chooser(self) -> Chooser:
         """What chooses among the settings of the configuration."""
-        return Chooser(self._candidates(settings(self.config)), group_numbers(self.queries), self.seed)
+        return Chooser(self._candidates(settings(self.config)), unit_numbers(self.queries), self.seed)
 
     def candidate(self, config: SearchConfig) -> Candidate:
         """One configuration with its weights free."""
@@ -88,7 +88,7 @@ def prepare(
     measure = parse_measures([metric])[0]
     space = workspace or Workspace.open(dataset, embedder)
     preset = find_system(system)
-    config = preset.config(limit or measure.cutoff or preset.limit, space.model)
+    config = preset.config(limit or measure.cutoff or preset.searching.limit, space.model)
     if strategy is not None:
         config = config.with_strategy(parse_strategy(strategy))
     config = usable(space, Contender(system, config, "system"))[0].config
@@ -99,14 +99,3 @@ def prepare(
     recorded = record(space, (*tuned_on, *held_out), depths(config)) if table is None else table
     judgments = Judgments.of(dataset.qrels, recorded.queries, recorded.entries)
     return Task(dataset, config, recorded, judgments, measure, tuned_on, held_out, seed)
-
-
-def group_numbers(queries: Sequence[Query]) -> Indices:
-    """int64[Q]: a number for the group of each query; a query without one is a group of its own."""
-    known: dict[str, int] = {}
-    return np.array([known.setdefault(q.group or f"query {q.id}", len(known)) for q in queries], dtype=np.int64)
-
-
-def units(queries: Sequence[Query]) -> list[str] | None:
-    """What statistics resample: the group of a query where queries have one."""
-    return [q.group or f"query {q.id}" for q in queries] if any(q.group for q in queries) else None

@@ -1,4 +1,4 @@
-"""Tuning as a claim with its proof: in sample, out of fold, on the holdout, and what follows from it."""
+"""Tuning as a claim with its evidence: in sample, out of fold, on the holdout, and what follows from it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def tune(
     worth (`steelyard_eval.tune.ablation`).
 
     Ctrl-C ends the search with the best found so far, which is not proven and so not shipped: `whole` is false.
-    After the proof it ends the ablation, which then is null. Raises ConfigError when the strategy has nothing to
+    Later it ends the ablation, which then is null. Raises ConfigError when the strategy has nothing to
     tune or no judged queries are left.
     """
     return proven(prepare(dataset, system, strategy, metric, limit, embedder, seed, workspace), ablate, now)

@@ -1,4 +1,4 @@
-"""The proof of a choice: in sample, out of fold, on the holdout; the verdict, and what is written of it all."""
+"""The evidence for a choice: in sample, out of fold, on the holdout; the verdict, and what is written of it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from steelyard import __version__
 from steelyard.config import SearchConfig
 from steelyard.files import canonical
 from steelyard.query import Query
-from steelyard.table import Floats
+from steelyard.table import Floats, Indices
+from steelyard_eval.datasets.groups import unit_numbers, units
 from steelyard_eval.exact.curve import Curve
-from steelyard_eval.exact.objective import Indices
 from steelyard_eval.measures.statistics import ALPHA, compare_paired, mean_interval
 from steelyard_eval.progress import bar
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.tune.choice import Choice
-from steelyard_eval.tune.task import Task, group_numbers, units
+from steelyard_eval.tune.task import Task
 
 FOLDS = 5
 POINTS = 400
@@ -39,7 +39,7 @@ class Folded:
 
 def folds(queries: Sequence[Query], seed: int) -> Indices:
     """int64[Q]: queries of one group share a fold, groups are dealt by a seeded shuffle."""
-    group = group_numbers(queries)
+    group = unit_numbers(queries)
     dealt: Indices = np.random.default_rng(seed).permutation(int(group.max()) + 1) % FOLDS
     return dealt[group]
 

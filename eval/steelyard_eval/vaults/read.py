@@ -29,7 +29,8 @@ def open_searcher(
 ) -> Iterator[Searcher]:
     """A searcher over a vault file, or over several as tiers; a weights file beats the system's own configuration.
 
-    Queries are embedded by the first vault's embedder: tiers that hold no vectors of it are found by keywords.
+    Queries are embedded by the embedder of each vault, and compared with that vault's vectors. A weights file
+    that names a model is for vectors of that model: tiers with others are found by keywords.
     """
     config = None if weights is None else SearchConfig.load(weights)
     names = dict(parse_tier(path) for path in paths)
@@ -41,15 +42,16 @@ def open_searcher(
         vaults = {name: stack.enter_context(Vault(path)) for name, path in names.items()}
         for vault in vaults.values():
             stack.enter_context(vault.snapshot())
-        embedder = vault_embedder(next(iter(vaults.values())))
+        embedders = [own for vault in vaults.values() if (own := vault_embedder(vault)) is not None]
         if config is None:
-            config = find_system(system).config(limit, embedder.model if embedder else "")
+            models = {own.model for own in embedders}
+            config = find_system(system).config(limit, models.pop() if len(models) == 1 else "")
         elif limit is not None:
             config = config.with_limit(limit)
         tiers = [Tier(name, vault, numbers.get(name)) for name, vault in vaults.items()]
         federation = Federation(tiers, rule)
         store = federation if len(tiers) > 1 else tiers[0].store
-        yield Searcher(store, config, embedder, visible=parse_scopes(scopes))
+        yield Searcher(store, config, embedders, visible=parse_scopes(scopes))
 
 
 def list_entries(

@@ -5,22 +5,20 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from hashlib import sha256
 
-from steelyard.embed import BATCH, Embedder, embed_missing, space_of, texts_of
+from steelyard.embed import BATCH, Embedder, embed_missing, layers_of, space_of, texts_of
 from steelyard.embedders import KINDS, CachedEmbedder, open_embedder
 from steelyard.embedders.kinds import remembered, restore
 from steelyard.errors import ConfigError, EmbedderError, shown
 from steelyard.lsa import MODEL, LsaEmbedder
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
-from steelyard.systems import SYSTEMS, keyword_indexes
-from steelyard.text import content
+from steelyard.systems import EMBEDDED, SYSTEMS, keyword_indexes
+from steelyard.template import render
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.progress import bar
-from steelyard_eval.recording.workspace import RESUME
+from steelyard_eval.recording.workspace import resumable
 
 
 def index_dataset(dataset: Dataset, path: str, embedder: str | None = None) -> dict[str, int]:
@@ -41,7 +39,7 @@ def index_dataset(dataset: Dataset, path: str, embedder: str | None = None) -> d
         embedded = _renew(vault, _stored(vault)) if embedder == "lsa" else 0
         if outside is not None:
             vault.save_model(outside.model, *remembered(outside), {})
-            with _resumable():
+            with resumable(outside):
                 embedded = _embed(vault, outside)
         return {"entries": vault.count(), "changed": changed, "embedded": embedded}
 
@@ -56,7 +54,7 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, int]:
         embedder = embedder or _own_kind(vault)
         outside = open_embedder(embedder, os.environ) if embedder in KINDS else None
         if outside is not None:
-            with _resumable():
+            with resumable(outside):
                 _ask_ahead(vault, outside)
         with vault.transaction():
             vault.rebuild_indexes(keyword_indexes(SYSTEMS.values()))
@@ -96,19 +94,10 @@ def _refuse_another(vault: Vault, model: str) -> None:
         )
 
 
-@contextmanager
-def _resumable() -> Iterator[None]:
-    """Adds to an EmbedderError how to go on."""
-    try:
-        yield
-    except EmbedderError as error:
-        raise EmbedderError(f"{error}; {RESUME}") from None
-
-
 def _ask_ahead(vault: Vault, embedder: CachedEmbedder) -> None:
     """Fill the cache with every vector the vault needs, so that no transaction waits for an answer."""
     ids = [entry.id for entry in vault.entries()]
-    for space in _spaces(embedder):
+    for space in _spaces(vault, embedder):
         done = 0
         for batch in bar(f"embedding {space.layer}")([ids[at : at + BATCH] for at in range(0, len(ids), BATCH)]):
             try:
@@ -143,7 +132,7 @@ def _renew(vault: Vault, known: _Fit | None) -> int:
     with vault.transaction():
         fit = _fitted(vault, fit)  # another one only if another process changed entries meanwhile
         embedded += _embed(vault, fit.model)
-        mine = _spaces(fit.model)
+        mine = _spaces(vault, fit.model)
         for space, _ in vault.spaces():
             if space.model.partition(":")[0] == MODEL and space not in mine:
                 vault.drop_space(space)
@@ -154,18 +143,18 @@ def _renew(vault: Vault, known: _Fit | None) -> int:
 
 
 def _fitted(vault: Vault, known: _Fit | None) -> _Fit:
-    texts = [content(entry) for entry in vault.entries()]
+    texts = [render(EMBEDDED, entry) for entry in vault.entries()]
     digest = sha256(json.dumps(texts).encode()).hexdigest()
     return known if known is not None and known.texts == digest else _Fit(LsaEmbedder.fit(texts), digest)
 
 
-def _spaces(embedder: Embedder) -> list[Space]:
-    layers = ("text", "l0", "l1")
-    spaces = {space_of(embedder, layer, system.recipe) for system in SYSTEMS.values() for layer in layers}
+def _spaces(vault: Vault, embedder: Embedder) -> list[Space]:
+    layers = ("text", *layers_of(vault))
+    recipes = {system.reading.recipe for system in SYSTEMS.values()}
+    spaces = {space_of(embedder, layer, recipe) for recipe in recipes for layer in layers}
     return sorted(spaces, key=lambda space: (space.layer, space.recipe))
 
 
 def _embed(vault: Vault, embedder: Embedder) -> int:
-    return sum(
-        embed_missing(vault, embedder, space, bar(f"embedding {space.layer}")) for space in _spaces(embedder)
-    )
+    spaces = _spaces(vault, embedder)
+    return sum(embed_missing(vault, embedder, space, bar(f"embedding {space.layer}")) for space in spaces)

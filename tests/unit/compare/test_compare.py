@@ -75,6 +75,23 @@ def test_a_reduced_strategy_is_reported_as_it_ran(dataset):
     assert any("echovault runs as fts, without vector" in notice for notice in found.record["notices"])
 
 
+@pytest.mark.parametrize(
+    ("strategy", "family"),
+    [
+        ("comb_mnz(fts, bm25)", "CombMNZ"),
+        ("comb_max(fts, bm25)", "CombMAX"),
+        ("log_isr(fts, bm25)", "log ISR"),
+        ("rrf(fts, bm25)", "RRF"),
+        ("tiered(fts, then=bm25)", "tiered"),
+    ],
+)
+def test_every_fusion_is_compared_under_the_name_of_its_family(dataset, strategy, family):
+    found = compare(dataset, (), [strategy], embedder="none", timed=False)
+
+    assert [row["family"] for row in found.record["configurations"]] == [family]
+    assert found.record["configurations"][0]["strategy"].startswith(strategy.partition("(")[0])
+
+
 def test_without_a_metric_there_is_nothing_to_say(dataset):
     with pytest.raises(ConfigError, match="no metric is named"):
         compare(dataset, ("fts",), metrics=(), embedder="none", timed=False)

@@ -413,6 +413,13 @@ class TestWarmth:
         assert ollama.warm() is warm
         assert [path for path, _, _ in endpoint.requests] == ["/api/ps"]
 
+    def test_a_model_asked_for_by_its_tag_is_warm_whatever_the_tag_of_the_loaded_one(self, endpoint, ollama):
+        tagged = ApiEmbedder(ApiSettings("local", endpoint.url, "nomic-embed-text:v1.5", 8))
+        endpoint.loaded = ["nomic-embed-text:latest"]
+        assert tagged.warm() is True
+        endpoint.loaded = ["llama3:v1.5"]
+        assert tagged.warm() is False
+
     @pytest.mark.parametrize("failure", ["hang", "status", "raw", "shape", "closed"])
     def test_any_failure_is_cold(self, endpoint, ollama, failure):
         steps = {

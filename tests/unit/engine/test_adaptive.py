@@ -142,8 +142,19 @@ def test_a_number_below_0_is_refused():
         Feedback(31, -1)
 
 
-def test_every_weight_of_the_document_is_of_a_signal_that_has_a_name_in_it():
-    assert set(weights(DOCUMENTED.strategy)) == set(FACTORS.values())
+def test_the_weights_under_the_names_of_the_document_are_those_of_its_table():
+    """seeds/soleri.txt, six scoring signals: weight (hybrid), weight (FTS only)."""
+    table = {
+        "semantic": (0.25, 0.40),
+        "vector": (0.15, 0.00),
+        "severity": (0.15, 0.15),
+        "temporalDecay": (0.15, 0.15),
+        "tagOverlap": (0.15, 0.15),
+        "domainMatch": (0.15, 0.15),
+    }
+    hybrid, keywords = weights(DOCUMENTED.searching.strategy), weights(DOCUMENTED.searching.keywords_only)
+    assert {name: (hybrid[ours], keywords.get(ours, 0.0)) for name, ours in FACTORS.items()} == table
+    assert len(hybrid) == 6
 
 
 # Counting a log

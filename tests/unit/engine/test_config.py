@@ -2,16 +2,19 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from steelyard.config import RetrieverConfig, SearchConfig, schema
+import steelyard
+from steelyard.config import SCHEMA_FILE, SearchConfig, published_schema, schema
 from steelyard.errors import ConfigError, MachineError
 from steelyard.files import canonical
 from steelyard.finish import Cut
 from steelyard.fusion import parse_strategy
+from steelyard.retrievers import RetrieverConfig
 from steelyard.systems import SYSTEMS, find_system
 
 STRATEGY = "tiered(fts, min_results=3, then=weighted_sum(0.42*fts, 0.58*vector, normalize=max))"
@@ -100,6 +103,18 @@ class TestRoundTrip:
         assert list(validator.iter_errors(CONFIG.to_json())) == []
         assert list(validator.iter_errors(changed("limit", value=0))) != []
 
+    def test_the_published_file_is_the_schema_with_what_retrievers_declare(self):
+        path = Path(steelyard.__file__).parent / SCHEMA_FILE
+        assert path.read_text() == published_schema(), f"write published_schema() to {path}"
+
+    def test_a_parameter_of_a_retriever_is_written_and_read(self, path):
+        bm25 = RetrieverConfig(depth=20, parameters={"k1": 0.9})
+        config = replace(CONFIG, retrievers={**CONFIG.retrievers, "bm25": bm25})
+        config.save(path)
+
+        assert json.loads(path.read_text())["retrievers"]["bm25"]["k1"] == 0.9
+        assert SearchConfig.load(path) == config
+
     def test_whole_numbers_may_be_written_as_floats(self, path):
         """JSON Schema calls 20.0 an integer, and so do writers in JavaScript."""
         path.write_text(json.dumps(changed("retrievers", "fts", "depth", value=20.0) | {"limit": 10.0}))
@@ -178,7 +193,8 @@ class TestBadFiles:
             (["finish"], ["cutt(10)"], "finish stage 'cutt(10)': unknown stage 'cutt'; did you mean 'cut'?"),
             (["finish"], ["cut(0)"], "finish stage 'cut(0)': it needs one whole number of at least 1"),
             (["finish"], "cut(10)", "'finish': \"'cut(10)' is not of type 'array'\""),
-            (["retrievers", "vectr"], {}, "'retrievers': \"'vectr' is not one of ['fts', 'bm25', 'vector'"),
+            (["retrievers", "vectr"], {}, "'retrievers': unknown key 'vectr'; did you mean 'vector'?"),
+            (["retrievers", "fts", "k1"], 1, "'retrievers.fts': unknown key 'k1'; valid: depth"),
             (["retrievers", "fts", "depht"], 5, "'retrievers.fts': unknown key 'depht'; did you mean 'depth'?"),
             (["retrievers", "fts", "depth"], 0, "'retrievers.fts.depth': '0 is less than the minimum of 1'"),
             (["retrievers", "fts", "depth"], 10**30, "is greater than the maximum of 1000000"),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from steelyard.errors import ConfigError
 from steelyard.fusion import Bonus, ByIntent, Layered, Rrf, Signal, Term, Tiered, WeightedSum, parse_strategy
 from steelyard.fusion.normalize import NORMALIZERS
-from steelyard.fusion.parse import MAX_WEIGHT
+from steelyard.fusion.reading import MAX_WEIGHT
 from steelyard.grammar import MAX_LENGTH, MAX_NESTING, Call, Duration, Item, number_text, parse_call
 from steelyard.signals import PRIORS
 from steelyard.table import FETCHED

@@ -7,7 +7,10 @@ from hypothesis import strategies as st
 
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError
-from steelyard.text import STOP_WORDS, clean_query, content, prefix_or, quote, terms, words_or
+from steelyard.query import clean_query
+from steelyard.reading import words_or
+from steelyard.systems.echovault import prefix_or
+from steelyard.text import STOP_WORDS, content, quote, terms
 
 
 class TestTerms:

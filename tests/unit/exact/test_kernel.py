@@ -12,16 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.config import RetrieverConfig, SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError
 from steelyard.finish import Cut
 from steelyard.fusion import fuse, parse_strategy
+from steelyard.identity import identity
 from steelyard.query import Query
-from steelyard.search import retrieval_identity
+from steelyard.retrievers import RetrieverConfig
 from steelyard.table import RETRIEVERS, SignalTable, entry_facts, query_facts
 from steelyard.testing import random_table, same_bits, select_queries
-from steelyard_eval.kernel import Form, Kernel, forms, lanes, streamed_means, weights_of, with_weights
+from steelyard_eval.kernel import Form, Kernel, forms, lanes, streamed_means
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.measures.runs import oracle, run_lines
 from steelyard_eval.recording.files import load, save
@@ -40,6 +41,9 @@ STRATEGIES = (
     "tiered(fts, min_results=5, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))",
     "tiered(fts, min_results=4, then=tiered(vector, min_results=6, then=rrf(fts, vector, bm25)))",
     "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=1.5, relax=[1])",
+    "comb_mnz(fts, 2*vector, bm25, normalize=zscore)",
+    "weighted_sum(0.7*comb_med(fts, vector, bm25), 0.3*recency)",
+    "tiered(borda(fts, bm25), min_results=9, then=log_isr(fts, 2*vector))",
     "by_intent(default=rrf(fts, vector), fix=weighted_sum(1*fts, 0.5*recency), learn=vector)",
 )
 
@@ -53,7 +57,7 @@ def configured(text, limit=10, depth=None):
 
 def recorded(table):
     """The table with the fingerprint of a recording under `configured`."""
-    return replace(table, fingerprint={**retrieval_identity(configured("fts")), "model": "", "max_depth": {}})
+    return replace(table, fingerprint={**identity(configured("fts")), "model": "", "max_depth": {}})
 
 
 def judged(table, rng, share=0.25):
@@ -177,14 +181,14 @@ def test_a_form_keeps_the_first_of_several_cuts_and_refuses_other_stages():
 def test_the_weights_of_a_strategy_are_read_and_replaced_in_the_order_written(text, weights, other):
     strategy = parse_strategy(text)
 
-    assert weights_of(strategy) == weights
-    assert with_weights(strategy, weights) == strategy
-    assert with_weights(strategy, 10.0 + np.arange(len(weights))) == parse_strategy(other)
+    assert strategy.weights == weights
+    assert strategy.with_weights(weights) == strategy
+    assert strategy.with_weights(10.0 + np.arange(len(weights))) == parse_strategy(other)
 
 
 def test_a_wrong_number_of_weights_is_refused():
     with pytest.raises(ConfigError, match="3 weights for rrf"):
-        with_weights(parse_strategy("rrf(fts, vector)"), [1, 2, 3])
+        parse_strategy("rrf(fts, vector)").with_weights([1, 2, 3])
 
 
 @pytest.mark.parametrize("text", STRATEGIES)
@@ -193,11 +197,11 @@ def test_a_wrong_number_of_weights_is_refused():
 def test_a_form_under_other_weights_is_the_strategy_under_other_weights(text, seed):
     table, _, judgments = case(seed)
     config = configured(text)
-    weights = np.random.default_rng(seed).uniform(-1, 2, size=len(weights_of(config.strategy)))
+    weights = np.random.default_rng(seed).uniform(-1, 2, size=len(config.strategy.weights))
 
     form = Form.of(table, config, config.strategy, judgments)
 
-    scores = fuse(table, with_weights(config.strategy, weights))
+    scores = fuse(table, config.strategy.with_weights(weights))
     ours = form.scores(form.spread(weights[None, :])[0])
     np.testing.assert_allclose(ours, scores[~np.isnan(scores)], rtol=0, atol=1e-12)
 
@@ -245,15 +249,15 @@ def clear(table, strategy, form, weights):
 def test_where_margins_are_clear_the_kernel_gives_the_bits_of_replay(text, seed, limit, ties):
     table, _, judgments = case(seed, ties=ties)
     config = configured(text, limit)
-    weights = np.random.default_rng(seed).dirichlet(np.ones(len(weights_of(config.strategy)) or 1), size=130)
-    weights = weights[:, : len(weights_of(config.strategy))]
+    weights = np.random.default_rng(seed).dirichlet(np.ones(len(config.strategy.weights) or 1), size=130)
+    weights = weights[:, : len(config.strategy.weights)]
     form = Form.of(table, config, config.strategy, judgments)
 
     ours = Kernel.of(form, MEASURES).values(form.spread(weights))
 
     for w in CHECKED:
         sure = clear(table, config.strategy, form, form.spread(weights)[w])
-        reweighted = config.with_strategy(with_weights(config.strategy, weights[w]))
+        reweighted = config.with_strategy(config.strategy.with_weights(weights[w]))
         theirs = replay(table, reweighted).metrics(judgments, MEASURES)
         for measure in MEASURES:
             assert same_bits(ours[measure][w][sure], theirs[measure][sure]), measure
@@ -356,9 +360,8 @@ def test_replay_equals_trec_eval_on_written_runs_and_the_kernel_equals_replay(ki
         qrels = {query: dict.fromkeys(("lost", "gone"), 1) for query in qrels}
     judgments = Judgments.of(qrels, table.queries, table.entries)
     pair = "fts, vector" if normalize == "rrf" else f"1*fts, 1*vector, normalize={normalize}"
-    strategy = with_weights(
-        parse_strategy(f"{'rrf' if normalize == 'rrf' else 'weighted_sum'}({pair})"), ADVERSARIES[kind]
-    )
+    strategy = parse_strategy(f"{'rrf' if normalize == 'rrf' else 'weighted_sum'}({pair})")
+    strategy = strategy.with_weights(ADVERSARIES[kind])
     config = configured("fts", limit).with_strategy(strategy)
 
     done = replay(table, config)
@@ -422,7 +425,7 @@ def test_a_mean_adds_queries_in_order_and_does_not_depend_on_the_other_weights()
 def test_a_stream_of_blocks_from_a_mapped_recording_gives_the_bits_of_the_whole(text, block, tmp_path):
     table, _, judgments = case(11, queries=12, ties=False)
     config = configured(text, depth=9)
-    count = len(weights_of(config.strategy))
+    count = len(config.strategy.weights)
     weights = np.random.default_rng(2).uniform(0, 1, size=(130, count))
     save(table, tmp_path / "recording")
     form = Form.of(table, config, config.strategy, judgments)

@@ -14,7 +14,7 @@ from steelyard_eval.exact.crossings import order_ties, smallest
 from steelyard_eval.exact.curve import NARROWEST, Curve
 from steelyard_eval.exact.objective import Objective
 from steelyard_eval.exact.sweep import segment, sweep
-from steelyard_eval.kernel import Form, with_weights
+from steelyard_eval.kernel import Form
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
@@ -248,7 +248,7 @@ def test_on_real_recordings_no_grid_beats_the_sweep_of_any_pair_of_signals(name,
             left_out += never_below(objective, curve, grids)
             compared += sum(grids)
             for at, middle in wide_intervals(curve)[:: max(1, len(curve.values) // 20)]:
-                tuned = config.with_strategy(with_weights(config.strategy, weights(middle)))
+                tuned = config.with_strategy(config.strategy.with_weights(weights(middle)))
                 expected = replay(table, tuned).metrics(judgments, [measure(metric)])[measure(metric)].mean()
                 assert curve.values[at] == pytest.approx(expected, abs=1e-12)
 

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
 from steelyard.finish import order
-from steelyard.fusion import fuse, parse_strategy
+from steelyard.fusion import FAMILIES, fuse, parse_strategy
 from steelyard.systems import find_system
 from steelyard.testing import random_table
 from steelyard_eval.cli import main
@@ -737,3 +737,71 @@ def test_recency_that_runs_from_another_date_is_told(since, told):
     config = find_system("moltnet").config(10).with_strategy(parse_strategy(text))
 
     assert sum("runs from the last access" in note for note in export(config, "moltnet").notes) == told
+
+
+def dated(since: str) -> str:
+    return f"weighted_sum(1*rrf(vector, fts), 0.2*recency(half_life=69h, since={since}))"
+
+
+def test_recency_since_the_access_decays_by_the_access_elsewhere() -> None:
+    for since, field, other in (
+        ("access", "last_accessed_at", "updated_at"),
+        ("update", "updated_at", "last_accessed_at"),
+    ):
+        vespa, qdrant = (str(export(config(dated(since)), target)) for target in ("vespa", "qdrant"))
+
+        assert f"attribute({field})" in vespa
+        assert f'"datetime_key": "{field}"' in qdrant
+        assert f"{field} is the last" in qdrant
+        assert f"{field} (seconds; the last" in vespa
+        assert other not in vespa + qdrant
+
+
+def test_two_recencies_of_one_half_life_are_two_functions_of_vespa() -> None:
+    text = "weighted_sum(1*vector, 0.2*recency(half_life=1h), 0.1*recency(half_life=1h, since=access))"
+
+    profile = said(text, "vespa")["profile"]
+
+    assert "0.2 * recency_3600s + 0.1 * recency_access_3600s" in profile
+    assert profile.count("function recency_") == 2
+
+
+@pytest.mark.parametrize("to", ["vespa", "qdrant", "moltnet"])
+def test_recency_that_reads_no_date_is_refused(to) -> None:
+    with pytest.raises(ConfigError, match=r"recency\(half_life=69h, since=never\) reads no date"):
+        export(config(dated("never")), to)
+
+
+def test_soleri_refuses_recency_since_the_access() -> None:
+    with pytest.raises(ConfigError, match="runs from the last update, not from the last access"):
+        export(config("weighted_sum(1*tfidf, 1*recency(half_life=365d, since=access))"), "soleri")
+
+
+@pytest.mark.parametrize("to", ["vespa", "qdrant"])
+@pytest.mark.parametrize(("since", "told"), [("update", 1), ("access", 0)])
+def test_validity_windows_are_told_where_they_count(since, told, to) -> None:
+    assert sum("valid_until" in note for note in export(config(dated(since)), to).notes) == told
+
+
+def test_a_comb_sum_is_exported_as_the_weighted_sum_it_is() -> None:
+    for target in ("elasticsearch", "opensearch", "weaviate"):
+        ours, plain = (
+            only(said(text, target))
+            for text in ("comb_sum(fts, 3*vector)", "weighted_sum(1*fts, 3*vector, normalize=minmax)")
+        )
+        ours.get("pipeline", {}).pop("description", None)
+        plain.get("pipeline", {}).pop("description", None)
+
+        assert ours == plain
+
+
+FUSED = sorted(FAMILIES.keys() - {"weighted_sum", "rrf", "tiered", "layered", "by_intent"})
+
+
+@pytest.mark.parametrize("name", FUSED)
+@pytest.mark.parametrize("to", TARGETS)
+def test_other_fusions_are_refused_by_name(name, to) -> None:
+    if name == "comb_sum" and to in ("elasticsearch", "opensearch", "weaviate"):
+        return
+    with pytest.raises(ConfigError, match=rf"strategy '{name}\(.*cannot be said in {to}'s terms"):
+        export(config(f"{name}(fts, vector)"), to)

@@ -13,7 +13,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.demo import starter
 from steelyard_eval.recording.files import load as load_recording
 from steelyard_eval.recording.files import save
-from steelyard_eval.recording.record import record, recording_key
+from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
 
@@ -114,11 +114,6 @@ def test_a_recording_may_hold_retrievers_that_a_configuration_has_not(table, con
 
     found = replay(table, narrow.with_strategy(parse_strategy("bm25")))
     assert len(found.entry) > 0
-
-
-def test_systems_that_compare_vectors_otherwise_share_no_recording():
-    cosine = find_system("echovault")
-    assert recording_key(dataclasses.replace(cosine, similarity="l2")) != recording_key(cosine)
 
 
 def test_other_vectors_make_another_fingerprint(table, space):

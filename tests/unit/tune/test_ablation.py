@@ -9,13 +9,13 @@ from click.testing import CliRunner
 
 from steelyard_eval.cli import main
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.demo import starter
-from steelyard_eval.kernel import with_weights
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune import ablation as module
 from steelyard_eval.tune import tuner
 from steelyard_eval.tune.ablation import ablation
-from steelyard_eval.tune.task import group_numbers, prepare
+from steelyard_eval.tune.task import prepare
 
 # fts finds and orders; importance is the same for every entry of this task; cosine is planted.
 STRATEGY = "weighted_sum(0.6*fts, 0.2*importance, 0.2*cosine, normalize=minmax)"
@@ -56,7 +56,7 @@ def test_a_planted_signal_is_worth_the_way_from_keywords_to_the_best_order_of_wh
     # Without it the order is that of fts, whatever the normalisation, as importance orders nothing (rank apart,
     # which breaks its ties by id: so at most that). With it, cosine alone gives the best order there is.
     alone = {
-        name: with_weights(planted.config.strategy, w) for name, w in (("fts", (1, 0, 0)), ("best", (0, 0, 1)))
+        name: planted.config.strategy.with_weights(w) for name, w in (("fts", (1, 0, 0)), ("best", (0, 0, 1)))
     }
     value = {name: planted.values(planted.config.with_strategy(one)) for name, one in alone.items()}
     inside = planted.inside
@@ -77,7 +77,7 @@ def test_curves_have_the_values_of_replay_at_their_ends_and_between(planted, fou
     assert len(names) == 2  # importance orders nothing, so its weight does not move
 
     def value(fts, cosine):
-        strategy = with_weights(tuned.strategy, [fts, 0.2, cosine])
+        strategy = tuned.strategy.with_weights([fts, 0.2, cosine])
         return float(planted.values(tuned.with_strategy(strategy))[planted.inside].mean())
 
     first = found["weights"][0]
@@ -103,7 +103,7 @@ def test_the_learning_curve_ends_in_the_tuning_itself(planted, found):
 
 
 def test_subsets_are_whole_groups_of_tuning_queries_nested_and_seeded(planted):
-    groups = group_numbers(planted.queries)
+    groups = unit_numbers(planted.queries)
     smaller, larger = (list(module._subsets(planted, share)) for share in (0.2, 0.6))
 
     assert len(smaller) == len(larger) == module.DRAWS

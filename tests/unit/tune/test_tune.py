@@ -15,7 +15,6 @@ from steelyard.systems import find_system
 from steelyard_eval.cli import main
 from steelyard_eval.datasets import load, tuning_queries
 from steelyard_eval.demo import starter
-from steelyard_eval.kernel import weights_of, with_weights
 from steelyard_eval.measures.metrics import Judgments, evaluate
 from steelyard_eval.progress import bar
 from steelyard_eval.recording.workspace import Workspace, judged
@@ -62,6 +61,9 @@ def mixed(space):
         ("layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5)", 5),
         ("weighted_sum(0.5*cosine, 0.5*recency(half_life=10d))", 5),  # a quarter to four times
         ("by_intent(default=rrf(fts, vector), fix_bug=rrf(fts, vector))", 49),
+        ("comb_max(fts, vector)", 5),
+        ("rbc(fts, vector, phi=0.6)", 7),  # 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98
+        ("tiered(fts, min_results=3, then=comb_mnz(fts, vector))", 30),  # 6 counts by 5
     ],
 )
 def test_every_discrete_parameter_is_varied_and_the_current_one_comes_first(text, count):
@@ -163,7 +165,7 @@ def chosen_by(chooser):
 
 
 def share(config):
-    weights = weights_of(config.strategy)
+    weights = config.strategy.weights
     return weights[0] / sum(weights)
 
 
@@ -196,18 +198,18 @@ def test_among_weights_that_tie_with_the_optimum_the_nearest_are_taken_amid_thei
 def test_the_current_setting_stays_until_the_gain_is_proven(monkeypatch):
     # 11 more right of 20: mean 0.55; 12 differences of 1, one of -1, 7 of 0: sqrt((13 - 20 * 0.55^2)
     # * 20 / 19) / 20 = 0.1352, so 4.07 standard errors
-    monkeypatch.setattr(choices, "PROOF", 4.0)
+    monkeypatch.setattr(choices, "SWITCH", 4.0)
     assert share(chosen_by(chooser_of(turns(*LADDER))).config) == pytest.approx(0.8)
 
-    monkeypatch.setattr(choices, "PROOF", 4.1)
+    monkeypatch.setattr(choices, "SWITCH", 4.1)
     found = chosen_by(chooser_of(turns(*LADDER)))
-    assert weights_of(found.config.strategy) == (0.3, 0.7)
+    assert found.config.strategy.weights == (0.3, 0.7)
     assert found.value == pytest.approx(8 / 20)
     assert found.plateau == (pytest.approx(0.01), pytest.approx(0.4))
 
 
 def test_a_gain_in_one_group_is_a_single_observation(monkeypatch):
-    monkeypatch.setattr(choices, "PROOF", 3.0)
+    monkeypatch.setattr(choices, "SWITCH", 3.0)
     groups = [*[0] * 10, *range(1, 11)]  # the ten queries that gain share a cause
     # Mean 0.55. Away from it: 10 * 0.45 in the group, 0.45 twice, -1.55, and -0.55 seven times: squares 25.175;
     # sqrt(25.175 * 11 / 10) / 20 = 0.263, so 2.1 standard errors where single queries make 4.07.
@@ -247,7 +249,7 @@ def test_a_signal_that_is_the_same_for_all_keeps_its_weight_and_the_rest_its_sum
     found = chosen_by(Chooser([Candidate(config, form, P1)], np.arange(20), 0))
 
     assert found.certificate == "exact"  # two weights are left to search
-    assert weights_of(found.config.strategy) == pytest.approx((0.32, 0.08, 0.6))  # 0.8 and 0.2 of 0.4
+    assert found.config.strategy.weights == pytest.approx((0.32, 0.08, 0.6))  # 0.8 and 0.2 of 0.4
     assert found.plateau == (pytest.approx(0.24), pytest.approx(0.4))  # 0.6 .. 1 of 0.4
 
 
@@ -303,9 +305,9 @@ def test_the_optimum_is_never_below_the_best_of_a_grid_of_hundredths(space, stra
 
     best = 0.0
     for setting in settings(task.config):
-        size = len(weights_of(setting.strategy))
+        size = len(setting.strategy.weights)
         for step in (np.arange(101) / 100).tolist():
-            config = setting.with_strategy(with_weights(setting.strategy, [step, 1 - step][:size]))
+            config = setting.with_strategy(setting.strategy.with_weights([step, 1 - step][:size]))
             best = max(best, float(task.values(config)[task.inside].mean()))
     assert found.best >= best - 1e-12
     assert float(task.values(found.optimum)[task.inside].mean()) == pytest.approx(found.best, abs=1e-12)
@@ -404,7 +406,7 @@ def test_the_curve_follows_the_first_weight_of_what_was_tuned(mixed):
     assert 0 <= weights[0] < 0.05
     assert 0.95 < weights[-1] <= 1
     at = int(np.argmin(np.abs(np.array(weights) - 0.3)))
-    near = with_weights(tuned.strategy, [weights[at], 1 - weights[at]])
+    near = tuned.strategy.with_weights([weights[at], 1 - weights[at]])
     value = float(mixed.values(tuned.with_strategy(near))[mixed.inside].mean())
     assert record["curve"][at]["value"] == pytest.approx(value, abs=1e-12)
 

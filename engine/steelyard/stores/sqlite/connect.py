@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,19 +13,34 @@ import sqlite_vec
 from steelyard.errors import PATH_WIDTH, MachineError, VaultError, shown
 from steelyard.stores.sqlite.damage import CheckedCursor
 
+MEMORY = ":memory:"
+"""The path of a vault without a file."""
 PATIENCE = 30_000
 """Milliseconds to wait for another process that is writing."""
 
 
+_numbers = itertools.count(1)
+
+
+def memory_address() -> str:
+    """A new place in the memory of this process, which every connection to it shares while one is open."""
+    return f"file:/steelyard-{next(_numbers)}?vfs=memdb"
+
+
+def connect_memory(address: str) -> apsw.Connection:
+    """Open a place that `memory_address` named."""
+    return _connection(address, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI)
+
+
 def connect(path: str, create: bool) -> apsw.Connection:
-    """Open the file, or memory for ``:memory:``; a file that cannot be written is opened for reading.
+    """Open the file; one that cannot be written is opened for reading.
 
     Raises VaultError when there is none or it is no SQLite file, MachineError when the machine refuses.
     """
     place = shown(path, PATH_WIDTH)
-    if path != ":memory:" and not create and not Path(path).is_file():
+    if not create and not Path(path).is_file():
         raise VaultError(f"there is no vault at {place}; make one with steelyard index DATASET {place}")
-    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create or path == ":memory:" else 0)
+    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
     try:
         return _connection(path, flags)
     except apsw.NotADBError:
@@ -87,6 +103,7 @@ def _connection(name: str, flags: int) -> apsw.Connection:
         db.load_extension(sqlite_vec.loadable_path())
         db.enable_load_extension(False)
         db.execute("SELECT count(*) FROM sqlite_schema")  # reads the header, and changes nothing
+        db.execute("PRAGMA synchronous = normal; PRAGMA foreign_keys = on")
     except BaseException:
         db.close()
         raise

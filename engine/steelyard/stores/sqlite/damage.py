@@ -28,27 +28,24 @@ class CheckedCursor(apsw.Cursor):
 
     def execute(self, *args: Any, **options: Any) -> CheckedCursor:  # noqa: ANN401 -- as apsw has it
         """As apsw's."""
-        _checked(self.connection, lambda: super(CheckedCursor, self).execute(*args, **options))
+        _checked(self, lambda: super(CheckedCursor, self).execute(*args, **options))
         return self
 
     def executemany(self, *args: Any, **options: Any) -> CheckedCursor:  # noqa: ANN401 -- as apsw has it
         """As apsw's."""
-        _checked(self.connection, lambda: super(CheckedCursor, self).executemany(*args, **options))
+        _checked(self, lambda: super(CheckedCursor, self).executemany(*args, **options))
         return self
 
     def __next__(self) -> Any:  # noqa: ANN401 -- a row of whatever was asked
-        try:
-            return super().__next__()
-        except _DAMAGE as error:
-            raise damaged(self.connection.filename, error) from None
+        return _checked(self, super().__next__)
 
     def fetchone(self) -> Any:  # noqa: ANN401 -- a row of whatever was asked
         """As apsw's."""
-        return _checked(self.connection, super().fetchone)
+        return _checked(self, super().fetchone)
 
     def fetchall(self) -> list[Any]:
         """As apsw's."""
-        return _checked(self.connection, super().fetchall)
+        return _checked(self, super().fetchall)
 
 
 def damaged(path: str, reason: object) -> VaultError:
@@ -59,8 +56,15 @@ def damaged(path: str, reason: object) -> VaultError:
     )
 
 
-def _checked(db: apsw.Connection, action: Callable[[], T]) -> T:
+def closed(path: str) -> VaultError:
+    """The error for a vault that was closed, perhaps by another thread."""
+    return VaultError(f"{shown(path, PATH_WIDTH)} is closed; keep the vault open until all searches are done")
+
+
+def _checked(cursor: apsw.Cursor, action: Callable[[], T]) -> T:
     try:
         return action()
     except _DAMAGE as error:
-        raise damaged(db.filename, error) from None
+        raise damaged(cursor.connection.filename, error) from None
+    except (apsw.InterruptError, apsw.ConnectionClosedError, apsw.CursorClosedError):
+        raise closed("the vault") from None

@@ -6,34 +6,71 @@ write is one transaction; the file is in WAL mode, so readers never wait, and wr
 
 from __future__ import annotations
 
+import threading
+import time
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import apsw
 
 from steelyard.errors import VaultError
 from steelyard.stores.base import Space
-from steelyard.stores.sqlite.connect import connect, machine_errors
+from steelyard.stores.sqlite.connect import MEMORY, connect, connect_memory, machine_errors, memory_address
+from steelyard.stores.sqlite.damage import closed
 from steelyard.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
 
 
 class VaultFile:
-    """What the parts of a vault share: the connection, transactions, and the revision of what is stored."""
+    """What the parts of a vault share: connections, transactions, and the revision of what is stored.
+
+    Each thread that uses the vault has a connection of its own, opened when it first asks and closed when
+    the thread ends or the vault is closed.
+    """
 
     def __init__(self, path: str | Path, *, create: bool = False) -> None:
         self.path = str(path)
-        self._db = connect(self.path, create)
+        self._memory = memory_address() if self.path == MEMORY else ""
+        self._thread = threading.local()
+        self._connections: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
+        self._opening = threading.Lock()
+        self._closed = False
+        self._first = self._connect(create)  # kept for the vault's life: what is in memory lives as long as this
         try:
             self._migrate()
         except BaseException:
-            self._db.close()
+            self.close()
             raise
 
+    @property
+    def _db(self) -> apsw.Connection:
+        """The connection of this thread."""
+        known: apsw.Connection | None = getattr(self._thread, "db", None)
+        if self._closed:
+            raise closed(self.path)
+        return known or self._connect(create=False)
+
+    def _connect(self, create: bool) -> apsw.Connection:
+        with self._opening:
+            if self._closed:
+                raise closed(self.path)
+            self._thread.db = connect_memory(self._memory) if self._memory else connect(self.path, create)
+            self._connections.add(self._thread.db)
+            return cast(apsw.Connection, self._thread.db)
+
     def close(self) -> None:
-        """Close the file; the write-ahead log is folded in."""
-        self._db.close()
+        """Close the file for every thread; the write-ahead log is folded in.
+
+        What another thread is doing with it ends in VaultError.
+        """
+        with self._opening:
+            self._closed = True
+        for db in list(self._connections):
+            while not _closes(db):
+                db.interrupt()
+                time.sleep(0.001)
 
     def __enter__(self) -> Self:
         return self
@@ -43,7 +80,11 @@ class VaultFile:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """See Store.transaction; MachineError when the file cannot be written."""
+        """See Store.transaction; MachineError when the file cannot be written.
+
+        It belongs to the thread that began it. Another thread reads what was committed before, and waits up
+        to 30 seconds for its turn to write; with a vault in memory it waits to read, too.
+        """
         with machine_errors(self.path):
             if self._db.in_transaction:
                 yield
@@ -59,7 +100,10 @@ class VaultFile:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """What is read inside is one state of the file, whatever other processes write meanwhile."""
+        """What this thread reads inside is one state of the file, whatever others write meanwhile.
+
+        A vault in memory is not written meanwhile: writers wait until the snapshot ends.
+        """
         with machine_errors(self.path):
             self._db.execute("BEGIN")
             try:
@@ -71,7 +115,7 @@ class VaultFile:
         """End a transaction unless it has ended: a full disk does that, and closing, which an interrupt may let
         come first.
         """
-        with suppress(apsw.ConnectionClosedError):
+        with suppress(apsw.ConnectionClosedError, VaultError):
             if self._db.in_transaction:
                 self._db.execute(how)
 
@@ -107,10 +151,18 @@ class VaultFile:
         if not self._db.readonly("main"):
             with machine_errors(self.path):
                 self._db.execute("PRAGMA journal_mode = wal")
-        self._db.execute("PRAGMA synchronous = normal; PRAGMA foreign_keys = on")
         if version < VERSION:
             with self.transaction():
                 for step in range(int(self._one("PRAGMA user_version")), VERSION):
                     self._db.execute(MIGRATIONS[step])
                     self._db.execute(f"PRAGMA user_version = {step + 1}")
                     self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+
+def _closes(db: apsw.Connection) -> bool:
+    """Whether the connection could be closed: not while another thread is reading."""
+    try:
+        db.close()
+    except apsw.ThreadingViolationError:
+        return False
+    return True

@@ -39,7 +39,6 @@ def _has(function: str, fields: tuple[str, ...]) -> bool:
     return True
 
 
-@lru_cache
 def _empty(fields: tuple[str, ...]) -> apsw.Connection:
     db = apsw.Connection(":memory:")
     columns = ", ".join(f'"{name}"' for name in fields)

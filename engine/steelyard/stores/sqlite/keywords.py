@@ -6,13 +6,12 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from steelyard.errors import VaultError
+from steelyard.errors import VaultError, visible
 from steelyard.filters import Filters
 from steelyard.stores.base import Found, KeywordIndex
 from steelyard.stores.sqlite.file import VaultFile
 from steelyard.stores.sqlite.fts5 import ranking, readable
 from steelyard.stores.sqlite.schema import where
-from steelyard.text import visible
 
 TIES = 32
 """Matches read beyond a cut, so that a tie across it is seldom searched for a second time."""

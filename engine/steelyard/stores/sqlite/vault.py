@@ -9,7 +9,11 @@ from steelyard.stores.sqlite.vectors import VectorTables
 
 
 class Vault(EntryTable, KeywordTables, VectorTables, ModelTable):
-    """A store in one SQLite file, or in memory with the path ``:memory:``. Use it in one thread.
+    """A store in one SQLite file, or in memory with the path ``:memory:``. Threads may share it.
+
+    Every thread has a connection of its own, so readers do not wait for each other, nor for a writer of a
+    file. A transaction and a snapshot are those of the thread that began them; what other threads read
+    meanwhile is what was committed. Between two calls without a snapshot others may have written.
 
     Unless it is to be created, a file that cannot be written, or lies in a folder that cannot be, is
     opened for reading; the first write then raises MachineError.

@@ -28,6 +28,10 @@ class VectorTables(VaultFile):
         """See Store.spaces."""
         return [(space, dim) for _, space, dim in self._spaces()]
 
+    def without_vectors(self, spaces: Sequence[Space]) -> list[str]:
+        """See Readable.without_vectors."""
+        return []
+
     def missing(self, space: Space) -> list[str]:
         """See Store.missing."""
         table, _ = self._table(space)

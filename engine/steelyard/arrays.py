@@ -1,0 +1,13 @@
+"""The kinds of array that signals are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int32]
+"""Codes, and places in lists."""
+Indices = NDArray[np.int64]
+"""Offsets, rows and counts."""

@@ -1,0 +1,156 @@
+"""The six combinations of Fox and Shaw (TREC-2, 1993): sum, MNZ, ANZ, median, maximum, minimum.
+
+Only the lists that hold an entry count. Fox and Shaw normalise scores to 0..1 before, so `normalize` is minmax
+unless it is written. Sums take weights, 1 when left out; a median, maximum or minimum takes none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from steelyard.fusion.description import Description, Linear
+from steelyard.fusion.normalize import NORMALIZERS
+from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.fusion.reading import Reading
+from steelyard.fusion.sums import NormalizedSum, count_lists
+from steelyard.table import Bools, Floats, SignalTable
+
+
+@dataclass(frozen=True)
+class _Comb(NormalizedSum):
+    """What the six have in common: how they are written."""
+
+    normalize: str = "minmax"
+
+    @classmethod
+    def read(cls, call: Reading) -> Self:
+        """A weight that is not written is 1."""
+        normalize = call.word("normalize", "minmax", tuple(NORMALIZERS))
+        call.finish("normalize")
+        return cls(call.terms(1.0), normalize)
+
+    def describe(self) -> Description:
+        """Why it is no weighted sum."""
+        return Description(f"{self.keyword}(...) has no counterpart: a hybrid query adds the scores of lists up")
+
+    def __str__(self) -> str:
+        return f"{self.keyword}({', '.join([*self._bare_terms(), f'normalize={self.normalize}'])})"
+
+
+@dataclass(frozen=True)
+class CombSum(_Comb):
+    """``sum of weight * normalize(signal)`` over the lists that hold the entry."""
+
+    keyword: ClassVar[str] = "comb_sum"
+    shown_as: ClassVar[str] = "CombSUM"
+
+    def describe(self) -> Description:
+        """It is a weighted sum by another name."""
+        return Linear("", self.terms, self.normalize)
+
+    def compile(self, table: SignalTable, within: Bools) -> Plan:
+        """One branch, a normalised column a list, and what the number of lists multiplies the sum by."""
+        rows = self.members(table, within)
+        pairs = self._normalized(table, rows)
+        columns = tuple(column for column, _ in pairs)
+        factor, formula = self._factor(count_lists(pairs))
+        branch = Branch(rows, columns, self.weights, self.shown_as, factor, formula, f"times {formula}")
+        return Plan(len(table), (branch,))
+
+    def _factor(self, lists: Floats) -> tuple[Floats | None, str]:
+        """float64[N] and what it is, from the number of lists that hold each row."""
+        return None, ""
+
+
+@dataclass(frozen=True)
+class CombMnz(CombSum):
+    """The sum times the number of lists that hold the entry."""
+
+    keyword: ClassVar[str] = "comb_mnz"
+    shown_as: ClassVar[str] = "CombMNZ"
+    describe = _Comb.describe
+
+    def _factor(self, lists: Floats) -> tuple[Floats, str]:
+        return lists, "lists that hold it"
+
+
+@dataclass(frozen=True)
+class CombAnz(CombSum):
+    """The sum divided by the number of lists that hold the entry."""
+
+    keyword: ClassVar[str] = "comb_anz"
+    shown_as: ClassVar[str] = "CombANZ"
+    describe = _Comb.describe
+
+    def _factor(self, lists: Floats) -> tuple[Floats, str]:
+        return 1.0 / np.maximum(lists, 1.0), "1 / lists that hold it"
+
+
+@dataclass(frozen=True)
+class CombMed(_Comb):
+    """The median over the lists that hold the entry; of an even number of them the mean of the middle two."""
+
+    keyword: ClassVar[str] = "comb_med"
+    shown_as: ClassVar[str] = "CombMED"
+    combine: ClassVar[str] = "median"
+
+    @classmethod
+    def read(cls, call: Reading) -> Self:
+        """A weight would not move the order as it does in a sum, so none is taken."""
+        if any(item.weight is not None for item in call.call.items):
+            call.fault(f"{cls.keyword} takes no weights; drop them, or use comb_sum")
+        return super().read(call)
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """None."""
+        return ()
+
+    def compile(self, table: SignalTable, within: Bools) -> Plan:
+        """One branch of one column, which is combined from the lists that hold each row."""
+        rows = self.members(table, within)
+        parts = tuple(
+            replace(column, values=np.where(present, column.values, np.nan))
+            for column, present in self._normalized(table, rows)
+        )
+        values = np.where(rows, self._combined(np.array([part.values for part in parts])), 0.0)
+        formula = f"{self.combine} over the lists that hold it"
+        column = Column(str(self), values, formula, parts=parts, combine=self.combine)
+        return Plan(len(table), (Branch(rows, (column,), (1.0,), self.shown_as),))
+
+    def _combined(self, values: Floats) -> Floats:
+        """float64[N] of float64[lists, N], which is NaN where a list does not hold the row."""
+        ordered = np.sort(values, axis=0)  # NaN comes last
+        held = np.maximum((~np.isnan(values)).sum(axis=0), 1)
+        low, high = (np.take_along_axis(ordered, at[None, :], axis=0)[0] for at in ((held - 1) // 2, held // 2))
+        middle: Floats = np.where(low == high, low, (low + high) / 2)
+        return middle
+
+
+@dataclass(frozen=True)
+class CombMax(CombMed):
+    """The greatest over the lists that hold the entry."""
+
+    keyword: ClassVar[str] = "comb_max"
+    shown_as: ClassVar[str] = "CombMAX"
+    combine: ClassVar[str] = "max"
+
+    def _combined(self, values: Floats) -> Floats:
+        greatest: Floats = np.fmax.reduce(values, axis=0)
+        return greatest
+
+
+@dataclass(frozen=True)
+class CombMin(CombMed):
+    """The least over the lists that hold the entry."""
+
+    keyword: ClassVar[str] = "comb_min"
+    shown_as: ClassVar[str] = "CombMIN"
+    combine: ClassVar[str] = "min"
+
+    def _combined(self, values: Floats) -> Floats:
+        least: Floats = np.fmin.reduce(values, axis=0)
+        return least

@@ -1,0 +1,32 @@
+"""Walking through expressions: their signals, and every choice of parameters in them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from steelyard.fusion.base import Expr
+from steelyard.fusion.signal import Signal
+
+
+def leaves(expr: Expr) -> list[Signal]:
+    """The signals of a strategy, in the order they are written, each once."""
+    own = expr.leaf
+    found = [own] if own else [leaf for child in expr.children() for leaf in leaves(child)]
+    return list(dict.fromkeys(found))
+
+
+def all_variants(expr: Expr) -> Iterator[Expr]:
+    """Every combination of the variants of an expression and of those in it."""
+    options = [list(all_variants(child)) for child in expr.children()]
+    for children in itertools.product(*options):
+        yield from expr.with_children(children).variants()
+
+
+def near_variants(expr: Expr) -> Iterator[Expr]:
+    """The variants that differ from an expression in the parameters of one node."""
+    yield from expr.variants()
+    children = expr.children()
+    for at, child in enumerate(children):
+        for other in near_variants(child):
+            yield expr.with_children((*children[:at], other, *children[at + 1 :]))

@@ -1,0 +1,58 @@
+"""Which entries a search may return: what the caller may see, what the system searches, what the query asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from steelyard.filters import EVERYTHING, Filters, Rule, valid_at
+from steelyard.query import Query
+from steelyard.reading import Reading
+from steelyard.retrievers.cache import ScopeCache
+from steelyard.stores.base import Readable
+
+UNLIMITED = Filters.all_of((Rule("valid_from", "absent"),), (Rule("valid_until", "absent"),))
+
+
+@dataclass(frozen=True)
+class Scopes:
+    """The scopes of one system over one store, for a caller who may see what `visible` admits.
+
+    A filter that changes nothing becomes `EVERYTHING`, because a scope takes time.
+    """
+
+    store: Readable
+    reading: Reading
+    visible: Filters = EVERYTHING
+    _counts: ScopeCache[int] = field(init=False)
+    _covers: ScopeCache[bool] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_counts", ScopeCache(self.store, self.store.count))
+        object.__setattr__(self, "_covers", ScopeCache(self.store, self.store.covers))
+
+    def answers(self, query: Query) -> Filters:
+        """The entries that may answer a query, which carries its clock."""
+        return self.visible & self._corpus() & self._asked(query)
+
+    def searched(self, query: Query, aside: Filters | None, filtered: bool) -> Filters:
+        """What a retriever searches: the corpus, or the entries aside; all of it where it does not filter."""
+        inside = self.visible & (self._corpus() if aside is None else aside)
+        return inside & self._asked(query) if filtered else inside
+
+    def counted(self, query: Query) -> Filters:
+        """The entries whose words TF-IDF counts."""
+        return self._corpus() & (self._valid(query) if self.reading.valid_words else EVERYTHING)
+
+    def any_of(self, filters: Filters) -> bool:
+        """Whether the store holds an entry that the filters admit."""
+        return self._counts(filters) > 0
+
+    def _asked(self, query: Query) -> Filters:
+        return query.filters & (self._valid(query) if self.reading.valid_only else EVERYTHING)
+
+    def _corpus(self) -> Filters:
+        corpus = self.reading.corpus
+        return EVERYTHING if self._covers(corpus) else corpus
+
+    def _valid(self, query: Query) -> Filters:
+        return EVERYTHING if self._covers(UNLIMITED) else valid_at(query.asked_at or 0.0)

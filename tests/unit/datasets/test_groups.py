@@ -1,0 +1,35 @@
+"""Queries that vary together have one unit everywhere: in statistics, in folds, and in what is held out."""
+
+from steelyard.query import Query
+from steelyard_eval.datasets.groups import unit_numbers, unit_of, units
+from steelyard_eval.datasets.model import _draw
+
+NAMED_ALIKE = [Query("a", id="q1"), Query("b", id="q2", group="q1"), Query("c", id="q3", group="query q1")]
+
+
+def test_a_group_called_like_a_query_is_not_that_query():
+    assert unit_numbers(NAMED_ALIKE).tolist() == [0, 1, 2]
+    assert len(set(units(NAMED_ALIKE))) == 3
+
+
+def test_queries_of_one_group_have_one_number_and_others_stand_alone():
+    queries = [
+        Query("a", id="a", group="g"),
+        Query("b", id="b"),
+        Query("c", id="c", group="g"),
+        Query("d", id="d"),
+    ]
+
+    assert unit_numbers(queries).tolist() == [0, 1, 0, 2]
+    assert [unit_of(query) for query in queries[:2]] == [("group", "g"), ("query", "b")]
+
+
+def test_without_groups_every_query_is_resampled_alone():
+    assert units([Query("a", id="a"), Query("b", id="b")]) is None
+
+
+def test_a_group_called_like_a_query_is_drawn_apart_from_it():
+    # 4 units of which 3 are drawn: a group merged with the query of its name would leave 3 and draw 2 of them.
+    queries = [*NAMED_ALIKE, Query("d", id="q4")]
+
+    assert len(_draw(queries, seed=0)) == 3
