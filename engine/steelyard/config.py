@@ -105,7 +105,10 @@ class SearchConfig:
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"cannot read the weights file {shown(str(path), PATH_WIDTH)}: {error}") from None
+            reason = getattr(error, "strerror", None) or error
+            remedy = "name the search-weights.json in it" if Path(path).is_dir() else "`steelyard tune` writes one"
+            place = shown(str(path), PATH_WIDTH)
+            raise ConfigError(f"cannot read the weights file {place}: {reason}; {remedy}") from None
         try:
             record = STRICT_JSON.decode(text)
             canonical(record).encode()  # half a surrogate pair could not be written again

@@ -20,20 +20,26 @@ from steelyard import __version__
 from steelyard.errors import MachineError, SteelyardError
 from steelyard_eval.__main__ import INTERRUPTED
 from steelyard_eval.commands import export, vault, workbench
+from steelyard_eval.commands.manners import LOGGER, mannered, quiet_option
+from steelyard_eval.layout import painted
 
 
-class _Warnings(logging.Handler):
-    """Prints what the engine warns of on stderr, each message once a command."""
+class _Messages(logging.Handler):
+    """Prints notes and warnings on stderr, each message once a command."""
 
     def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self._told: set[str] = set()
+        super().__init__(logging.INFO)
+        self._shown: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
         message = record.getMessage()
-        if message not in self._told:
-            self._told.add(message)
-            click.echo(f"warning: {message}", err=True)
+        if message not in self._shown:
+            self._shown.add(message)
+            _say("warning" if record.levelno >= logging.WARNING else "note", message)
+
+
+def _say(kind: str, message: str) -> None:
+    click.echo(f"{painted(f'{kind}:', kind, sys.stderr)} {message}", err=True)
 
 
 class _Main(click.Group):
@@ -48,6 +54,8 @@ class _Main(click.Group):
         **extra: Any,  # noqa: ANN401 -- click's own signature
     ) -> Any:  # noqa: ANN401 -- as above
         """Ctrl-C says the same and ends with the same code wherever it falls, also before a command begins."""
+        level = LOGGER.level
+        LOGGER.setLevel(logging.INFO)  # --quiet raises it
         try:
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         except (click.Abort, KeyboardInterrupt):
@@ -56,23 +64,25 @@ class _Main(click.Group):
         except click.ClickException as error:
             error.show()
             code = error.exit_code
+        finally:
+            LOGGER.setLevel(level)
         if standalone_mode:
             sys.exit(code)
         return code
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 -- click's own signature
-        warnings = _Warnings()
-        logging.getLogger("steelyard").addHandler(warnings)
+        messages = _Messages()
+        LOGGER.addHandler(messages)
         try:
             return self._invoke(ctx)
         finally:
-            logging.getLogger("steelyard").removeHandler(warnings)
+            LOGGER.removeHandler(messages)
 
     def _invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 -- click's own signature
         try:
             return super().invoke(ctx)
         except SteelyardError as error:
-            click.echo(f"error: {error}", err=True)
+            _say("error", str(error))
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
             click.echo(INTERRUPTED, err=True)
@@ -81,16 +91,16 @@ class _Main(click.Group):
             if error.errno == errno.EPIPE:  # whoever reads the output has enough: click ends quietly
                 raise
             place = f"{error.filename}: " if error.filename else ""
-            click.echo(f"error: {place}{error.strerror or error}; free space or check permissions", err=True)
+            _say("error", f"{place}{error.strerror or error}; free space or check permissions")
             ctx.exit(MachineError.exit_code)
         except ModuleNotFoundError as error:
-            click.echo(f"error: {error}; install steelyard again with its dependencies", err=True)
+            _say("error", f"{error}; install steelyard again with its dependencies")
             ctx.exit(MachineError.exit_code)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception:  # a fault of ours: never exit code 1, which says that relevance got worse
             traceback.print_exc()
-            click.echo("error: this is a fault of steelyard; please report it with the lines above", err=True)
+            _say("error", "this is a fault of steelyard; please report it with the lines above")
             ctx.exit(MachineError.exit_code)
 
 
@@ -101,4 +111,5 @@ def main() -> None:
 
 
 for command in (*workbench.COMMANDS, *export.COMMANDS, *vault.COMMANDS):
-    main.add_command(command)
+    main.add_command(mannered(command))
+main.params.append(quiet_option())

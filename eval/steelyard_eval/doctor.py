@@ -1,6 +1,6 @@
 """Is this machine fit for Steelyard? Every answer with its remedy.
 
-No value of the environment is shown but the two data folders. The modules that are examined are
+No value of the environment is shown. The modules that are examined are
 imported inside their checks, so that a broken one becomes a row and not a traceback.
 """
 
@@ -54,7 +54,7 @@ class Diagnosis:
         return {"schema_version": 1, "fit": self.fit, "checks": [asdict(row) for row in self.rows]}
 
     def __str__(self) -> str:
-        from steelyard_eval.terminal import table
+        from steelyard_eval.layout import table
 
         columns = {"name": "", "state": "state", "value": "", "remedy": "remedy"}
         faults = sum(row.state == "fault" for row in self.rows)
@@ -65,7 +65,6 @@ class Diagnosis:
 def diagnose() -> Diagnosis:
     """Ask everything, in the order it is shown."""
     rows = [_steelyard(), _python(), *_sqlite(), *_packages(), *_extras()]
-    rows += [_shared("STEELYARD_DATA", "data"), _shared("STEELYARD_ORACLES", "oracles")]
     rows += [_folder("current folder", Path.cwd), _folder("temporary folder", lambda: Path(tempfile.gettempdir()))]
     return Diagnosis((*rows, _font(), _processors(), _terminal()))
 
@@ -208,16 +207,6 @@ def _extra(name: str, requirements: Sequence[_Requirement]) -> Row:
 
 
 # The machine
-
-
-def _shared(variable: str, name: str) -> Row:
-    """A folder that the tests read: where the environment says, else beside the checkout."""
-    given = os.environ.get(variable)
-    path = Path(given) if given else Path(__file__).resolve().parents[3] / "shared" / name
-    value = str(path) if given else f"{path} (beside the checkout)"
-    if path.is_dir():
-        return Row(variable, "ok", value)
-    return Row(variable, "missing", f"{value}: no such folder", f"set it to the shared {name}; only tests need it")
 
 
 def _folder(name: str, find: Callable[[], Path]) -> Row:

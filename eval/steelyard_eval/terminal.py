@@ -8,33 +8,33 @@ from typing import Any
 from steelyard.entry import Entry, Hit
 from steelyard.errors import visible
 from steelyard.fields import format_time
+from steelyard_eval.layout import painted, wrapped
+from steelyard_eval.layout import table as table
+from steelyard_eval.layout import width as width
+
+INDENT = 13
+"""Where the text below a hit begins, under its id."""
 
 
-def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> str:
-    """Aligned columns: `columns` maps a key of the rows to its heading. Numbers stand right."""
-    cells = [[_cell(row.get(key)) for key in columns] for row in rows]
-    heads = list(columns.values())
-    widths = [max(len(head), *(len(line[at]) for line in cells), 0) for at, head in enumerate(heads)]
-    right = [all(_is_number(row.get(key)) for row in rows) and bool(rows) for key in columns]
-    lines = [_line(heads, widths, right), _line(["-" * width for width in widths], widths, right)]
-    return "\n".join(lines + [_line(line, widths, right) for line in cells])
+def comparison(record: Mapping[str, Any], metrics: Sequence[str] = ()) -> str:
+    """The rows of a comparison: label, family, metrics (by default all, in their order), verdict, latency, cost.
 
-
-def comparison(record: Mapping[str, Any], metrics: Sequence[str] = ("nDCG@10", "R@10")) -> str:
-    """The rows of a comparison: label, family, metrics with intervals, verdict, latency, cost."""
+    The first metric is shown with its interval, the others without: the report has them all.
+    """
     values = {(row["label"], row["metric"]): row for row in record["results"]}
     verdicts = {row["challenger"]: row["verdict"] for row in record["comparisons"]}
     timing = {row["label"]: row for row in record["timing"]}
-    present = [m for m in metrics if any(metric == m for _, metric in values)] or [record["primary"]]
+    names = metrics or tuple(dict.fromkeys(row["metric"] for row in record["results"]))
     rows = []
     for configuration in record["configurations"]:
         label = configuration["label"]
         took = timing.get(label, {})
         row = {"label": label, "family": configuration["family"], "verdict": verdicts.get(label, "baseline")}
-        row |= {metric: _interval(values[label, metric]) for metric in present}
+        row |= {metric: f"{values[label, metric]['mean']:.4f}" for metric in names}
+        row |= {names[0]: _interval(values[label, names[0]])}
         row |= {"p50": took.get("p50_ms"), "calls": took.get("embedding_calls")}
         rows.append(row)
-    columns = {"label": "", "family": "family", **{m: f"{m} [95%]" for m in present}}
+    columns = {"label": "", "family": "family", **{m: m for m in names}, names[0]: f"{names[0]} [95%]"}
     columns |= {
         "verdict": f"{record['primary']} against {record['baseline']}",
         "p50": "p50 ms",
@@ -75,12 +75,13 @@ def listing(entries: Iterable[Entry]) -> str:
 
 def hits(found: Iterable[Hit]) -> str:
     """Search results, one block each."""
-    blocks = []
+    blocks, room = [], width()
     for hit in found:
         score = "     -" if hit.score is None else f"{hit.score:.4f}"
-        blocks.append(f"{hit.rank:>3}  {score}  {visible(hit.entry.id)}  {visible(hit.entry.title)}")
+        place = f"{hit.rank:>3}  {score}  {visible(hit.entry.id)}"
+        blocks.append(f"{painted(place)}  {visible(hit.entry.title)[: max(0, room - len(place) - 2)]}".rstrip())
         if hit.entry.text:
-            blocks.append(f"             {visible(hit.entry.text)[:100]}")
+            blocks.append(f"{' ' * INDENT}{visible(hit.entry.text)[: room - INDENT]}")
     return "\n".join(blocks) or "nothing found"
 
 
@@ -102,9 +103,14 @@ def tuning(record: Mapping[str, Any]) -> str:
     depths = record["depths"]
     deeper = f", {_depths(depths['tuned'])}" if depths["tuned"] != depths["current"] else ""
     parts = [
-        f"verdict: {record['verdict']} ({reason})\n"
-        f"current: {record['current']}\ntuned:   {record['tuned']}{deeper}\n"
-        f"optimum: {best['strategy']}, {_depths(best['depths'])}  ({optimum})",
+        "\n".join(
+            (
+                wrapped(f"verdict: {record['verdict']} ({reason})", 9),
+                wrapped(f"current: {record['current']}", 9),
+                wrapped(f"tuned:   {record['tuned']}{deeper}", 9),
+                wrapped(f"optimum: {best['strategy']}, {_depths(best['depths'])}  ({optimum})", 9),
+            )
+        ),
         table(rows, {"estimate": record["objective"], "value": "value [95%]", "queries": "queries"}),
         "embedded: {current} of {queries} queries now, {tuned} when tuned".format(**record["embedding_calls"]),
     ]
@@ -155,18 +161,3 @@ def _triple(estimate: Mapping[str, Any]) -> str:
 
 def _interval(row: Mapping[str, Any]) -> str:
     return _triple({**row, "value": row["mean"]})
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.2f}" if isinstance(value, float) else visible(str(value))
-
-
-def _is_number(value: object) -> bool:
-    return value is None or isinstance(value, int | float)
-
-
-def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    parts = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cells, widths, right, strict=True))
-    return "  ".join(parts).rstrip()

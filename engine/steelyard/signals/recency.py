@@ -33,7 +33,7 @@ def recency(table: SignalTable, half_life: Duration, since: str) -> Derived:
     age = clock - born[table.entry]
     age = np.where(np.isnan(age) | (age < 0), 0.0, age)
     values = np.exp(-np.log(2.0) * age / half_life.seconds)
-    formula = f"exp(-ln 2 * age in days / half-life {half_life})"
+    formula = f"exp(-ln 2 * age in days / half-life {half_life.amount:.4g}{half_life.unit})"
     inputs = {"age in days": age / 86_400}
     if since != "access" and not np.isnan(numbers["valid_until"]).all():
         left = _window(table, clock, created)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from steelyard_eval.commands import completion
 from steelyard_eval.commands.options import json_option, put
 
 
@@ -13,6 +14,7 @@ from steelyard_eval.commands.options import json_option, put
     "--to",
     "target",
     required=True,
+    type=completion.TARGET,
     metavar="TARGET",
     help="echovault, moltnet, soleri, opensearch, elasticsearch, vespa, weaviate or qdrant.",
 )

@@ -7,8 +7,12 @@ from collections.abc import Sequence
 
 import click
 
+from steelyard_eval.commands import completion
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
-system_option = click.option("--system", default="echovault", show_default=True, help="name or name:profile.")
+system_option = click.option(
+    "--system", default="echovault", show_default=True, type=completion.SYSTEM, help="name or name:profile."
+)
 weights_option = click.option("--weights", type=click.Path(), help="A search-weights.json; it beats --system.")
 limit_option = click.option("--limit", type=click.IntRange(1, 10_000), help="How many results.")
 filter_option = click.option(

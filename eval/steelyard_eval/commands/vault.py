@@ -6,6 +6,7 @@ import json
 
 import click
 
+from steelyard_eval.commands.manners import note
 from steelyard_eval.commands.options import (
     filter_option,
     json_option,
@@ -93,8 +94,8 @@ def search(
         present = searcher.system.showing.scan if mode == "scan" else searcher.system.showing.present
         shown = [present(hit) for hit in result.hits]
         trees = [result.explain(hit) for hit in result.hits] if explain else []
-        for note in result.notes:
-            click.echo(f"note: {note}", err=True)
+        for text in result.notes:
+            note(text)
         document = {
             "system": searcher.config.name,
             "strategy": str(result.strategy),

@@ -10,6 +10,8 @@ import click
 
 from steelyard.errors import MachineError
 from steelyard_eval import SYSTEMS
+from steelyard_eval.commands import completion
+from steelyard_eval.commands.manners import note
 from steelyard_eval.commands.options import (
     embedder_option,
     json_option,
@@ -28,6 +30,7 @@ from steelyard_eval.commands.options import (
 def check(dataset: str, as_json: bool) -> None:
     """Validate a data set; every fault at once."""
     from steelyard_eval.datasets import check as validate
+    from steelyard_eval.datasets.faults import counted, grouped
 
     report = validate(dataset)
     document: dict[str, Any] = {"faults": [str(fault) for fault in report.faults], "notices": list(report.notices)}
@@ -35,11 +38,15 @@ def check(dataset: str, as_json: bool) -> None:
         found = report.dataset
         document |= {"name": found.name, "entries": len(found.entries), "queries": len(found.queries)}
         document |= {"sha256": found.sha256, "vectors": sorted("/".join(key) for key in found.vectors)}
-    lines = [*document["faults"], *(f"note: {notice}" for notice in report.notices)]
+    lines = [*grouped(report.faults), *(f"note: {notice}" for notice in report.notices)]
+    notes = f", {counted(len(report.notices), 'note')}" if report.notices else ""
     if report.dataset is not None:
-        lines.append(f"{found.name}: {len(found.entries)} entries, {len(found.queries)} queries, no faults")
+        sizes = (
+            f"{counted(len(found.entries), 'entry', 'entries')}, {counted(len(found.queries), 'query', 'queries')}"
+        )
+        lines.append(f"{found.name}: {sizes}, no faults{notes}")
     else:
-        lines.append(f"{len(report.faults)} faults")
+        lines.append(f"{counted(len(report.faults), 'fault')}{notes}")
     put(document, as_json, "\n".join(lines))
     if report.faults:
         sys.exit(2)
@@ -48,7 +55,9 @@ def check(dataset: str, as_json: bool) -> None:
 @click.command()
 @click.argument("dataset", type=click.Path())
 @click.argument("out", type=click.Path())
-@click.option("--systems", default=",".join(SYSTEMS), show_default=True)
+@click.option(
+    "--systems", default=",".join(SYSTEMS), show_default=True, type=completion.SYSTEM, help="Names, by commas."
+)
 @split_option
 @limit_option
 @embedder_option
@@ -67,12 +76,23 @@ def record(
 
 @click.command()
 @click.argument("dataset", type=click.Path())
-@click.option("--systems", default=",".join(SYSTEMS), show_default=True)
 @click.option(
-    "--strategies", multiple=True, help="A strategy over fts, bm25, vector, l0-l2; repeat, or separate by ;"
+    "--systems", default=",".join(SYSTEMS), show_default=True, type=completion.SYSTEM, help="Names, by commas."
 )
-@click.option("--metrics", default="nDCG@10,R@10,RR@10,RecallAll@10,Judged@10", show_default=True)
-@click.option("--baseline", help="A compared label; the first one by default.")
+@click.option(
+    "--strategies",
+    multiple=True,
+    type=completion.STRATEGY,
+    help="A strategy over fts, bm25, vector, l0-l2; repeat, or separate by ;.",
+)
+@click.option(
+    "--metrics",
+    default="nDCG@10,R@10,RR@10,RecallAll@10,Judged@10",
+    show_default=True,
+    type=completion.METRIC,
+    help="ir_measures' names, by commas; the first is the one that is tested.",
+)
+@click.option("--baseline", type=completion.SYSTEM, help="A compared label; the first one by default.")
 @split_option
 @limit_option
 @click.option("--runs", type=click.Path(), help="Write TREC runs to this folder.")
@@ -116,22 +136,23 @@ def compare(
     if out:
         write_text(out, canonical(document))
     for notice in document["notices"]:
-        click.echo(f"note: {notice}", err=True)
+        note(notice)
     facts = document["dataset"]
     head = f"{facts['name']} ({document['split']}): {facts['judged']} queries, limit {document['limit']}"
     put(
         document,
         as_json,
-        f"{head}, vectors {document['model'] or 'none'}\n\n"
-        f"{comparison(document, listed(metrics)[:2])}\n\n{tests(document)}",
+        f"{head}, vectors {document['model'] or 'none'}\n\n{comparison(document)}\n\n{tests(document)}",
     )
 
 
 @click.command()
 @click.argument("dataset", type=click.Path())
-@click.option("--system", default="plain", show_default=True, help="name or name:profile.")
-@click.option("--strategy", help="The strategy to start from; the system's own by default.")
-@click.option("--metric", default="nDCG@10", show_default=True)
+@click.option("--system", default="plain", show_default=True, type=completion.SYSTEM, help="name or name:profile.")
+@click.option(
+    "--strategy", type=completion.STRATEGY, help="The strategy to start from; the system's own by default."
+)
+@click.option("--metric", default="nDCG@10", show_default=True, type=completion.METRIC)
 @click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
 @click.option("--ablate", is_flag=True, help="Say what each signal, each weight and more labels are worth.")
 @limit_option
@@ -173,7 +194,7 @@ def tune(
 @click.option("--out", type=click.Path(), default="reports/report", show_default=True)
 @json_option
 def report(results: str, out: str, as_json: bool) -> None:
-    """Write HTML, Markdown and JSON from the JSON document of `steelyard compare`."""
+    """Write HTML, Markdown and JSON from the JSON document of `steelyard compare` or `steelyard tune`."""
     from steelyard_eval.report import load_results, write_report
 
     files = [str(path) for path in write_report(load_results(Path(results)), Path(out))]
@@ -183,10 +204,17 @@ def report(results: str, out: str, as_json: bool) -> None:
 @click.command()
 @click.argument("dataset", type=click.Path())
 @click.argument("query_id")
-@click.option("--system", help="name or name:profile; echovault by default.")
-@click.option("--strategy", help="A strategy over the system plain, instead of a system.")
+@click.option("--system", type=completion.SYSTEM, help="name or name:profile; echovault by default.")
+@click.option(
+    "--strategy", type=completion.STRATEGY, help="A strategy over the system plain, instead of a system."
+)
 @click.option("--weights", type=click.Path(), help="A search-weights.json, instead of a system.")
-@click.option("--against", metavar="SYSTEM|STRATEGY|FILE", help="A second configuration: who moved, and why.")
+@click.option(
+    "--against",
+    metavar="SYSTEM|STRATEGY|FILE",
+    type=completion.CONFIGURATION,
+    help="A second configuration: who moved, and why.",
+)
 @click.option("--entry", metavar="ID", help="How this entry's score came about, or why it has none.")
 @limit_option
 @embedder_option

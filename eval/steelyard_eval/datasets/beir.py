@@ -8,7 +8,7 @@ from pathlib import Path
 from steelyard_eval.datasets.files import FolderReader
 from steelyard_eval.datasets.manifest import Manifest
 from steelyard_eval.datasets.parts import Parts
-from steelyard_eval.datasets.qrels import BEIR, Qrels
+from steelyard_eval.datasets.qrels import Qrels
 from steelyard_eval.datasets.tables import read_entries, read_queries
 
 SPLITS = ("test", "dev", "train")
@@ -27,7 +27,7 @@ def read_beir(reader: FolderReader) -> Parts:
     entries = read_entries(reader, _RENAMED)
     queries = read_queries(reader, _RENAMED)
     qrels = Qrels(reader, queries, entries)
-    named = {s: qrels.read(f"qrels/{s}.tsv", BEIR) for s in SPLITS if _file(reader, s).exists()}
+    named = {s: qrels.read(f"qrels/{s}.tsv") for s in SPLITS if _file(reader, s).exists()}
     if not named:
         reader.fault("qrels", 0, "", "", "holds none of test.tsv, dev.tsv, train.tsv", "Add one of them")
     split = {query: s for s in reversed(SPLITS) for query in named.get(s, ())}

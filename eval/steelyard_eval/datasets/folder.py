@@ -7,20 +7,21 @@ from pathlib import Path
 
 from steelyard.errors import DataError, Fault
 from steelyard_eval.datasets.beir import is_beir, read_beir
+from steelyard_eval.datasets.faults import counted, grouped
 from steelyard_eval.datasets.files import FolderReader
 from steelyard_eval.datasets.manifest import check_report_split, read_manifest
 from steelyard_eval.datasets.model import Dataset, Report
 from steelyard_eval.datasets.parts import Parts, assemble
-from steelyard_eval.datasets.qrels import TREC, Qrels
+from steelyard_eval.datasets.qrels import Qrels
 from steelyard_eval.datasets.tables import read_entries, read_queries
 
-_FAULTS_SHOWN = 50
+_VAULT = b"SQLite format 3\0"
 
 
 def load(path: str | Path) -> Dataset:
     """Load a folder of Steelyard's own format or of BEIR's.
 
-    Raises DataError with all faults: a line that counts them, then one line each, at most 50.
+    Raises DataError with all faults: a line that counts them, then up to three of each rule.
     """
     report = check(path)
     if report.dataset is None:
@@ -35,9 +36,7 @@ def check(path: str | Path) -> Report:
     """
     folder = Path(path)
     if not folder.is_dir():
-        rule = "is not a folder" if folder.exists() else "does not exist"
-        fault = Fault(str(folder), 0, "", "", rule, "Name the folder that holds dataset.json")
-        return Report((fault,), (), None)
+        return Report((_no_folder(folder),), (), None)
     reader = FolderReader(folder)
     return assemble(reader, read_beir(reader) if is_beir(folder) else _read_folder(reader))
 
@@ -48,11 +47,36 @@ def _read_folder(reader: FolderReader) -> Parts:
     if queries is not None:
         check_report_split(reader, manifest, {q.split for q in queries.items if q.split})
     qrels = Qrels(reader, queries, entries)
-    qrels.read("qrels.txt", TREC)
+    qrels.read(_qrels_file(reader))
     return Parts(manifest, entries, queries, qrels.grades, [])
 
 
+def _qrels_file(reader: FolderReader) -> str:
+    """qrels.txt, or qrels.tsv where that is what the folder holds."""
+    txt, tsv = ((reader.folder / name).exists() for name in ("qrels.txt", "qrels.tsv"))
+    if txt and tsv:
+        reader.fault("qrels.txt", 0, "", "", "stands beside qrels.tsv", "Keep one of the two")
+    return "qrels.tsv" if tsv and not txt else "qrels.txt"
+
+
+def _no_folder(path: Path) -> Fault:
+    """What is wrong with a path that is no folder; a vault is the likely mistake."""
+    remedy = "Name the folder that holds dataset.json"
+    if not path.exists():
+        return Fault(str(path), 0, "", "", "does not exist", remedy)
+    if not path.is_file() or not _is_vault(path):
+        return Fault(str(path), 0, "", "", "is not a folder", remedy)
+    remedy += f"; to explain a search of the vault: steelyard search {path} 'your words' --explain"
+    return Fault(str(path), 0, "", "", "is a vault, and a data set is wanted", remedy)
+
+
+def _is_vault(path: Path) -> bool:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(len(_VAULT)) == _VAULT
+    except OSError:
+        return False
+
+
 def _message(path: Path, faults: Sequence[Fault]) -> str:
-    count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
-    more = [f"... and {len(faults) - _FAULTS_SHOWN} more"] if len(faults) > _FAULTS_SHOWN else []
-    return "\n".join([f"{path}: {count}", *map(str, faults[:_FAULTS_SHOWN]), *more])
+    return "\n".join([f"{path}: {counted(len(faults), 'fault')}", *grouped(faults)])

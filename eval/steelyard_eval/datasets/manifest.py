@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from steelyard.entry import FIELDS, read_fields
 from steelyard.errors import ConfigError, shown
 from steelyard.fields import parse_time
 from steelyard.template import template_fields
+from steelyard_eval.datasets.faults import meant
 from steelyard_eval.datasets.files import FolderReader
 
 FILE = "dataset.json"
@@ -36,6 +37,7 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "text_for_embedding": _TEXT,
     "report_split": _TEXT,
 }
+_KEYS = _PARSERS.keys() | {"counts", "files"}
 
 
 def read_manifest(reader: FolderReader) -> Manifest:
@@ -43,11 +45,14 @@ def read_manifest(reader: FolderReader) -> Manifest:
     record = reader.json_object(FILE)
     if record is None:
         return Manifest()
+    if "licence" not in record and "license" in record:
+        record["licence"] = record["license"]
     values, faults = read_fields(record, _PARSERS, (), FILE, 0)
     reader.faults += faults
     if record.get("name") in (None, ""):
         reader.fault(FILE, 0, "name", "", "is missing or empty", 'Add "name": "..."')
     recipe = values.pop("text_for_embedding", "")
+    _check_keys(reader, record)
     _check_recipe(reader, recipe)
     _check_files(reader, record.get("files"))
     return Manifest(recipe=recipe, **values)
@@ -59,6 +64,16 @@ def check_report_split(reader: FolderReader, manifest: Manifest, splits: set[str
         rule = f"is the split of no query (there are: {', '.join(sorted(splits)) or 'none'})"
         value = shown(manifest.report_split)
         reader.fault(FILE, 0, "report_split", value, rule, "Name one of them, or leave the field out")
+
+
+def _check_keys(reader: FolderReader, record: Mapping[str, Any]) -> None:
+    """Note a fault for a key that looks like one of the format's that is not there; other keys are kept."""
+    foreign = record.keys() - _KEYS
+    for key in sorted(_KEYS - record.keys()):
+        other = meant(key, foreign)
+        if other is not None:
+            rule = f"is no key of the format; did you mean {key!r}?"
+            reader.fault(FILE, 0, shown(other, 40), "", rule, f"Write it as {key!r}")
 
 
 def _check_recipe(reader: FolderReader, recipe: str) -> None:

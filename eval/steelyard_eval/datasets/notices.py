@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from steelyard.entry import Entry
+from steelyard.entry import FIELDS, Entry
 from steelyard.errors import shown
-from steelyard.query import Query
+from steelyard.query import QUERY_FIELDS, Query
+from steelyard_eval.datasets.faults import counted, meant
 from steelyard_eval.datasets.tables import Item, Table
 
 Grades = Mapping[str, Mapping[str, int]]
@@ -15,29 +16,40 @@ _NAMES_SHOWN = 10
 
 def notices(entries: Table[Entry], queries: Table[Query], qrels: Grades) -> Iterator[str]:
     """Yield the notices on corpus, queries and judgments, in a fixed order."""
-    yield from _unknown_fields(entries, "entries", "kept in Entry.extra")
-    yield from _unknown_fields(queries, "queries", "left in the file")
-    yield from _counted(_unknown_targets(entries), "relations point to entries that are not in the set")
+    yield from _unknown_fields(entries, FIELDS, ("entry has", "entries have"), "kept in Entry.extra")
+    yield from _unknown_fields(queries, QUERY_FIELDS, ("query has", "queries have"), "left in the file")
     empty = [e for e in entries.items if not e.text]
     titled = sum(bool(e.title) for e in empty)
-    yield from _counted(titled, "entries have a title and no text")
-    yield from _counted(len(empty) - titled, "entries have neither title nor text")
-    yield from _counted(sum(q.id not in qrels for q in queries.items), "queries have no judgment")
+    unjudged = sum(q.id not in qrels for q in queries.items)
     out = _out_of_scope(entries, queries, qrels)
-    yield from _counted(out, "relevant judgments are of entries outside their query's filter")
-    yield from _counted(_split_groups(queries.items), "groups have queries in more than one split")
+    scope = "of entries outside their query's filter"
+    found = (
+        (_unknown_targets(entries), "relation points", "relations point", "to entries that are not in the set"),
+        (titled, "entry has", "entries have", "a title and no text"),
+        (len(empty) - titled, "entry has", "entries have", "neither title nor text"),
+        (unjudged, "query has", "queries have", "no judgment"),
+        (out, "relevant judgment is", "relevant judgments are", scope),
+        (_split_groups(queries.items), "group has", "groups have", "queries in more than one split"),
+    )
+    yield from (f"{counted(count, one, many)} {what}" for count, one, many, what in found if count)
 
 
-def _counted(count: int, what: str) -> list[str]:
-    return [f"{count} {what}"] if count else []
-
-
-def _unknown_fields(table: Table[Item], what: str, where: str) -> Iterator[str]:
+def _unknown_fields(
+    table: Table[Item], known: Collection[str], words: tuple[str, str], where: str
+) -> Iterator[str]:
     if table.unknown:
         names = sorted(table.unknown)
         more = ", ..." if len(names) > _NAMES_SHOWN else ""
         listed = ", ".join(shown(name, 40) for name in names[:_NAMES_SHOWN])
-        yield f"{table.with_unknown} {what} have fields the format does not name, {where}: {listed}{more}"
+        count = counted(table.with_unknown, *words)
+        yield f"{count} fields the format does not name, {where}: {listed}{more}{_suggested(table, known)}"
+
+
+def _suggested(table: Table[Item], known: Collection[str]) -> str:
+    """Which fields that no line has may have been meant by unknown ones."""
+    absent = [name for name in known if not any(getattr(item, name) for item in table.items)]
+    pairs = [(name, other) for name in absent if (other := meant(name, table.unknown))]
+    return "".join(f"; did you mean {name!r} by {shown(other, 40)}?" for name, other in pairs)
 
 
 def _unknown_targets(entries: Table[Entry]) -> int:

@@ -1,4 +1,4 @@
-"""Reading graded judgments: TREC files of four columns, BEIR files of three."""
+"""Reading graded judgments: files of four columns as TREC has them, or of three as BEIR has them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,14 @@ class Qrels:
     entries: Table[Entry] | None
     grades: dict[str, dict[str, int]] = field(default_factory=dict)
 
-    def read(self, file: str, columns: tuple[str, ...]) -> set[str]:
-        """Add the judgments of a file; return the queries it names. A BEIR header is skipped."""
+    def read(self, file: str) -> set[str]:
+        """Add the judgments of a file; return the queries it names. Its first line says which columns it has;
+        the header of three columns is skipped.
+        """
         named: set[str] = set()
-        for line, text in self.reader.lines(file) or []:
+        lines = self.reader.lines(file) or []
+        columns = _columns(file, next((text for _, text in lines if text is not None), ""))
+        for line, text in lines:
             if text is None:
                 continue
             values = text.split()
@@ -55,6 +59,12 @@ class Qrels:
             self.reader.fault(file, line, "grade", shown(written), rule, "Keep one of the judgments")
 
     def _check_known(self, file: str, line: int, name: str, identifier: str, known: Table[Item] | None) -> None:
-        if known is not None and identifier not in known.lines:
+        # Where no line has an id, that is the fault to mend, and not every judgment.
+        if known is not None and known.lines and identifier not in known.lines:
             rule = f"is the id of no {name}"
             self.reader.fault(file, line, name, shown(identifier), rule, "Add it, or remove the line")
+
+
+def _columns(file: str, first: str) -> tuple[str, ...]:
+    """The columns of a file by its first line; where that has neither three nor four, by the file's name."""
+    return {3: BEIR, 4: TREC}.get(len(first.split()), BEIR if file.endswith(".tsv") else TREC)

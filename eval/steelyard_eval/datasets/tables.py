@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from steelyard.entry import FIELDS, Entry, read_entry
 from steelyard.errors import Fault, shown
 from steelyard.query import MAX_WORDS, QUERY_FIELDS, Query, count_words, is_blank, read_query
+from steelyard_eval.datasets.faults import hinted, meant
 from steelyard_eval.datasets.files import FolderReader
 
 Item = TypeVar("Item", Entry, Query)
@@ -33,7 +34,18 @@ class Table(Generic[Item]):
 
 def read_entries(reader: FolderReader, renamed: Mapping[str, str] | None = None) -> Table[Entry] | None:
     """Read corpus.jsonl[.gz]; None when there is none to read. `renamed` maps foreign field names."""
-    return _read_table(reader, "corpus.jsonl", read_entry, frozenset(FIELDS), renamed or {})
+    table = _read_table(reader, "corpus.jsonl", read_entry, frozenset(FIELDS), renamed or {})
+    if table is not None and table.items and not any(entry.text for entry in table.items):
+        _note_text(reader, table)
+    return table
+
+
+def _note_text(reader: FolderReader, entries: Table[Entry]) -> None:
+    """Note a fault when the text of all entries stands under a name the format does not know."""
+    other = meant("text", entries.unknown)
+    if other is not None:
+        rule = f"is in no line, and {entries.with_unknown} lines have {shown(other, 40)}"
+        reader.fault(entries.file, 0, "text", "", rule, f"Did you mean `text` there? Rename {shown(other, 40)}")
 
 
 def read_queries(reader: FolderReader, renamed: Mapping[str, str] | None = None) -> Table[Query] | None:
@@ -74,11 +86,12 @@ def _read_table(
             continue
         record = _rename(raw, renamed)
         item, faults = read(record, file, line)
-        reader.faults += faults
+        foreign = frozenset(record.keys() - known)
+        reader.faults += [hinted(fault, foreign) for fault in faults]
         _note_id(reader, file, line, record.get("id"), lines)
         if item is not None:
             items.append(item)
-        odd.append(frozenset(record.keys() - known))
+        odd.append(foreign)
     unknown = frozenset[str]().union(*odd)
     return Table(file, tuple(items), lines, len(records), unknown, sum(map(bool, odd)))
 

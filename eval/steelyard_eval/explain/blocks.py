@@ -8,6 +8,7 @@ from typing import Any
 
 from steelyard.grammar import number_text
 from steelyard_eval.explain.moves import short_name
+from steelyard_eval.layout import brief
 
 Record = Mapping[str, Any]
 WIDEST_HEAD = 18
@@ -120,7 +121,7 @@ def _about(about: Record) -> list[str]:
     values = "   ".join(f"{name} {value:.4f}" for name, value in metrics.items()) or "no judgments, no metrics"
     depths = ", ".join(f"{name} {depth or 'all'}" for name, depth in about["depths"].items())
     return [
-        f"{role}{about['system']}:{about['profile']}   {about['strategy']}",
+        f"{role}{about['system']}:{about['profile']}   {brief(about['strategy'])}",
         f"{values}   listed {len(about['entries'])} of {about['ranked']} ranked   depth: {depths}",
     ]
 

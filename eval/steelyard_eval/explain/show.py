@@ -1,4 +1,4 @@
-"""An explanation on a terminal, at most 110 columns wide, and in a notebook. All text is made harmless."""
+"""An explanation on a terminal, no wider than that, and in a notebook. All text is made harmless."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from typing import Any
 
 from steelyard.errors import visible
 from steelyard_eval.explain.blocks import Block, blocks
-from steelyard_eval.terminal import table
+from steelyard_eval.layout import GAP, table, width
 
-WIDTH = 110
-GAP = 2
 ID_WIDTH = 36
 WHY_WIDTH = 64
 LAST_WIDTH = 14
@@ -41,7 +39,7 @@ def _text(block: Block) -> str:
 
 def _wrapped(line: str) -> list[str]:
     indent = " " * (len(line) - len(line.lstrip()))
-    return textwrap.wrap(line, WIDTH, subsequent_indent=f"{indent}    ") or [""]
+    return textwrap.wrap(line, width(), subsequent_indent=f"{indent}    ") or [""]
 
 
 def _cells(block: Block) -> Columns:
@@ -76,14 +74,15 @@ def _numeric(cell: str) -> bool:
 
 
 def _pages(columns: Columns, keys: int) -> list[Columns]:
-    """The columns on as few tables of 110 columns as hold them, each with the key columns before."""
+    """The columns on as few tables of the terminal's width as hold them, each with the key columns before."""
     *body, last = columns
+    room = width()
     pages = [body[:keys]]
     for column in body[keys:]:
-        if len(pages[-1]) > keys and _width([*pages[-1], column]) > WIDTH:
+        if len(pages[-1]) > keys and _width([*pages[-1], column]) > room:
             pages.append(body[:keys])
         pages[-1] = [*pages[-1], column]
-    left = WIDTH - _width(pages[-1]) - GAP
+    left = room - _width(pages[-1]) - GAP
     if left >= LAST_WIDTH:
         pages[-1] = [*pages[-1], [_head(cell.rstrip(), left) for cell in last]]
     return pages

@@ -235,13 +235,16 @@ _FAMILIES = {
 }
 # ir_measures reads these as well and prints the canonical name.
 _ALIASES = {"NDCG": "nDCG", "Recall": "R", "MRR": "RR", "MAP": "AP", "Precision": "P"}
+COMMON = tuple(name + "@10" * (family.needs_cutoff or name == "nDCG") for name, family in _FAMILIES.items())
+"""A spelling of every measure that `parse_measures` reads."""
+_FOLDED = {name.casefold(): _ALIASES.get(name, name) for name in (*_FAMILIES, *_ALIASES)}
 _NAME = re.compile(r"(?P<family>\w+)(?P<params>\(.*\))?(?:@(?P<cutoff>.*))?", re.ASCII)
 
 
 def parse_measures(names: Iterable[object]) -> tuple[Measure, ...]:
     """Return the measures named, in order, each once.
 
-    The names are ir_measures' own, its aliases included (MRR@10 is RR@10), plus RecallAny@k and
+    The names are ir_measures' own in any case, its aliases included (MRR@10 is RR@10), plus RecallAny@k and
     RecallAll@k for sets of memories; measures of ir_measures itself are read by their names. Its parser
     is not called: it needs `ast.Num`, which Python 3.14 no longer has.
 
@@ -270,10 +273,9 @@ def _parse(name: str) -> Measure | str:
     """Return the measure, or what is wrong with its name."""
     match = _NAME.fullmatch(name)
     written = match["family"] if match else name.partition("@")[0]
-    family = _ALIASES.get(written, written)
+    family = _FOLDED.get(written.casefold(), written)
     if match is None or family not in _FAMILIES:
-        folded = {known.casefold(): _ALIASES.get(known, known) for known in (*_FAMILIES, *_ALIASES)}
-        return f"no such measure{nearest(folded.get(written.casefold(), written), _FAMILIES)}"
+        return f"no such measure{nearest(family, _FAMILIES)}"
     if match["params"]:
         return f"parameters are not supported; did you mean '{family}@{match['cutoff'] or 10}'?"
     return _cut(family, match["cutoff"])

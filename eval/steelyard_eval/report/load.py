@@ -1,4 +1,4 @@
-"""Reading the results of a comparison, and checking that they are what a report needs."""
+"""Reading the results of a comparison or a tuning, and checking that they are what a report needs."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ from steelyard.errors import DataError, Fault, nearest, shown
 from steelyard.files import STRICT_JSON, canonical
 
 SCHEMA_FILE = "results.schema.json"
-_REMEDY = "Write the file again with `steelyard compare --json`"
+_REMEDY = "Write the file again with `steelyard compare --json` or `steelyard tune --json`"
+_TUNING = {"verdict", "strategy", "objective", "gain"}
+"""Keys that tell the document of a tuning."""
 _LARGEST = 1e300  # beyond it differences overflow
 _FAULTS_SHOWN = 10
 _LABELLED = (("results", "label"), ("comparisons", "challenger"), ("comparisons", "baseline"), ("timing", "label"))
 
 
 def load_results(path: str | Path) -> dict[str, Any]:
-    """Read the JSON of `steelyard compare`, or a report.json.
+    """Read the JSON of `steelyard compare`, of `steelyard tune`, or a report.json.
 
     Raises DataError when the file cannot be read, is not JSON, or does not hold the results of a
-    comparison; the message names every place, its value and the rule.
+    comparison or a tuning; the message names every place, its value and the rule.
     """
     source = shown(str(path), 1000)  # the end of a long path is what tells files apart
     try:
@@ -49,8 +51,8 @@ def checked(results: object, source: str = "results") -> dict[str, Any]:
     """
     try:
         # Twice: infinite and unpaired values are faults with a place, not an exception without one.
-        plain = json.loads(json.dumps(results, sort_keys=True))
-        faults = list(_faults(plain, source))
+        plain = _with_comparison(json.loads(json.dumps(results, sort_keys=True)))
+        faults = list(dict.fromkeys(_faults(plain, source)))
         if not faults:
             canonical(plain)
     except (TypeError, ValueError, RecursionError) as error:
@@ -63,6 +65,23 @@ def checked(results: object, source: str = "results") -> dict[str, Any]:
         raise DataError("\n".join(lines))
     loaded: dict[str, Any] = plain
     return loaded
+
+
+def _with_comparison(record: Any) -> Any:  # noqa: ANN401 -- any JSON value
+    """A tuning as the results of a comparison of nothing, which is what a report shows; others as they are."""
+    if not isinstance(record, dict) or not record.keys() >= _TUNING or "configurations" in record:
+        return record
+    return {
+        "schema_version": record.get("schema_version"),
+        "dataset": {"name": record.get("dataset") or "a data set", "sha256": record.get("dataset_sha256")},
+        "split": "all",
+        "limit": record.get("limit") or 10,
+        "primary": record["objective"],
+        "configurations": [],
+        "results": [],
+        "comparisons": [],
+        "tuning": record,
+    }
 
 
 def _faults(record: object, source: str) -> Iterator[Fault]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from steelyard_eval.layout import brief
 from steelyard_eval.report.charts import CurveChart, curve_chart
 from steelyard_eval.report.sentences import decision
 from steelyard_eval.report.text import MISSING, clip, interval, number, system_name
@@ -51,7 +52,7 @@ def tuning(record: Record) -> Tuning:
             ("optimism (in sample minus out of fold)", optimism),
         ),
         strategies=(
-            *((key, record.get(name) or MISSING) for key, name in _STRATEGIES),
+            *((key, brief(record.get(name) or MISSING)) for key, name in _STRATEGIES),
             ("best found", best.get("strategy") or MISSING),
         ),
         curve=curve_chart(record.get("curve") or (), record.get("plateau"), record.get("objective") or ""),

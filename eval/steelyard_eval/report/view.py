@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from steelyard_eval.layout import brief
 from steelyard_eval.report import charts
 from steelyard_eval.report.disagreements import Disagreement, disagreements
 from steelyard_eval.report.method import facts, method
@@ -88,10 +89,12 @@ def page(results: Record, sha256: str) -> Page:
         c["challenger"]: c for c in results["comparisons"] if (c["metric"], c["baseline"]) == (primary, baseline)
     }
     rows = tuple(_rows(results, list(means), tested))
+    tuned = tuning(results["tuning"]) if results.get("tuning") else None
+    subject = "Search strategies" if rows or tuned is None else "Tuned weights"
     return Page(
-        title=f"Search strategies on {results['dataset']['name']}",
+        title=f"{subject} on {results['dataset']['name']}",
         description=results["dataset"].get("description") or "",
-        answer=answer(means, tested, primary, baseline),
+        answer=answer(means, tested, primary, baseline) if rows or tuned is None else tuned.sentence,
         caveat=caveat(means, baseline),
         facts=facts(results),
         primary=primary,
@@ -100,10 +103,10 @@ def page(results: Record, sha256: str) -> Page:
         rows=rows,
         chart=charts.interval_chart(list(means.values()), primary, baseline),
         comparisons=tuple(_comparison(c) for c in results["comparisons"]),
-        tuning=tuning(results["tuning"]) if results.get("tuning") else None,
+        tuning=tuned,
         disagreements=disagreements(results, [row.label for row in rows]),
         has_queries=bool(results.get("per_query")),
-        strategies=tuple((c["label"], c["strategy"]) for c in results["configurations"]),
+        strategies=tuple((c["label"], brief(c["strategy"])) for c in results["configurations"]),
         method=method(results),
         notices=tuple(results.get("notices", ())),
         hashes=(("data set", results["dataset"].get("sha256") or MISSING), ("report.json", sha256)),

@@ -21,6 +21,7 @@ from steelyard_eval.exact.curve import Curve
 from steelyard_eval.measures.statistics import ALPHA, compare_paired, mean_interval
 from steelyard_eval.progress import bar
 from steelyard_eval.recording.replay import replay
+from steelyard_eval.tune.brief import brief
 from steelyard_eval.tune.choice import Choice
 from steelyard_eval.tune.task import Task
 
@@ -65,22 +66,27 @@ def judge(
     tuned, current = task.values(choice.config), task.values(task.config)
     gain = held_out_gain(task, tuned, current)
     ship = bool(choice.config != task.config and folded and gain["low"] > 0 and gain["p"] < ALPHA)
-    written = choice.config if ship else task.config
+    # Shortened, they rank every query of the recording as before, so all numbers here stand for them.
+    chosen, best, current_one = (brief(task.table, one) for one in (choice.config, choice.optimum, task.config))
+    written = chosen if ship else task.config
     out = _interval(folded.values, task.tuned_on, task.seed) if folded else None
     inside = {name: _inside(task, values) for name, values in (("tuned", tuned), ("current", current))}
     outside = {name: _outside(task, values) for name, values in (("tuned", tuned), ("current", current))}
     document = {
         "schema_version": 1,
+        "dataset": task.dataset.name,
+        "dataset_sha256": task.dataset.sha256,
+        "limit": task.config.limit,
         "system": task.config.system,
         "profile": task.config.profile,
         "objective": str(task.measure),
         "strategy": str(written.strategy),
-        "tuned": str(choice.config.strategy),
-        "current": str(task.config.strategy),
+        "tuned": str(chosen.strategy),
+        "current": str(current_one.strategy),
         "depths": {"strategy": written.depths, "tuned": choice.config.depths, "current": task.config.depths},
         "value": inside["tuned"]["value"],
         "optimum": {
-            "strategy": str(choice.optimum.strategy),
+            "strategy": str(best.strategy),
             "depths": choice.optimum.depths,
             "value": choice.best,
             "bound": choice.bound,

@@ -5,7 +5,9 @@ import gzip
 import hashlib
 import json
 import pickle
+import re
 import shutil
+import sqlite3
 
 import numpy as np
 import pytest
@@ -448,14 +450,16 @@ class TestMessages:
         ]
         assert lines == [str(fault) for fault in check(tiny).faults]
 
-    def test_at_most_fifty_faults_are_shown(self, tiny):
-        write(tiny, "qrels.txt", "".join(f"q1 0 none{n} 1\n" for n in range(53)))
+    def test_three_faults_of_each_rule_are_shown_and_the_others_counted(self, tiny):
+        write(tiny, "qrels.txt", "".join(f"q1 0 none{n} 1\n" for n in range(1053)) + "q1 0 e1 9\n")
         with pytest.raises(DataError) as raised:
             load(tiny)
         lines = str(raised.value).splitlines()
-        assert lines[0].endswith(": 53 faults")
-        assert len(lines) == 52
-        assert lines[-1] == "... and 3 more"
+        assert lines[0].endswith(": 1054 faults")
+        assert [line.split(" ")[0] for line in lines[1:]] == [
+            *("qrels.txt:1:", "qrels.txt:2:", "qrels.txt:3:", "...", "qrels.txt:1054:")
+        ]
+        assert lines[4] == "... and 1050 more like these in qrels.txt, the last in line 1053"
 
     def test_one_fault_is_singular(self, tiny):
         write(tiny, "qrels.txt", "q1 0 none 1\n")
@@ -469,6 +473,13 @@ class TestMessages:
     def test_the_folder_is_a_file(self, tiny):
         [fault] = check(tiny / "qrels.txt").faults
         assert fault.rule == "is not a folder"
+
+    def test_a_vault_in_the_place_of_a_folder_is_told_from_other_files(self, tmp_path):
+        with sqlite3.connect(tmp_path / "memory.db") as db:
+            db.execute("CREATE TABLE t (x)")
+        [fault] = check(tmp_path / "memory.db").faults
+        assert fault.rule == "is a vault, and a data set is wanted"
+        assert "steelyard search" in fault.remedy
 
     def test_an_empty_folder_lacks_every_required_file(self, tmp_path):
         faults = check(tmp_path).faults
@@ -484,6 +495,62 @@ class TestMessages:
         printed = "\n".join([*map(str, report_faults), *check(tiny).notices])
         assert len(report_faults) == 8  # two of the line's fields, the judgment, rows twice, three of dataset.json
         assert printed.replace("\n", "").isprintable()
+
+
+class TestNames:
+    """Names that are nearly those of the format."""
+
+    def test_an_id_under_another_name_is_named_and_its_judgments_are_no_faults(self, tiny):
+        renamed = [{"doc_id": e["id"]} | {k: v for k, v in e.items() if k != "id"} for e in ENTRIES]
+        found = faults_after(tiny, corpus=jsonl(renamed))
+        assert [(f.file, f.line, f.field) for f in found] == [("corpus.jsonl", n, "id") for n in (1, 2, 3)]
+        assert "Did you mean `id` where it says 'doc_id'?" in found[0].remedy
+
+    @pytest.mark.parametrize("name", ["content", "Body", "txet"])
+    def test_a_text_under_another_name_is_a_fault(self, tiny, name):
+        renamed = [{name if k == "text" else k: v for k, v in e.items()} for e in ENTRIES]
+        [fault] = faults_after(tiny, corpus=jsonl(renamed))
+        assert (fault.file, fault.line, fault.field) == ("corpus.jsonl", 0, "text")
+        assert fault.rule == f"is in no line, and 3 lines have {name!r}"
+
+    def test_a_query_under_another_name_is_named(self, tiny):
+        found = faults_after(tiny, queries=jsonl([{"id": "q1", "query": "x"}, QUERIES[1]]))
+        assert "Did you mean `text` where it says 'query'?" in found[0].remedy
+
+    def test_a_misspelled_field_that_no_line_has_otherwise_is_suggested(self, tiny):
+        entries = [{"titel" if k == "title" else k: v for k, v in e.items()} for e in ENTRIES]
+        write(tiny, "corpus.jsonl", jsonl(entries))
+        assert load(tiny).notices[0].endswith("kept in Entry.extra: 'titel'; did you mean 'title' by 'titel'?")
+
+    def test_a_misspelled_key_of_the_manifest_is_a_fault(self, tiny):
+        manifest = {"name": "tiny", "as-of": "2026-11-22", "text_for_embeding": "{text}", "citation": "someone"}
+        found = faults_after(tiny, manifest=manifest)
+        assert [(f.field, f.rule) for f in found] == [
+            ("'as-of'", "is no key of the format; did you mean 'as_of'?"),
+            ("'text_for_embeding'", "is no key of the format; did you mean 'text_for_embedding'?"),
+        ]
+
+    def test_a_license_is_a_licence(self, tiny):
+        write(tiny, "dataset.json", MANIFEST | {"license": "MIT"})
+        assert load(tiny).licence == "MIT"
+
+
+class TestQrelsOfThreeColumns:
+    @pytest.mark.parametrize("file", ["qrels.tsv", "qrels.txt"])
+    @pytest.mark.parametrize("header", ["", "query-id\tcorpus-id\tscore\n"])
+    def test_they_are_read_with_and_without_a_header(self, tiny, file, header):
+        before = load(tiny).qrels
+        write(tiny, "qrels.txt", None)
+        write(tiny, file, header + "q1\te1\t2\nq1\te2\t0\nq2\te2\t1\n")
+        assert load(tiny).qrels == before
+
+    def test_two_files_of_judgments_are_a_fault(self, tiny):
+        [fault] = faults_after(tiny, **{"qrels.tsv": "q1\te1\t2\n"})
+        assert fault.rule == "stands beside qrels.tsv"
+
+    def test_columns_that_change_are_a_fault(self, tiny):
+        [fault] = faults_after(tiny, qrels="q1 e1 2\nq1 0 e2 0\n")
+        assert (fault.line, fault.rule) == (2, "must have 3 columns: query entry grade")
 
 
 class TestNotices:
@@ -502,31 +569,31 @@ class TestNotices:
         queries = [QUERIES[0] | {"answer": "yes"}, QUERIES[1]]
         assert self.notices(tiny, corpus=entries, queries=queries) == (
             "2 entries have fields the format does not name, kept in Entry.extra: 'mood', 'turn'",
-            "1 queries have fields the format does not name, left in the file: 'answer'",
+            "1 query has fields the format does not name, left in the file: 'answer'",
         )
         assert load(tiny).entries[0].extra == {"turn": 1, "mood": "x"}
 
     def test_empty_text(self, tiny):
         entries = [ENTRIES[0] | {"text": ""}, ENTRIES[1], {"id": "e3", "project": "other"}]
         assert self.notices(tiny, corpus=entries) == (
-            "1 entries have a title and no text",
-            "1 entries have neither title nor text",
+            "1 entry has a title and no text",
+            "1 entry has neither title nor text",
         )
 
     def test_queries_without_judgments(self, tiny):
         write(tiny, "qrels.txt", "q1 0 e1 1\n")
-        assert self.notices(tiny) == ("1 queries have no judgment",)
+        assert self.notices(tiny) == ("1 query has no judgment",)
 
     def test_relevant_entries_outside_the_filter(self, tiny):
         """e3 is in another project than the scope of q1; its second judgment is not relevant."""
         write(tiny, "qrels.txt", "q1 0 e1 1\nq1 0 e3 1\nq2 0 e3 1\n")
-        assert self.notices(tiny) == ("1 relevant judgments are of entries outside their query's filter",)
+        assert self.notices(tiny) == ("1 relevant judgment is of entries outside their query's filter",)
         write(tiny, "qrels.txt", "q1 0 e1 1\nq1 0 e3 0\nq2 0 e3 1\n")
         assert self.notices(tiny) == ()
 
     def test_groups_that_cross_splits(self, tiny):
         queries = [q | {"group": "g"} for q in QUERIES]
-        assert self.notices(tiny, queries=queries) == ("1 groups have queries in more than one split",)
+        assert self.notices(tiny, queries=queries) == ("1 group has queries in more than one split",)
 
     def test_array_files_without_a_name_of_the_format(self, tiny):
         write(tiny, "corpus.m.f32.npy", vectors(3))
@@ -537,7 +604,7 @@ class TestNotices:
         write(tiny, "qrels.txt", "q1 0 e1 9\nq1 0 e2 1\n")
         report = check(tiny)
         assert len(report.faults) == 1
-        assert report.notices == ("1 queries have no judgment",)
+        assert report.notices == ("1 query has no judgment",)
 
 
 class TestClock:
@@ -622,7 +689,7 @@ class TestBeir:
             ("q3", ""),
         ]
         assert dataset.qrels == {"q0": {"d0": 1}, "q1": {"d1": 1, "d2": 2}, "q2": {"d0": 0}}
-        assert [notice.split(" have ")[1][:13] for notice in dataset.notices[1:]] == [
+        assert [re.split(" ha(?:ve|s) ", notice)[1][:13] for notice in dataset.notices[1:]] == [
             "fields the fo",
             "fields the fo",
             "no judgment",

@@ -162,11 +162,14 @@ def test_duplicates_go_and_order_stays():
     assert parse_measures(names) == (Measure("RR", 5), Measure("nDCG", 10), Measure("RecallAll", 5))
 
 
+def test_names_are_read_in_any_case_and_their_aliases_too():
+    names = ["MAP@10", "P@5", "success@5", "MRR", "ndcg@10", "map@10"]
+    assert [str(m) for m in parse_measures(names)] == ["AP@10", "P@5", "Success@5", "RR", "nDCG@10"]
+
+
 def test_all_bad_names_are_reported_at_once():
     bad = {
-        "ndcg@10": "did you mean 'nDCG'?",
         "Succes@5": "did you mean 'Success'?",
-        "mrr": "did you mean 'RR'?",
         "zzz": "valid: AP, Judged,",
         "P(rel=2)@5": "did you mean 'P@5'?",
         "P": "cutoff is required; did you mean 'P@10'?",

@@ -329,6 +329,23 @@ def test_tuning_without_numbers_or_curve(results, tmp_path):
     assert page.count("<svg") == 1
 
 
+def test_a_tuning_alone_is_a_report_of_its_own(tmp_path):
+    (tmp_path / "tuning.json").write_text(json.dumps({"schema_version": 1, "dataset": "workshop", **TUNING}))
+    page, markdown = written(load_results(tmp_path / "tuning.json"), tmp_path)
+    assert Document(page).text.count("Tuned weights on workshop") == 2  # title and heading
+    assert "Configurations" not in page + markdown
+    assert "## Tuning" in markdown
+    assert page.count("<svg") == 1  # the curve
+
+
+def test_one_fault_is_told_once(tmp_path):
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(DataError) as raised:
+        load_results(tmp_path / "other.json")
+    assert len(str(raised.value).splitlines()) == 1
+    assert "steelyard tune --json" in str(raised.value)
+
+
 def test_no_results_at_all(results, tmp_path):
     results |= {
         "configurations": [],
@@ -337,6 +354,7 @@ def test_no_results_at_all(results, tmp_path):
         "per_query": [],
         "timing": [],
         "baseline": None,
+        "tuning": None,
     }
     page, _ = written(results, tmp_path)
     assert "No configuration has a value of nDCG@10." in Document(page).text

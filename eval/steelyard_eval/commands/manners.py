@@ -1,0 +1,93 @@
+"""What every command has in common: a short and a long name for an option, --quiet, examples in its help."""
+
+from __future__ import annotations
+
+import logging
+
+import click
+
+LOGGER = logging.getLogger("steelyard")
+"""Warnings, and notes at the level INFO; the command line prints both on stderr."""
+
+SPELLINGS = (
+    ("-o", "--out"),
+    ("-k", "--limit"),
+    ("--system", "--systems"),
+    ("--strategy", "--strategies"),
+    ("--metric", "--metrics"),
+)
+"""Where a command has one of the names, it takes the other as well."""
+
+EXAMPLES = {
+    "check": ["steelyard check mine", "steelyard check mine --json"],
+    "record": ["steelyard record mine recordings --systems bm25,echovault"],
+    "compare": [
+        "steelyard compare mine --baseline echovault",
+        'steelyard compare mine --systems bm25 --strategies "rrf(bm25, 2*vector)" --metrics nDCG@10,MRR',
+        "steelyard compare mine -o results.json",
+    ],
+    "tune": [
+        "steelyard tune mine --system echovault -o search-weights.json",
+        'steelyard tune mine --strategy "rrf(bm25, vector)" --ablate',
+    ],
+    "report": ["steelyard report results.json -o reports/mine"],
+    "explain": ["steelyard explain mine q1 --against bm25", "steelyard explain mine q1 --entry m1"],
+    "doctor": ["steelyard doctor"],
+    "demo": ["steelyard demo -o reports/demo"],
+    "export": ["steelyard export search-weights.json --to elasticsearch"],
+    "index": ["steelyard index mine memory.db", "steelyard index mine memory.db --embedder minilm-int8"],
+    "reindex": ["steelyard reindex memory.db --embedder lsa"],
+    "search": [
+        'steelyard search memory.db "how do we rotate keys" -k 5',
+        'steelyard search agent.db team=shared/team.db "rotate keys" --system soleri',
+        'steelyard search memory.db "rotate keys" --weights search-weights.json --explain',
+    ],
+    "get": ["steelyard get memory.db m1 m2"],
+    "list": ["steelyard list memory.db --filter tags=auth --filter superseded=false"],
+    "context": ['steelyard context memory.db "key rotation" -k 5', "steelyard context memory.db"],
+}
+"""What each command's help ends with."""
+
+
+def mannered(command: click.Command) -> click.Command:
+    """The command with the second spellings of its options, --quiet, and its examples."""
+    for option in command.params:
+        if isinstance(option, click.Option):
+            _spell(option)
+    command.params.append(quiet_option())
+    if command.name in EXAMPLES:
+        lines = "\n".join(f"  {line}" for line in EXAMPLES[command.name])
+        command.epilog = f"\b\nExamples:\n{lines}"
+    return command
+
+
+def quiet_option() -> click.Option:
+    """``-q``, which silences everything on stderr but errors."""
+    return click.Option(
+        ["-q", "--quiet"],
+        is_flag=True,
+        expose_value=False,
+        callback=_hush,
+        help="No notes, warnings or progress on stderr, only errors.",
+    )
+
+
+def note(text: str) -> None:
+    """Tell something on stderr that is worth knowing and no warning."""
+    LOGGER.info("%s", text)
+
+
+def is_quiet() -> bool:
+    """Whether the command was asked for errors alone."""
+    return not LOGGER.isEnabledFor(logging.WARNING)
+
+
+def _spell(option: click.Option) -> None:
+    for names in SPELLINGS:
+        if set(names) & set(option.opts):
+            option.opts = [*dict.fromkeys((*(n for n in names if len(n) == 2), *option.opts, *names))]
+
+
+def _hush(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        LOGGER.setLevel(logging.ERROR)
