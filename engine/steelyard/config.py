@@ -66,6 +66,25 @@ class SearchConfig:
         """Depth of every retriever."""
         return {name: retriever.depth for name, retriever in self.retrievers.items()}
 
+    def before(self, name: str) -> tuple[str, ...]:
+        """The retrievers that one of this configuration starts from.
+
+        Raises ConfigError where it reads more of a list than the list is deep: a recording, whose lists are deeper,
+        would give it other starting points than live search.
+        """
+        kind, own = RETRIEVER_KINDS[name], self.retrievers[name]
+        reads = kind.values(own).get(kind.starts, 0)
+        for other in own.after:
+            depth = self.retrievers[other].depth if other in self.retrievers else None
+            if other not in kind.after or other not in self.retrievers:
+                raise ConfigError(f"{name} cannot start from {shown(other)}{nearest(other, kind.after)}")
+            if depth is not None and depth < reads:
+                raise ConfigError(
+                    f"{name} starts from the first {reads:g} places of {other}, whose depth is {depth}; "
+                    f"set {kind.starts} to {depth} at most, or {other} deeper"
+                )
+        return own.after
+
     def with_strategy(self, strategy: Expr) -> SearchConfig:
         """The same search under another strategy."""
         return replace(self, strategy=strategy)

@@ -14,9 +14,9 @@ from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.systems import find_system
 from steelyard.table import EMBEDDING
 
-BY_RETRIEVER = ("field_weights", "filters", "similarity")
+BY_RETRIEVER = ("field_weights", "filters", "similarity", "after")
 """The keys of an identity whose values are kept by the name of the retriever."""
-LATER = ("embedded",)
+LATER = ("embedded", "classified", "rewritten", "bm25_words")
 """Keys that the first recordings lack; what they have in their place was never in question."""
 
 
@@ -34,6 +34,7 @@ def identity(config: SearchConfig) -> dict[str, Any]:
         **{name: kind.values(settings) for name, (kind, settings) in own.items() if kind.parameters},
         "field_weights": {name: dict(settings.field_weights) for name, (_, settings) in own.items()},
         "filters": {name: settings.filters for name, (_, settings) in own.items()},
+        "after": {name: list(config.before(name)) for name, (kind, _) in own.items() if kind.after},
         "similarity": {name: settings.similarity for name, (_, settings) in own.items() if name in EMBEDDING},
     }
 

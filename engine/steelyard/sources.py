@@ -6,13 +6,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder, Vectors, embed_checked, space_of
 from steelyard.errors import ConfigError, EmbedderError
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.query import Query
-from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, Retriever, RetrieverConfig, Scorer
+from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, RetrieverConfig, Scorer
 from steelyard.retrievers.kinds import QueryVector
 from steelyard.scopes import Scopes
 from steelyard.stores.base import Found, Readable, Space
@@ -42,7 +43,7 @@ class Sources:
         self.embedders = _models(embedder)
         self.scopes = Scopes(store, system.reading, visible)
         self._thread = threading.local()
-        self._retrievers: dict[str, Retriever] = {}
+        self._retrievers: dict[str, Any] = {}
         self._scorers: dict[str, Scorer] = {}
 
     # Columns
@@ -60,7 +61,11 @@ class Sources:
         if name not in self._retrievers:
             self._retrievers[name] = kind.build(self, settings)
         scope = self.scopes.searched(query, kind.aside, settings.filters != "none")
-        return same_copies(self._retrievers[name].retrieve(replace(query, filters=scope), depth), lists)
+        asked, retriever = replace(query, filters=scope), self._retrievers[name]
+        if kind.after:
+            before = {other: lists[other] for other in self.config.before(name) if other in lists}
+            return same_copies(retriever.follow(asked, depth, before), lists)
+        return same_copies(retriever.retrieve(asked, depth), lists)
 
     def score(self, name: str, query: Query, ids: Sequence[str]) -> Floats:
         """What one scorer gives to the candidates of a query."""

@@ -41,7 +41,9 @@ LAYERS = tuple(kind.name for kind in RETRIEVER_KINDS.values() if kind.whole)
 """Signals that cover every entry in scope; layered strategies gate them themselves."""
 ASIDE = frozenset(kind.name for kind in RETRIEVER_KINDS.values() if kind.aside is not None)
 """Signals of entries that are searched beside the others and merged when the list is finished."""
-FINDERS = RETRIEVERS - ASIDE - frozenset(LAYERS)
+DEPENDENT = frozenset(kind.name for kind in RETRIEVER_KINDS.values() if kind.after)
+"""Signals whose retrievers start from what others found."""
+FINDERS = RETRIEVERS - ASIDE - DEPENDENT - frozenset(LAYERS)
 """Signals whose lists, cut at a depth, make the candidates of strategies that name no retriever."""
 EMBEDDING = frozenset(name for name in FETCHED if layers_read({name}))
 """Signals that need the query's embedding."""
@@ -53,10 +55,24 @@ NUMBER_FACTS = (
     "last_accessed_at",
     "valid_from",
     "valid_until",
+    "access_count",
+    "correction_count",
+    "last_review",
+    "stability",
+    "half_life_days",
+    "length",
 )
-LABEL_FACTS = ("severity", "domain")
-FACT_FIELDS = (*NUMBER_FACTS, *LABEL_FACTS, "tags")
-"""What has to be read of an entry for its facts."""
+LABEL_FACTS = (
+    "severity",
+    "domain",
+    "document_type",
+    "spec_level",
+    "importance_tier",
+    "memory_type",
+    "context_type",
+)
+FACT_FIELDS = (*(name for name in NUMBER_FACTS if name != "length"), *LABEL_FACTS, "tags", "text")
+"""What has to be read of an entry for its facts; `length` is the number of characters of its text."""
 
 
 @dataclass(frozen=True)
@@ -115,11 +131,16 @@ NO_FACTS = Facts({}, {}, TagSets(np.zeros(1, np.int64), np.zeros(0, np.int32)))
 def entry_facts(entries: Sequence[Entry], tag_codes: dict[str, int]) -> Facts:
     """Facts of entries, in their order; `tag_codes` is shared with the query facts."""
     numbers = {
-        name: np.array([np.nan if (v := getattr(e, name)) is None else v for e in entries], dtype=np.float64)
+        name: np.array([np.nan if (v := _number(e, name)) is None else v for e in entries], dtype=np.float64)
         for name in NUMBER_FACTS
     }
     labels = {name: Labels.of(getattr(e, name) for e in entries) for name in LABEL_FACTS}
     return Facts(numbers, labels, TagSets.of((e.tags for e in entries), tag_codes))
+
+
+def _number(entry: Entry, name: str) -> float | None:
+    value: float | None = len(entry.text) if name == "length" else getattr(entry, name)
+    return value
 
 
 def query_facts(queries: Sequence[Query], clocks: Sequence[float], tag_codes: dict[str, int]) -> Facts:

@@ -33,6 +33,13 @@ class Retriever(Protocol):
         """
 
 
+class Dependent(Protocol):
+    """Finds candidates for a query, starting from what others found."""
+
+    def follow(self, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]) -> list[Found]:
+        """As `Retriever.retrieve`; `lists` are those of the retrievers that its configuration names in `after`."""
+
+
 class Scorer(Protocol):
     """Gives every candidate of a query a number."""
 
@@ -101,6 +108,8 @@ class RetrieverConfig:
     """Where the query's scope acts: before_cut (the list is full), after_cut (it may be short), none."""
     similarity: str = COSINE
     """How `vector` compares: cosine, or l2, 1 - Euclidean distance."""
+    after: tuple[str, ...] = ()
+    """The retrievers whose lists it starts from, where it depends on others'."""
     parameters: Mapping[str, float] = field(default_factory=dict)
     """The parameters that the retriever declares, as k1 and b of bm25; those left out have their defaults."""
 
@@ -115,15 +124,17 @@ class RetrieverConfig:
             record["model"] = self.model
         if self.similarity != COSINE:
             record["similarity"] = self.similarity
+        if self.after:
+            record["after"] = list(self.after)
         return record | dict(self.parameters)
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> RetrieverConfig:
         """The settings of a weights file that fits the schema; JSON counts 20.0 as an integer, Python does not."""
         own = {name: value for name, value in record.items() if name in cls.__dataclass_fields__}
-        depth = own.pop("depth", None)
-        parameters = {name: float(value) for name, value in record.items() if name not in {*own, "depth"}}
-        return cls(**own, depth=None if depth is None else int(depth), parameters=parameters)
+        depth, after = own.pop("depth", None), tuple(own.pop("after", ()))
+        parameters = {name: float(value) for name, value in record.items() if name not in {*own, "depth", "after"}}
+        return cls(**own, depth=None if depth is None else int(depth), after=after, parameters=parameters)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,8 +155,8 @@ class RetrieverKind:
 
     name: str
     """The signal, as expressions write it."""
-    build: Callable[[Parts, RetrieverConfig], Retriever]
-    """Makes one for a system over a store; ConfigError where the configuration does not fit the system."""
+    build: Callable[[Parts, RetrieverConfig], Any]
+    """Makes one, a `Dependent` where `after` names others, else a `Retriever`, for a system over a store; ConfigError where the configuration does not fit the system."""
     layer: str = ""
     """The layer of vectors that the query is compared with (text, l0, l1, l2); empty: it embeds nothing."""
     weighs_fields: bool = False
@@ -157,6 +168,10 @@ class RetrieverKind:
     candidate merely because it was returned."""
     aside: Filters | None = None
     """Entries of their own that it searches beside the system's corpus, merged when the list is finished."""
+    after: tuple[str, ...] = ()
+    """The retrievers that it may start from, and is therefore asked after."""
+    starts: str = ""
+    """The parameter that says how many places of each of their lists it reads."""
     parameters: tuple[Parameter, ...] = ()
     """The numbers it is configured by."""
 

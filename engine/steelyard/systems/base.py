@@ -62,4 +62,6 @@ class System:
             model=model if kind.layer else "",
             filters=own.filters.get(name, "before_cut"),
             similarity=own.similarity if kind.compares else COSINE,
+            after=tuple(other for other in kind.after if other in own.retrievers),
+            parameters=own.parameters.get(name, {}),
         )

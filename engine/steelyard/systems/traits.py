@@ -49,6 +49,8 @@ class Searching:
     """FTS5's bm25 weights by field."""
     filters: Mapping[str, str] = field(default_factory=dict)
     """Where the query's scope acts, by retriever; before_cut for those not named."""
+    parameters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """The parameters of its retrievers, where they differ from the retrievers' own defaults."""
     similarity: str = COSINE
     """How vectors compare: cosine or l2."""
     survives: tuple[type[SteelyardError], ...] = (EmbedderError,)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from steelyard.entry import Entry
 from steelyard.filters import EVERYTHING, Filters
+from steelyard.stores.base import Edge
 from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.file import VaultFile
 from steelyard.stores.sqlite.schema import COLUMNS, SELECT, UPSERT, from_row, select, to_row, where
@@ -60,6 +61,15 @@ class EntryTable(VaultFile):
         condition, values = where(filters)
         sql = f"SELECT e.id FROM json_each(?) j JOIN entries e ON e.id = j.value WHERE {condition}"
         return {id_ for (id_,) in self._db.execute(sql, (json.dumps(list(ids)), *values))}
+
+    def edges(self, ids: Sequence[str]) -> list[Edge]:
+        """See Readable.edges."""
+        sql = (
+            "SELECT source, target, type, strength FROM json_each(?1) j JOIN edges ON source = j.value "
+            "UNION SELECT source, target, type, strength FROM json_each(?1) j JOIN edges ON target = j.value "
+            "ORDER BY source, target, type, strength"
+        )
+        return [Edge(*row) for row in self._db.execute(sql, (json.dumps(list(ids)),))]
 
     def recent(self, filters: Filters, limit: int) -> list[Entry]:
         """See Store.recent."""

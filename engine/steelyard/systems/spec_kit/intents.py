@@ -225,7 +225,7 @@ def classify_shipped(query: str) -> Intent:
     0.18
     """
     text = query.lower().strip()
-    scores = {name: 0.0 for name in _FLAT}
+    scores = dict.fromkeys(_FLAT, 0.0)
     if not text:
         return Intent(FALLBACK, 0.0, scores)
     for name, words in _FLAT.items():
@@ -242,7 +242,7 @@ def classify_shipped(query: str) -> Intent:
 def classify_js(query: str) -> Intent:
     """The JavaScript classifier: five intents, primary keywords 1 and secondary ones 0.5, patterns 0.4 each."""
     text = query.lower().strip()
-    scores = {name: 0.0 for name in _PRIMARY}
+    scores = dict.fromkeys(_PRIMARY, 0.0)
     if not text:
         return Intent(FALLBACK, 0.0, scores)
     for name, primary in _PRIMARY.items():
