@@ -13,7 +13,8 @@ from typing import Any
 from steelyard.errors import PATH_WIDTH, ConfigError, nearest, shown
 from steelyard.files import STRICT_JSON, canonical, write_text
 from steelyard.finish import Cut, Stage, parse_stages
-from steelyard.fusion import ByIntent, Expr, parse_strategy
+from steelyard.fusion import ByIntent, Expr, parse_strategy, replaced
+from steelyard.rerank.settings import RerankConfig
 from steelyard.retrievers import RETRIEVER_KINDS, Parameter, RetrieverConfig
 
 SCHEMA_VERSION = 1
@@ -33,6 +34,10 @@ class SearchConfig:
     by_intent: Mapping[str, Expr] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     keywords_only: Expr | None = None
+    rewrite: bool = True
+    """Whether the system may match keywords by another text than was asked (Reading.rewrite)."""
+    rerank: RerankConfig = field(default_factory=RerankConfig)
+    """Which re-ranker serves the stage rerank, where there is one."""
 
     @property
     def name(self) -> str:
@@ -66,11 +71,22 @@ class SearchConfig:
         """Depth of every retriever."""
         return {name: retriever.depth for name, retriever in self.retrievers.items()}
 
+    def standing_in(self, instead: Mapping[str, str]) -> SearchConfig:
+        """The same search with other signals in the place of some; those that this one lacks stay."""
+        known = {name: other for name, other in instead.items() if other in self.retrievers}
+        strategy, alone = replaced(self.strategy, known), self.keywords_only
+        return replace(
+            self,
+            strategy=strategy,
+            keywords_only=None if alone is None else replaced(alone, known),
+            by_intent={intent: replaced(expr, known) for intent, expr in self.by_intent.items()},
+        )
+
     def before(self, name: str) -> tuple[str, ...]:
         """The retrievers that one of this configuration starts from.
 
-        Raises ConfigError where it reads more of a list than the list is deep: a recording, whose lists are deeper,
-        would give it other starting points than live search.
+        Raises ConfigError where it reads more of a list than the list is deep: a recording, whose lists are
+        deeper, would give it other starting points than live search.
         """
         kind, own = RETRIEVER_KINDS[name], self.retrievers[name]
         reads = kind.values(own).get(kind.starts, 0)
@@ -107,6 +123,8 @@ class SearchConfig:
             "finish": [str(stage) for stage in self.finish],
             "by_intent": {intent: str(expr) for intent, expr in self.by_intent.items()},
             **({"keywords_only": str(self.keywords_only)} if self.keywords_only else {}),
+            **({} if self.rewrite else {"rewrite": False}),
+            **({"rerank": rerank} if (rerank := self.rerank.to_json()) else {}),
             "provenance": dict(self.provenance),
         }
 
@@ -165,6 +183,8 @@ class SearchConfig:
             by_intent=strategies,
             provenance=record.get("provenance", {}),
             keywords_only=keywords_only,
+            rewrite=record.get("rewrite", True),
+            rerank=RerankConfig(**record.get("rerank", {})),
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
+from steelyard.reading import as_asked
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.systems import find_system
 from steelyard.table import EMBEDDING
@@ -31,6 +32,7 @@ def identity(config: SearchConfig) -> dict[str, Any]:
     return {
         **reading.identity(),
         "embedded": reading.recipe,
+        "rewritten": reading.rewrite.__name__ if config.rewrite else as_asked.__name__,
         **{name: kind.values(settings) for name, (kind, settings) in own.items() if kind.parameters},
         "field_weights": {name: dict(settings.field_weights) for name, (_, settings) in own.items()},
         "filters": {name: settings.filters for name, (_, settings) in own.items()},

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -11,10 +12,11 @@ from steelyard.errors import ConfigError, VaultError, shown
 from steelyard.explain import Explanation
 from steelyard.finish import Ranking
 from steelyard.fusion import Expr, compile_plan, leaves
+from steelyard.query import Query
 from steelyard.signals import PRIORS
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import plain, plain_id
-from steelyard.table import SignalTable
+from steelyard.table import Floats, SignalTable, ranks
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,24 @@ class SearchResult:
     embedding_calls: int
     degraded: bool
     notes: tuple[str, ...] = ()
+    query: Query = field(default_factory=lambda: Query(""))
+
+    @cached_property
+    def fused(self) -> Floats:
+        """float64[N]: the strategy's score of every row, before anything is finished; NaN where it ranks none."""
+        return compile_plan(self.table, self.strategy).scores()
+
+    def place(self, hit: Hit, retriever: str) -> int | None:
+        """The rank of a hit among what a retriever found, from 1; None where it did not find it."""
+        if retriever not in self.table.columns:
+            return None
+        values = self.table.columns[retriever]
+        place = ranks(self.table, values, ~np.isnan(values))[self.row(hit)]
+        return None if np.isnan(place) else int(place)
+
+    def row(self, hit: Hit) -> int:
+        """The row of the table that a hit stands for."""
+        return int(self.ranking.row[hit.rank - 1])
 
     def explain(self, hit: Hit | str) -> Explanation:
         """How the score of a hit, or of an entry by its id, came about.

@@ -10,7 +10,7 @@ from typing import Any
 
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder, Vectors, embed_checked, space_of
-from steelyard.errors import ConfigError, EmbedderError
+from steelyard.errors import ConfigError, EmbedderError, LostError, SteelyardError
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, RetrieverConfig, Scorer
@@ -39,6 +39,7 @@ class Sources:
     ) -> None:
         self.store = store
         self.reading = system.reading
+        self.dispensable = system.searching.dispensable
         self.config = config
         self.embedders = _models(embedder)
         self.scopes = Scopes(store, system.reading, visible)
@@ -61,11 +62,26 @@ class Sources:
         if name not in self._retrievers:
             self._retrievers[name] = kind.build(self, settings)
         scope = self.scopes.searched(query, kind.aside, settings.filters != "none")
-        asked, retriever = replace(query, filters=scope), self._retrievers[name]
-        if kind.after:
-            before = {other: lists[other] for other in self.config.before(name) if other in lists}
-            return same_copies(retriever.follow(asked, depth, before), lists)
-        return same_copies(retriever.retrieve(asked, depth), lists)
+        asked = replace(query, filters=scope)
+        try:
+            return same_copies(self._find(name, asked, depth, lists), lists)
+        except EmbedderError:
+            raise
+        except SteelyardError as error:
+            if name not in self.dispensable or isinstance(error, ConfigError):
+                raise
+            raise LostError(name, error) from None
+
+    def _find(
+        self, name: str, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]
+    ) -> list[Found]:
+        retriever = self._retrievers[name]
+        if not RETRIEVER_KINDS[name].after:
+            found: list[Found] = retriever.retrieve(query, depth)
+            return found
+        before = {other: lists[other] for other in self.config.before(name) if other in lists}
+        followed: list[Found] = retriever.follow(query, depth, before)
+        return followed
 
     def score(self, name: str, query: Query, ids: Sequence[str]) -> Floats:
         """What one scorer gives to the candidates of a query."""

@@ -37,6 +37,8 @@ SCORERS = frozenset(SCORER_KINDS)
 """Signals computed for every candidate, whoever found it."""
 FETCHED = RETRIEVERS | SCORERS
 """Signals that stand in the table as columns; the others are derived from facts."""
+RERANK = "rerank"
+"""The column that is filled for the first places of a list alone, and read when the list is finished."""
 LAYERS = tuple(kind.name for kind in RETRIEVER_KINDS.values() if kind.whole)
 """Signals that cover every entry in scope; layered strategies gate them themselves."""
 ASIDE = frozenset(kind.name for kind in RETRIEVER_KINDS.values() if kind.aside is not None)

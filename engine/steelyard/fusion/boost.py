@@ -44,10 +44,14 @@ class Boost(Expr):
             call.fault(f"boost: low = {number_text(low)} is above high = {number_text(high)}; exchange them")
         first, *others = call.terms(1.0)
         if not others or call.call.items[0].weight is not None:
-            call.fault("boost takes an unweighted strategy and at least one factor, as in boost(rrf(fts, vector), 0.5*decay)")
+            call.fault(
+                "boost takes an unweighted strategy and at least one factor, as in boost(rrf(fts, vector), 0.5*decay)"
+            )
         for term in others:
             if term.expr.leaf is None or term.expr.signals() & RETRIEVERS:
-                call.fault(f"boost: {term.expr} is no factor; name a signal that has a value for every entry, such as decay")
+                call.fault(
+                    f"boost: {term.expr} is no factor; name a signal that has a value for every entry, such as decay"
+                )
         known = [Term(t.weight, t.expr) for t in others if t.expr.leaf is not None]
         return cls(first.expr, tuple(known) or (Term(1.0, call.build(NOTHING)),), low, high)
 

@@ -6,7 +6,15 @@ To add one, write a module with its declaration and name it in the list below.
 from __future__ import annotations
 
 from steelyard.retrievers import bm25, fts, graph, tfidf, tsquery, vector
-from steelyard.retrievers.kinds import Dependent, Parameter, Retriever, RetrieverConfig, RetrieverKind, Scorer, ScorerKind
+from steelyard.retrievers.kinds import (
+    Dependent,
+    Parameter,
+    Retriever,
+    RetrieverConfig,
+    RetrieverKind,
+    Scorer,
+    ScorerKind,
+)
 
 RETRIEVER_KINDS: dict[str, RetrieverKind] = {
     kind.name: kind

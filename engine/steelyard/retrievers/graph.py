@@ -33,8 +33,8 @@ FAN = Parameter("fan", 5, 1, 1000, "How many relations of an entry are followed,
 class GraphRetriever:
     """Entries that relations lead to from the seeds, by the strongest path.
 
-    A seed has the activation 1; a neighbour has ``activation * decay * strength`` of the edge, in either direction.
-    Seeds are not returned. Only entries in the query's scope are found, or passed through.
+    A seed has the activation 1; a neighbour has ``activation * decay * strength`` of the edge, in either
+    direction. Seeds are not returned. Only entries in the query's scope are found, or passed through.
     """
 
     store: Readable
@@ -76,7 +76,9 @@ class GraphRetriever:
 
 
 def strength(edge: Edge) -> float:
-    """What an edge passes on, in 0..1: the weight of its type times its own strength, which is 1 where none is given."""
+    """What an edge passes on, in 0..1: the weight of its type times its own strength, which is 1 where none is
+    given.
+    """
     own = 1.0 if edge.strength is None else min(max(edge.strength, 0.0), 1.0)
     return STRENGTHS.get(edge.type, OTHER) * own
 

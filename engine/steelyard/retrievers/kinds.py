@@ -156,7 +156,9 @@ class RetrieverKind:
     name: str
     """The signal, as expressions write it."""
     build: Callable[[Parts, RetrieverConfig], Any]
-    """Makes one, a `Dependent` where `after` names others, else a `Retriever`, for a system over a store; ConfigError where the configuration does not fit the system."""
+    """Makes one, a `Dependent` where `after` names others, else a `Retriever`, for a system over a store;
+    ConfigError where the configuration does not fit the system.
+    """
     layer: str = ""
     """The layer of vectors that the query is compared with (text, l0, l1, l2); empty: it embeds nothing."""
     weighs_fields: bool = False

@@ -36,8 +36,8 @@ PROMISED: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """The types of entries that each of the seven intents prefers.
 
-The document names contents (patterns, error history, decisions ...); which memory and document types hold them is our
-reading. The context types are those of the code.
+The document names contents (patterns, error history, decisions ...); which memory and document types hold them
+is our reading. The context types are those of the code.
 """
 
 

@@ -144,11 +144,7 @@ class Federation:
 
     def edges(self, ids: Sequence[str]) -> list[Edge]:
         """See Readable.edges: those of each tier, between the copies that its relations mean."""
-        found = {
-            edge: None
-            for tier in self.tiers
-            for edge in tier.store.edges([plain_id(id_) for id_ in ids])
-        }
+        found = {edge: None for tier in self.tiers for edge in tier.store.edges([plain_id(id_) for id_ in ids])}
         keys = self._keys({end for edge in found for end in (edge.source, edge.target)})
         return [
             replace(edge, source=keys.get(edge.source, edge.source), target=keys.get(edge.target, edge.target))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from steelyard.adaptive import AdaptiveRule
@@ -34,9 +35,15 @@ class System:
     """How it treats several vaults."""
     adaptive: AdaptiveRule | None = None
     """The rule by which its weights follow feedback, where it documents one."""
+    environment: Callable[[SearchConfig, Mapping[str, str]], SearchConfig] | None = None
+    """How environment variables change its configuration, where its document names some."""
 
-    def config(self, limit: int | None = None, model: str = "") -> SearchConfig:
+    def config(
+        self, limit: int | None = None, model: str = "", environ: Mapping[str, str] | None = None
+    ) -> SearchConfig:
         """The configuration for a limit (the system's own by default), with vectors of `model`.
+
+        The variables of `environ` that the system's document names are resolved into it.
 
         Raises ConfigError for a limit below 1.
         """
@@ -44,7 +51,7 @@ class System:
         size = own.limit if limit is None else limit
         if size < 1:
             raise ConfigError(f"limit {size} must be at least 1; leave it out for {self.name}'s own, {own.limit}")
-        return SearchConfig(
+        config = SearchConfig(
             self.name,
             self.profile,
             size,
@@ -53,6 +60,7 @@ class System:
             own.finish(size),
             keywords_only=own.keywords_only,
         )
+        return config if self.environment is None or environ is None else self.environment(config, environ)
 
     def _retriever(self, name: str, limit: int, model: str) -> RetrieverConfig:
         kind, own = RETRIEVER_KINDS[name], self.searching
@@ -62,6 +70,6 @@ class System:
             model=model if kind.layer else "",
             filters=own.filters.get(name, "before_cut"),
             similarity=own.similarity if kind.compares else COSINE,
-            after=tuple(other for other in kind.after if other in own.retrievers),
+            after=tuple(other for other in kind.after if other in own.strategy.signals()),
             parameters=own.parameters.get(name, {}),
         )

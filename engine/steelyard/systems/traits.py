@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard.config import default_finish
 from steelyard.entry import Hit
@@ -17,6 +17,9 @@ from steelyard.fusion import Expr
 from steelyard.query import is_blank
 from steelyard.stores.base import COSINE
 from steelyard.systems.forms import scan_result
+
+if TYPE_CHECKING:
+    from steelyard.results import SearchResult
 
 SEMANTIC = ("always", "auto", "never")
 """When a search may use vectors: always, only if the model is loaded, never."""
@@ -55,11 +58,16 @@ class Searching:
     """How vectors compare: cosine or l2."""
     survives: tuple[type[SteelyardError], ...] = (EmbedderError,)
     """The errors of the vector side after which keywords answer alone."""
+    dispensable: frozenset[str] = frozenset()
+    """The retrievers whose failure a search survives, without them."""
+    instead: Mapping[str, str] = field(default_factory=dict)
+    """The retriever that stands in for one that failed."""
     mode: Callable[[str | bool], str] = known_mode
     """How a caller's semantic mode is read, to one of `SEMANTIC`."""
 
 
 Present = Callable[[Hit], dict[str, Any]]
+PresentIn = Callable[[Hit, "SearchResult"], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,14 @@ class Showing:
     """The whole result."""
     scan: Present = scan_result
     """A first look, before whole entries are read by id."""
+    within: PresentIn | None = None
+    """The whole result where it shows more than one hit has: ranks, sources, the query."""
+
+    def show(self, hit: Hit, result: SearchResult | None, mode: str = "full") -> dict[str, Any]:
+        """A hit of a result in one of the two forms, scan or full; without a result what the hit alone has."""
+        if mode == "scan":
+            return self.scan(hit)
+        return self.present(hit) if self.within is None or result is None else self.within(hit, result)
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,11 @@ def check(dataset: str, as_json: bool) -> None:
         sys.exit(2)
 
 
+RERANK = (
+    "Which candidates a re-ranker scores: those that the systems read, or all, so that any top can be replayed."
+)
+
+
 @click.command()
 @click.argument("dataset", type=click.Path())
 @click.argument("out", type=click.Path())
@@ -61,15 +66,23 @@ def check(dataset: str, as_json: bool) -> None:
 @split_option
 @limit_option
 @embedder_option
+@click.option("--rerank", default="top", show_default=True, type=click.Choice(["top", "all"]), help=RERANK)
 @json_option
 def record(
-    dataset: str, out: str, systems: str, split: str | None, limit: int | None, embedder: str, as_json: bool
+    dataset: str,
+    out: str,
+    systems: str,
+    split: str | None,
+    limit: int | None,
+    embedder: str,
+    rerank: str,
+    as_json: bool,
 ) -> None:
     """Save the signal tables of the systems named, a folder each under OUT."""
     from steelyard_eval.datasets import load
     from steelyard_eval.recording.record import record_systems
 
-    folders = record_systems(load(dataset), listed(systems), Path(out), split, limit or 10, embedder)
+    folders = record_systems(load(dataset), listed(systems), Path(out), split, limit or 10, embedder, rerank)
     text = "\n".join(f"{folder}: {rows} rows" for folder, rows in folders.items())
     put({"recordings": [{"folder": k, "rows": v} for k, v in folders.items()]}, as_json, text)
 

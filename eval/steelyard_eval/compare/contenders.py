@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -40,7 +41,7 @@ def contenders(
     them.
     """
     found = [
-        Contender(name.removesuffix(":documented"), system.config(limit, model), "system")
+        Contender(name.removesuffix(":documented"), system.config(limit, model, os.environ), "system")
         for name, system in zip(systems, find_systems(list(systems)), strict=True)
     ]
     named = labels or {}

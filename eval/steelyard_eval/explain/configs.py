@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,7 +31,7 @@ class Named:
         if self.kind == "weights":
             return cut_at(SearchConfig.load(self.text), limit)
         if self.kind == "system":
-            return find_system(self.text).config(limit or LIMIT, model)
+            return find_system(self.text).config(limit or LIMIT, model, os.environ)
         return find_system("plain").config(limit or LIMIT, model).with_strategy(parse_strategy(self.text))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -88,7 +89,7 @@ def prepare(
     measure = parse_measures([metric])[0]
     space = workspace or Workspace.open(dataset, embedder)
     preset = find_system(system)
-    config = preset.config(limit or measure.cutoff or preset.searching.limit, space.model)
+    config = preset.config(limit or measure.cutoff or preset.searching.limit, space.model, os.environ)
     if strategy is not None:
         config = config.with_strategy(parse_strategy(strategy))
     config = usable(space, Contender(system, config, "system"))[0].config

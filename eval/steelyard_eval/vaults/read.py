@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -10,6 +11,8 @@ from steelyard.config import SearchConfig
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError, nearest, shown
 from steelyard.filters import Filters
+from steelyard.finish import reranked
+from steelyard.rerank.settings import open_reranker
 from steelyard.search import Searcher
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
@@ -45,13 +48,14 @@ def open_searcher(
         embedders = [own for vault in vaults.values() if (own := vault_embedder(vault)) is not None]
         if config is None:
             models = {own.model for own in embedders}
-            config = find_system(system).config(limit, models.pop() if len(models) == 1 else "")
+            config = find_system(system).config(limit, models.pop() if len(models) == 1 else "", os.environ)
         elif limit is not None:
             config = config.with_limit(limit)
         tiers = [Tier(name, vault, numbers.get(name)) for name, vault in vaults.items()]
         federation = Federation(tiers, rule)
         store = federation if len(tiers) > 1 else tiers[0].store
-        yield Searcher(store, config, embedders, visible=parse_scopes(scopes))
+        reranker = open_reranker(config.rerank, os.environ) if reranked(config.finish) else None
+        yield Searcher(store, config, embedders, visible=parse_scopes(scopes), reranker=reranker)
 
 
 def list_entries(

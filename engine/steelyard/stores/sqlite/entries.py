@@ -65,9 +65,9 @@ class EntryTable(VaultFile):
     def edges(self, ids: Sequence[str]) -> list[Edge]:
         """See Readable.edges."""
         sql = (
-            "SELECT source, target, type, strength FROM json_each(?1) j JOIN edges ON source = j.value "
-            "UNION SELECT source, target, type, strength FROM json_each(?1) j JOIN edges ON target = j.value "
-            "ORDER BY source, target, type, strength"
+            "SELECT e.source, e.target, e.type, e.strength FROM json_each(?1) j JOIN edges e ON e.source = j.value "
+            "UNION SELECT e.source, e.target, e.type, e.strength FROM json_each(?1) j JOIN edges e "
+            "ON e.target = j.value ORDER BY 1, 2, 3, 4"
         )
         return [Edge(*row) for row in self._db.execute(sql, (json.dumps(list(ids)),))]
 

@@ -45,7 +45,11 @@ _LEARN = """INSERT INTO edges SELECT new.id, r.value ->> 1, r.value ->> 0, r.val
 FROM json_each(new.relations) r WHERE r.value ->> 3 IN ('', 'accepted');"""
 _FORGET = "DELETE FROM edges WHERE source = old.id;"
 EDGES = (
-    *(f'ALTER TABLE entries ADD COLUMN "{name}" TEXT NOT NULL DEFAULT \'\'' for name in ADDED if name in TEXT_FIELDS),
+    *(
+        f"ALTER TABLE entries ADD COLUMN \"{name}\" TEXT NOT NULL DEFAULT ''"
+        for name in ADDED
+        if name in TEXT_FIELDS
+    ),
     *(f'ALTER TABLE entries ADD COLUMN "{name}" REAL' for name in ADDED if name not in TEXT_FIELDS),
     "CREATE TABLE edges(source TEXT NOT NULL, target TEXT NOT NULL, type TEXT NOT NULL, strength REAL) STRICT",
     "CREATE INDEX edges_source ON edges(source)",

@@ -1,7 +1,8 @@
 """Query enhancement: acronyms spelled out, misspelled acronyms recognised, and a table of frequent typos.
 
-The document puts all three into hybrid search. The JavaScript code has them in a module that nothing calls, and the
-TypeScript code dropped them. Tables and rules are the JavaScript code's (04a827ec); the edit distance is Levenshtein's.
+The document puts all three into hybrid search. The JavaScript code has them in a module that nothing calls, and
+the TypeScript code dropped them. Tables and rules are the JavaScript code's (04a827ec); the edit distance is
+Levenshtein's.
 """
 
 from __future__ import annotations
@@ -103,6 +104,15 @@ MIN_TERM = 3
 """Characters of the shortest word that is looked up; two-letter acronyms are never expanded, as in the code."""
 LONG_TERM = 4
 """Characters from which a word is compared with the words an acronym stands for."""
+
+
+def enhanced(query: str) -> str:
+    """The query with its typos mended and its acronyms spelled out: what the document matches keywords by.
+
+    >>> enhanced("tf-idf serach").split()[:2]
+    ['tf-idf', 'search']
+    """
+    return expand(correct(query))
 
 
 def expand(query: str) -> str:

@@ -1,15 +1,15 @@
 """What a query is for: seven intents, by keywords and patterns.
 
 The document counts keywords: 2 for a primary and 1 for a secondary one, and wants 3.0. Its code never did; the
-TypeScript code takes shares of flat keyword lists and of patterns, the JavaScript code has five intents with primary
-and secondary keywords at 1 and 0.5. Every classifier returns a score for each of its intents. Sources:
+TypeScript code takes shares of flat keyword lists and of patterns, the JavaScript code has five intents with
+primary and secondary keywords at 1 and 0.5. Every classifier returns a score for each of its intents. Sources:
 seeds/spec-kit.txt, intent classification; the code of 8f561032 and 04a827ec.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 FALLBACK = "understand"
@@ -202,9 +202,10 @@ THRESHOLD_JS = 0.25
 def classify(query: str) -> Intent:
     """The document's classifier: 2 for each primary keyword, 1 for each secondary one, at least 3.0 to be sure.
 
-    Keywords are those of the JavaScript code, the only one that has both kinds, and for the two intents it lacks the
-    TypeScript code's, all primary. A keyword counts wherever its characters stand, as in both programs. The confidence
-    is score / (score + 1), a monotone map of ours, for the document's 0.85 cannot be computed from its own numbers.
+    Keywords are those of the JavaScript code, the only one that has both kinds, and for the two intents it lacks
+    the TypeScript code's, all primary. A keyword counts wherever its characters stand, as in both programs. The
+    confidence is score / (score + 1), a monotone map of ours, for the document's 0.85 cannot be computed from
+    its own numbers.
 
     >>> classify("fix login crash after update").scores["fix_bug"]
     5.0
@@ -254,7 +255,19 @@ def classify_js(query: str) -> Intent:
     return Intent(name, max(scores.values()), scores)
 
 
-Classify = Callable[[str], Intent]
+def intent(query: str) -> str:
+    """The name of the intent by the document's classifier."""
+    return classify(query).name
+
+
+def intent_shipped(query: str) -> str:
+    """The name of the intent by the TypeScript classifier."""
+    return classify_shipped(query).name
+
+
+def intent_js(query: str) -> str:
+    """The name of the intent by the JavaScript classifier."""
+    return classify_js(query).name
 
 
 def _found(words: tuple[str, ...], text: str) -> int:

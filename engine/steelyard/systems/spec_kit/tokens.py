@@ -2,8 +2,8 @@
 
 The document asks for 44 stop words, more than 15 suffix rules, and ``user_authentication_flow`` as
 ``[user, authent, flow]``. Neither generation of the code does that (systems differ in how they treat underscores
-and suffixes), so each has a tokenizer of its own here. Sources: seeds/spec-kit.txt, BM25 index features; the code of
-8f561032 (TypeScript) and 04a827ec (JavaScript).
+and suffixes), so each has a tokenizer of its own here. Sources: seeds/spec-kit.txt, BM25 index features; the
+code of 8f561032 (TypeScript) and 04a827ec (JavaScript).
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ STOP_WORDS_SHIPPED = tuple(
 """The 48 words that the TypeScript code drops."""
 
 STOP_WORDS = frozenset(STOP_WORDS_SHIPPED[:44])
-"""The document counts 44 words and names none. These are the shipped ones without the last four: then, than, too, very."""
+"""The document counts 44 words and names none. These are the shipped ones without the last four: then, than,
+too, very.
+"""
 
 STOP_WORDS_JS = frozenset(
     """a an and are as at be by for from has he in is it its of on or that the to was were will with this but they
