@@ -187,7 +187,7 @@ class Rerank:
 
 @dataclass(frozen=True, slots=True)
 class Rescore:
-    """Sort what is left of every list again by another strategy, which sees these rows alone (spec-kit's intents)."""
+    """Sort what is left of every list again by another strategy, which sees these rows alone."""
 
     strategy: Expr
 

@@ -123,7 +123,7 @@ class Searcher:
     def _surviving(
         self, query: Query, vectors: bool
     ) -> tuple[SignalTable, Expr, frozenset[str], list[SteelyardError]]:
-        """The candidates by the strategy that is left when what fails is left out; what is missing, what failed."""
+        """The candidates by the strategy that is left without what fails; what is missing, what failed."""
         missing = frozenset() if vectors else EMBEDDING
         lost: list[SteelyardError] = []
         while True:
@@ -336,8 +336,8 @@ class Searcher:
         left = self._left(missing)
         if left is None:
             raise ConfigError(
-                f"strategy {self.config.effective} needs vectors, and there are none (no embedder, or none of its vectors in "
-                "the vault); index the vault with an embedder, or choose a keyword strategy"
+                f"strategy {self.config.effective} needs vectors, and there are none "
+                "(no embedder, or none of its vectors in the vault); index the vault with an embedder, or choose a keyword strategy"
             )
         return left
 

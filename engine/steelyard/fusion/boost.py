@@ -45,13 +45,12 @@ class Boost(Expr):
         first, *others = call.terms(1.0)
         if not others or call.call.items[0].weight is not None:
             call.fault(
-                "boost takes an unweighted strategy and at least one factor, as in boost(rrf(fts, vector), 0.5*decay)"
+                "boost takes an unweighted strategy and at least one factor, "
+                "as in boost(rrf(fts, vector), 0.5*decay)"
             )
         for term in others:
             if term.expr.leaf is None or term.expr.signals() & RETRIEVERS:
-                call.fault(
-                    f"boost: {term.expr} is no factor; name a signal that has a value for every entry, such as decay"
-                )
+                call.fault(f"boost: {term.expr} is no factor; name a signal that every entry has, such as decay")
         known = [Term(t.weight, t.expr) for t in others if t.expr.leaf is not None]
         return cls(first.expr, tuple(known) or (Term(1.0, call.build(NOTHING)),), low, high)
 
@@ -114,7 +113,8 @@ class Boost(Expr):
         """The branches of the strategy, their factors multiplied by ours."""
         factor = self._factor(table, within)
         names = " * ".join(str(term) for term in self.factors)
-        text = f"product of 1 + weight * (factor - 1) of {names}, within {number_text(self.low)}..{number_text(self.high)}"
+        bounds = f"{number_text(self.low)}..{number_text(self.high)}"
+        text = f"product of 1 + weight * (factor - 1) of {names}, within {bounds}"
         branches = tuple(_times(branch, factor, text) for branch in self.expr.compile(table, within).branches)
         return Plan(len(table), branches)
 

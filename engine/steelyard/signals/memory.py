@@ -92,7 +92,7 @@ def corrections(table: SignalTable) -> Derived:
 
 
 def days_since(table: SignalTable, *dates: str) -> Floats:
-    """float64[N]: days from the first of these dates that an entry has to the query's clock, at least 0; else NaN."""
+    """float64[N]: days from the first of these dates that an entry has to the query's clock; NaN without any."""
     since = np.full(len(table.entries), np.nan)
     for name in reversed(dates):
         own = table.about.numbers[name]

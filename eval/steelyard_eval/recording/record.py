@@ -50,7 +50,7 @@ def rescored(
     table: SignalTable,
     rerank: str,
 ) -> SignalTable:
-    """The table with a re-ranker's scores of the places that the configurations read, or with `all` of every row."""
+    """The table with a re-ranker's scores of the places that these configurations read, or of all rows."""
     own = [config for config in configs if reranked(config.finish)]
     rows = np.full(len(table), rerank == "all")
     for config in own if rerank != "all" else []:

@@ -23,7 +23,10 @@ from steelyard.systems.spec_kit.tokens import indexed_text, tokens, tokens_js, t
 from steelyard.systems.traits import Searching, Showing
 
 FIELDS = ("title", "tags", "uri", "text")
-FACTORS = "promised, document_type, 0*spec_level, 0*importance_tier, 0*decay, 0*retrievability, 0*popularity, 0*corrections"
+FACTORS = (
+    "promised, document_type, 0*spec_level, 0*importance_tier, "
+    "0*decay, 0*retrievability, 0*popularity, 0*corrections"
+)
 """The first two act; the others are there to be switched on, and to be tuned."""
 _FUSED = "rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1))"
 

@@ -77,8 +77,8 @@ _SECONDARY: dict[str, tuple[str, ...]] = {
         "authentication payment dashboard flow"
     ),
     "fix_bug": _words(
-        "regression defect problem exception incorrect unexpected wrong malfunction glitch flaw login submit anymore "
-        "stopped"
+        "regression defect problem exception incorrect unexpected wrong malfunction glitch flaw login submit "
+        "anymore stopped"
     ),
     "refactor": (
         *_words("architecture pattern extract rename move consolidate decouple utility"),
@@ -89,7 +89,8 @@ _SECONDARY: dict[str, tuple[str, ...]] = {
         "access control", "sql injection",
     ),
     "understand": _words(
-        "purpose reason rationale decision design architecture flow process concept meaning caching system schema module"
+        "purpose reason rationale decision design architecture flow process concept meaning caching system schema "
+        "module"
     ),
 }  # fmt: skip
 """Primary and secondary keywords of the JavaScript code."""

@@ -39,7 +39,8 @@ _NOT_JS = re.compile(r"[^a-z0-9_\s]")
 _SHIPPED_SUFFIXES = (("ing", 5), ("tion", 6), ("ed", 4), ("ly", 4), ("es", 4), ("s", 3))
 """Suffix, and the length a word has to exceed; only the first that fits is cut."""
 _JS_SUFFIXES = (
-    ("ing", ""), ("ed", ""), ("ies", "i"), ("es", ""), ("s", ""), ("ment", ""), ("ness", ""), ("able", ""), ("ible", ""),
+    ("ing", ""), ("ed", ""), ("ies", "i"), ("es", ""), ("s", ""), ("ment", ""), ("ness", ""), ("able", ""),
+    ("ible", ""),
     ("tion", "t"), ("sion", "s"), ("ally", ""), ("ful", ""), ("less", ""), ("ive", ""), ("ize", ""), ("ise", ""),
 )  # fmt: skip
 """Suffix and what takes its place; all are tried, one after another."""
