@@ -15,66 +15,43 @@
 # # Which strategy is right for this memory?
 #
 # From a data set to a comparison to a weights file. The data set is the starter set that comes with
-# Steelyard: 131 memories of a software team's agents and 59 graded queries. Put the path of your own
-# folder in `DATASET` to ask the same question about your memory.
+# Steelyard: 131 memories of a software team's agents and 59 graded queries. Write `sy.load("path/of/yours")`
+# to ask the same questions about your memory; tables and dictionaries load as well.
 
 # %%
 # %matplotlib inline
-from pathlib import Path
+import steelyard_eval as sy
 
-from steelyard_eval.datasets import load
-from steelyard_eval.demo import FAMILIES, starter
-
-DATASET = starter()
-OUT = Path("../reports/notebook")
-
-dataset = load(DATASET)
-print(f"{dataset.name}: {len(dataset.entries)} entries, {len(dataset.queries)} queries")
-print("notices:", dataset.notices or "none")
-
-# %% [markdown]
-# ## What is in it
-#
-# A query has a text, judged entries, and sometimes a scope. Grades run from 0 (a tempting mistake) to 3.
-
-# %%
-import pandas as pd
-
-titles = {entry.id: entry.title for entry in dataset.entries}
-query = dataset.queries[0]
-judged = sorted(dataset.qrels[query.id].items(), key=lambda item: (-item[1], item[0]))
-print("query:", query.text)
-pd.DataFrame([(grade, id_, titles[id_]) for id_, grade in judged], columns=["grade", "entry", "title"])
+data = sy.demo()
+data.check()
 
 # %% [markdown]
 # ## Compare
 #
-# Every configuration answers the same queries at the same limit. The first metric is the primary one:
-# each configuration is tested against the baseline on it, with Holm's correction. Intervals are BCa
-# bootstrap intervals over the queries.
+# Every contender answers the same queries at the same limit. A contender is a system (`echovault`), a strategy
+# (`rrf(bm25, vector)`), a weights file, a TREC run of the engine you use today, a search endpoint, or a function.
+# The first metric is the primary one: each contender is tested against the baseline on it, with Holm's correction.
 
 # %%
-from steelyard_eval.compare import compare
-from steelyard_eval.recording.workspace import Workspace
-
-space = Workspace.open(dataset)
-labels = {text: name for name, text in FAMILIES.items()}
-comparison = compare(
-    dataset, strategies=list(FAMILIES.values()), labels=labels, baseline="fts", timed=False, workspace=space
+comparison = data.compare(
+    "fts, bm25, vector, echovault, soleri, moltnet, rrf(bm25, vector)",
+    labels={"tiered": "tiered(fts, min_results=10, then=rrf(fts, vector))"},
+    baseline="fts",
+    timed=False,
 )
-comparison.to_frame().pivot(index="label", columns="metric", values="mean").round(4).sort_values("nDCG@10", ascending=False)
+comparison.to_frame().pivot(index="label", columns="metric", values="mean").round(4).sort_values(
+    "nDCG@10", ascending=False
+)
 
 # %%
 comparison.plot()
 
 # %% [markdown]
 # The intervals are wide: 59 queries tell good from bad, not good from slightly better. The table below
-# says what can be concluded; `mde` is the smallest difference these queries would detect.
+# shows what can be concluded; `mde` is the smallest difference that these queries would detect.
 
 # %%
-pd.DataFrame(comparison.record["comparisons"])[
-    ["challenger", "delta", "low", "high", "p_holm", "wins", "ties", "losses", "mde", "verdict"]
-].round(4)
+comparison.tests().round(4)
 
 # %% [markdown]
 # ## Where do they disagree?
@@ -82,38 +59,47 @@ pd.DataFrame(comparison.record["comparisons"])[
 # Queries on which keywords and vectors differ most.
 
 # %%
-rows = [
-    {"query": row["text"], "category": row["category"], "bm25": row["values"]["bm25"], "vector": row["values"]["vector"]}
-    for row in comparison.record["per_query"]
+values = comparison.per_query()[["text", "bm25", "vector"]]
+values.assign(difference=values["vector"] - values["bm25"]).sort_values("difference").round(3).iloc[
+    [0, 1, 2, 3, -4, -3, -2, -1]
 ]
-disagree = pd.DataFrame(rows)
-disagree["vector - bm25"] = disagree["vector"] - disagree["bm25"]
-disagree.sort_values("vector - bm25").round(3).iloc[[0, 1, 2, 3, -4, -3, -2, -1]]
 
 # %% [markdown]
 # ## Why did one entry win?
 #
-# A score is a tree that adds up.
+# A ranking, signal by signal; the contributions of an entry add up to its score.
 
 # %%
-from steelyard.fusion import parse_strategy
-from steelyard.systems import find_system
+explanation = data.explain("q01", "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)", limit=5)
+print(explanation)
 
-config = find_system("plain").config(5, space.model).with_strategy(parse_strategy(FAMILIES["weighted sum"]))
-result = space.searcher(config).search(query)
-print(query.text, "->", result.hits[0].entry.title)
-print(result.explain(result.hits[0].entry.id))
+# %%
+explanation.plot()
+
+# %% [markdown]
+# ## Bring your own search
+#
+# Any function from a query to ids is a contender, and so is a run file or an HTTP endpoint. Here: the entries that
+# hold the longest word of the query, newest first.
+
+
+# %%
+def longest_word(query):
+    word = max(query.text.lower().split(), key=len)
+    found = [entry for entry in data.dataset.entries if word in entry.text.lower()]
+    return [entry.id for entry in sorted(found, key=lambda entry: (-(entry.created_at or 0), entry.id))]
+
+
+data.compare(["bm25", longest_word], timed=False).tests().round(4)
 
 # %% [markdown]
 # ## Tune
 #
 # The weights are searched on the training queries; the verdict comes from queries that played no part.
-# *keep-default* is a good answer: it says that the gain is not proven.
+# To keep the current weights is a good answer: it means that the gain is not proven.
 
 # %%
-from steelyard_eval.tune import tune
-
-tuning = tune(dataset, strategy=FAMILIES["weighted sum"], workspace=space)
+tuning = data.tune("weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)")
 tuning
 
 # %%
@@ -127,14 +113,5 @@ tuning.plot()
 # `steelyard index` can embed any text.
 
 # %%
-from steelyard.config import SearchConfig
-
-tuning.config.save(OUT / "search-weights.json")
-loaded = SearchConfig.load(OUT / "search-weights.json")
-asked = dataset.queries[25]
-hits = space.searcher(loaded).search(asked).hits
-print("query:", asked.text)
-pd.DataFrame(
-    [(hit.rank, round(hit.score, 4), hit.entry.id, hit.entry.title) for hit in hits[:5]],
-    columns=["rank", "score", "id", "title"],
-)
+tuning.save("../reports/notebook/search-weights.json")
+data.search("q26", "../reports/notebook/search-weights.json", limit=5).to_frame()[["rank", "score", "id", "title"]].round(4)

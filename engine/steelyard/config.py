@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,36 @@ from typing import Any
 from steelyard.errors import PATH_WIDTH, ConfigError, nearest, shown
 from steelyard.files import STRICT_JSON, canonical, write_text
 from steelyard.finish import Cut, Stage, parse_stages
-from steelyard.fusion import ByIntent, Expr, parse_strategy, replaced
+from steelyard.fusion import ByIntent, Expr, parse_strategy, replaced, reweighted, term_names
 from steelyard.rerank.settings import RerankConfig
 from steelyard.retrievers import RETRIEVER_KINDS, Parameter, RetrieverConfig
 
 SCHEMA_VERSION = 1
 SCHEMA_FILE = "search-weights.schema.json"
+LISTS = "lists"
+"""The system of strategies over recorded lists of other engines, which may have any name."""
+
+
+@dataclass(frozen=True)
+class ContextConfig:
+    """How a context is made, where it differs from the system's own settings (EchoVault's config.yaml).
+
+    `semantic` is always, auto (only if the embedder is loaded) or never, empty for the system's own;
+    `topup_recent` says whether recent entries fill it up to the limit, None for the system's own.
+    """
+
+    semantic: str = ""
+    topup_recent: bool | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Only what is set."""
+        record: dict[str, Any] = {"semantic": self.semantic} if self.semantic else {}
+        return record if self.topup_recent is None else record | {"topup_recent": self.topup_recent}
 
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """Everything that decides a ranking, besides the vault."""
+    """Everything that decides a ranking, besides the vault; and how a context is made of it."""
 
     system: str
     profile: str
@@ -38,6 +57,7 @@ class SearchConfig:
     """Whether the system may match keywords by another text than was asked (Reading.rewrite)."""
     rerank: RerankConfig = field(default_factory=RerankConfig)
     """Which re-ranker serves the stage rerank, where there is one."""
+    context: ContextConfig = field(default_factory=ContextConfig)
 
     @property
     def name(self) -> str:
@@ -105,6 +125,21 @@ class SearchConfig:
         """The same search under another strategy."""
         return replace(self, strategy=strategy)
 
+    def with_weights(self, weights: Mapping[str, float]) -> SearchConfig:
+        """The same search with other weights for some terms of its weighted sum.
+
+        Terms go by their names in the strategy, or by those of the system's document (MoltNet: w_relevance,
+        w_recency, w_importance). Raises ConfigError naming every term that the strategy does not have.
+        """
+        from steelyard.systems import find_system  # which is made of configurations
+
+        known = find_system(self.name).searching.weight_names
+        own = {known.get(name, name): weight for name, weight in weights.items()}
+        alone = self.keywords_only
+        if alone is not None:
+            alone = reweighted(alone, {name: own[name] for name in own.keys() & set(term_names(alone))})
+        return replace(self, strategy=reweighted(self.strategy, own), keywords_only=alone)
+
     def with_limit(self, limit: int) -> SearchConfig:
         """The same search for another number of results; depths stay as they are."""
         stages = tuple(replace(stage, limit=limit) if isinstance(stage, Cut) else stage for stage in self.finish)
@@ -125,6 +160,7 @@ class SearchConfig:
             **({"keywords_only": str(self.keywords_only)} if self.keywords_only else {}),
             **({} if self.rewrite else {"rewrite": False}),
             **({"rerank": rerank} if (rerank := self.rerank.to_json()) else {}),
+            **({"context": context} if (context := self.context.to_json()) else {}),
             "provenance": dict(self.provenance),
         }
 
@@ -163,17 +199,19 @@ class SearchConfig:
         problems = _problems(record)
         if problems or not isinstance(record, Mapping):
             raise ConfigError(f"weights file {shown(source)}: " + "; ".join(problems))
+        lists = record["retrievers"].keys() if record["system"] == LISTS else ()
+        parse = partial(parse_strategy, lists=lists)
         texts = {"": record["strategy"], **record.get("by_intent", {})}
-        strategies = {intent: _read(problems, parse_strategy, text) for intent, text in texts.items()}
+        strategies = {intent: _read(problems, parse, text) for intent, text in texts.items()}
         alone = record.get("keywords_only")
-        keywords_only = None if alone is None else _read(problems, parse_strategy, alone)
+        keywords_only = None if alone is None else _read(problems, parse, alone)
         stages = _read(problems, parse_stages, record["finish"])
         cuts = [stage.limit for stage in stages or () if isinstance(stage, Cut)]
         if any(cut != record["limit"] for cut in cuts):
             problems.append(f"limit {record['limit']} is not the cut of finish, {cuts}; write it twice")
         if problems:
             raise ConfigError(f"weights file {shown(source)}: " + "; ".join(problems))
-        return cls(
+        config = cls(
             system=record["system"],
             profile=record["profile"],
             limit=int(record["limit"]),
@@ -185,7 +223,17 @@ class SearchConfig:
             keywords_only=keywords_only,
             rewrite=record.get("rewrite", True),
             rerank=RerankConfig(**record.get("rerank", {})),
+            context=ContextConfig(**record.get("context", {})),
         )
+        return _weighed(config, record.get("weights", {}), source)
+
+
+def _weighed(config: SearchConfig, weights: Mapping[str, float], source: str) -> SearchConfig:
+    """The configuration under the weights that its file names beside the strategy."""
+    try:
+        return config.with_weights(weights) if weights else config
+    except ConfigError as error:
+        raise ConfigError(f"weights file {shown(source)}: weights: {error}") from None
 
 
 def _read(problems: list[str], parse: Callable[[Any], Any], text: object) -> Any:  # noqa: ANN401 -- what it reads
@@ -212,6 +260,7 @@ def schema() -> dict[str, Any]:
         name: common | {"properties": common["properties"] | _parameters(kind.parameters)}
         for name, kind in RETRIEVER_KINDS.items()
     }
+    loaded["else"]["properties"]["retrievers"]["properties"] = dict.fromkeys(RETRIEVER_KINDS, True)
     return loaded
 
 

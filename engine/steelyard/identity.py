@@ -28,16 +28,17 @@ def identity(config: SearchConfig) -> dict[str, Any]:
     Raises ConfigError for a parameter out of its range.
     """
     reading = find_system(config.name).reading
-    own = {name: (RETRIEVER_KINDS[name], settings) for name, settings in config.retrievers.items()}
+    own = config.retrievers
+    kinds = {name: RETRIEVER_KINDS[name] for name in own if name in RETRIEVER_KINDS}  # lists have other names too
     return {
         **reading.identity(),
         "embedded": reading.recipe,
         "rewritten": reading.rewrite.__name__ if config.rewrite else as_asked.__name__,
-        **{name: kind.values(settings) for name, (kind, settings) in own.items() if kind.parameters},
-        "field_weights": {name: dict(settings.field_weights) for name, (_, settings) in own.items()},
-        "filters": {name: settings.filters for name, (_, settings) in own.items()},
-        "after": {name: list(config.before(name)) for name, (kind, _) in own.items() if kind.after},
-        "similarity": {name: settings.similarity for name, (_, settings) in own.items() if name in EMBEDDING},
+        **{name: kind.values(own[name]) for name, kind in kinds.items() if kind.parameters},
+        "field_weights": {name: dict(settings.field_weights) for name, settings in own.items()},
+        "filters": {name: settings.filters for name, settings in own.items()},
+        "after": {name: list(config.before(name)) for name, kind in kinds.items() if kind.after},
+        "similarity": {name: settings.similarity for name, settings in own.items() if name in EMBEDDING},
     }
 
 

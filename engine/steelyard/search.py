@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.config import SearchConfig
+from steelyard.config import LISTS, SearchConfig
 from steelyard.embed import Embedder
 from steelyard.entry import Hit
 from steelyard.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError, shown
@@ -82,6 +82,11 @@ class Searcher:
         visible: Filters = EVERYTHING,
         reranker: CrossEncoder | None = None,
     ) -> None:
+        if config.system == LISTS:
+            raise ConfigError(
+                f"{config.strategy} fuses recorded lists of other engines, which live search cannot ask; "
+                "fuse them where the lists come from"
+            )
         self.store = store
         self.config = config
         self.system = find_system(config.name)
@@ -200,13 +205,15 @@ class Searcher:
     ) -> tuple[list[Hit], int]:
         """Relevant entries filled up with recent ones to the limit; only recent ones for a text that asks nothing.
 
-        `semantic` and `topup_recent` are the system's own settings by default. Recent entries carry no
-        score, obey the same filters and never repeat. Returns the hits and how many entries the filters
-        admit in all. Source: EchoVault's document, context retrieval.
+        `semantic` and `topup_recent` are the configuration's by default, else the system's own. Recent entries
+        carry no score, obey the same filters and never repeat. Returns the hits and how many entries the
+        filters admit in all. Source: EchoVault's document, context retrieval.
         """
-        own = self.system.contexts
+        own, configured = self.system.contexts, self.config.context
+        if topup_recent is None:
+            topup_recent = configured.topup_recent
         topup = own.topup_recent if topup_recent is None else topup_recent
-        mode = own.semantic if semantic is None else semantic
+        mode = configured.semantic or own.semantic if semantic is None else semantic
         limit = self.config.limit
         hits: list[Hit] = []
         asked = self._timed(Query(text, filters=filters))

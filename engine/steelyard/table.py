@@ -187,9 +187,9 @@ class SignalTable:
 
     @cached_property
     def exists(self) -> Bools:
-        """bool[N]: the candidates, rows that fts, bm25 or vector returned."""
+        """bool[N]: the candidates, rows that fts, bm25, vector or a recorded list returned."""
         found = np.zeros(len(self), dtype=bool)
-        for name in FINDERS & self.columns.keys():
+        for name in self.columns.keys() - SCORERS - ASIDE - set(LAYERS):
             found |= ~np.isnan(self.columns[name])
         return found
 
@@ -199,7 +199,7 @@ class SignalTable:
             remedy = (
                 "; record it, and name it among the configuration's retrievers"
                 if name in FETCHED
-                else nearest(name, FETCHED)
+                else nearest(name, FETCHED | self.columns.keys())
             )
             held = ", ".join(sorted(self.columns)) or "none"
             raise ConfigError(f"signal {name!r} is not in this table (it holds {held}){remedy}")
@@ -213,7 +213,7 @@ class SignalTable:
         Raises ConfigError for a depth below 1 or beyond the depth that was recorded.
         """
         recorded = self.fingerprint.get("max_depth", {})
-        columns = {name: c for name, c in self.columns.items() if name in depths or name not in RETRIEVERS}
+        columns = {name: c for name, c in self.columns.items() if name in depths or name in SCORERS}
         for name, depth in depths.items():
             if depth is None or name not in columns or name not in self.positions:
                 continue

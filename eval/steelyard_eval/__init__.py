@@ -1,8 +1,96 @@
-"""Steelyard's workbench: replay labelled queries, compare strategies, tune weights, report.
+"""Steelyard's workbench: compare strategies, tune weights, explain rankings, report.
 
-Import from its modules: ``steelyard_eval.datasets.load``, ``steelyard_eval.compare.compare``,
-``steelyard_eval.tune.tune``. Nothing is imported here, so the command line starts quickly.
+    import steelyard_eval as sy
+
+    data = sy.load("mine")
+    data.compare("bm25, echovault, rrf(bm25, vector)", baseline="prod.run").plot()
+    data.tune("rrf(bm25, vector)").save("search-weights.json")
+
+Heavy libraries are imported when a job needs them, so that this import and the command line stay fast.
 """
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from steelyard_eval.compare.endpoint import HttpSearch
+    from steelyard_eval.datasets.memory import Judged, Rows
+    from steelyard_eval.workbench import Workbench
+
+__all__ = ["SYSTEMS", "HttpSearch", "Workbench", "demo", "load"]
 
 SYSTEMS = ("fts", "bm25", "vector", "echovault", "soleri", "moltnet")
 """What is compared where nothing else is said: the baselines, and every system as documented."""
+
+
+def load(
+    source: str | Path | Mapping[str, Any] | Rows,
+    queries: Rows | None = None,
+    qrels: Judged | None = None,
+    *,
+    vectors: Mapping[str, Sequence[ArrayLike]] | None = None,
+    text_for_embedding: str = "{title}\n{text}",
+    embedder: str = "auto",
+) -> Workbench:
+    """A data set, checked and ready to be worked on.
+
+    Parameters
+    ----------
+    source : str, Path, mapping or table
+        A folder of Steelyard's own format or of BEIR's; or a mapping with the keys corpus, queries, qrels, vectors
+        and those of dataset.json; or the corpus alone, as a DataFrame or a list of objects with the fields of
+        corpus.jsonl, beside `queries` and `qrels`.
+    queries : DataFrame, list of objects, or mapping of ids to texts
+        With the fields of queries.jsonl.
+    qrels : DataFrame, mapping or triples
+        Columns query, entry, grade (or ir_measures' query_id, doc_id, relevance); or query -> entry -> grade; or
+        query -> relevant entries.
+    vectors : mapping
+        Model -> (array of the entries' vectors, array of the queries'), a row each, in their order.
+    text_for_embedding : str
+        The template of the text that these vectors stand for.
+    embedder : str
+        auto (recorded vectors, else LSA fitted on the texts), recorded, lsa, none, minilm, minilm-int8, api.
+
+    Raises
+    ------
+    DataError
+        With all faults of the data set at once.
+    ConfigError
+        When a part is missing.
+    """
+    from steelyard_eval.datasets import load as load_folder
+    from steelyard_eval.datasets.memory import load_dict
+    from steelyard_eval.workbench import Workbench
+
+    if isinstance(source, str | Path):
+        return Workbench(load_folder(source), embedder)
+    given = {"corpus": source, "queries": queries, "qrels": qrels, "vectors": vectors}
+    parts = {name: part for name, part in given.items() if part is not None}
+    if isinstance(source, Mapping) and "corpus" in source:
+        return Workbench(load_dict(source), embedder)
+    return Workbench(load_dict({**parts, "text_for_embedding": text_for_embedding}), embedder)
+
+
+def demo() -> Workbench:
+    """The data set that comes with the package: 131 memories of a software team's agents, 59 graded queries."""
+    from steelyard_eval.demonstration import starter
+
+    return load(starter())
+
+
+def __getattr__(name: str) -> object:
+    if name == "HttpSearch":
+        from steelyard_eval.compare.endpoint import HttpSearch
+
+        return HttpSearch
+    if name == "Workbench":
+        from steelyard_eval.workbench import Workbench
+
+        return Workbench
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

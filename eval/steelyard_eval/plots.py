@@ -19,8 +19,7 @@ def intervals(rows: Sequence[Mapping[str, Any]], metric: str) -> Figure:
     for at, row in enumerate(ranked):
         axes.plot([row["low"], row["high"]], [at, at], color="0.55", linewidth=2, solid_capstyle="round")
         axes.plot([row["mean"]], [at], "o", color="tab:blue")
-    # A dollar sign in a label would start a formula.
-    axes.set_yticks(range(len(ranked)), [_short(str(row["label"])).replace("$", r"\$") for row in ranked])
+    axes.set_yticks(range(len(ranked)), [_short(str(row["label"])) for row in ranked])
     axes.set_xlabel(f"{metric}, mean and 95% interval")
     axes.grid(axis="x", color="0.9")
     axes.set_axisbelow(True)
@@ -28,8 +27,10 @@ def intervals(rows: Sequence[Mapping[str, Any]], metric: str) -> Figure:
 
 
 def _short(label: str, width: int = 48) -> str:
+    """A label for a figure, cut to `width`; a dollar sign would start a formula, so it is escaped."""
     printable = "".join(char if char.isprintable() else "?" for char in label)
-    return printable if len(printable) <= width else printable[: width - 3] + "..."
+    cut = printable if len(printable) <= width else printable[: width - 3] + "..."
+    return cut.replace("$", r"\$")
 
 
 def curve(points: Sequence[Mapping[str, float]], objective: str, label: str) -> Figure:
@@ -42,4 +43,39 @@ def curve(points: Sequence[Mapping[str, float]], objective: str, label: str) -> 
     axes.set_xlabel(label)
     axes.set_ylabel(objective)
     axes.grid(color="0.9")
+    return figure
+
+
+def contributions(rows: Sequence[tuple[str, Mapping[str, float]]], title: str) -> Figure:
+    """A bar an entry, best on top, with a part for what each signal adds to its score."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.5, 0.35 * len(rows) + 1.4), layout="constrained")
+    axes = figure.subplots()
+    left = [0.0] * len(rows)
+    for name in dict.fromkeys(name for _, own in rows for name in own):
+        widths = [own.get(name, 0.0) for _, own in rows]
+        axes.barh(range(len(rows)), widths, left=left, label=_short(name))
+        left = [before + width for before, width in zip(left, widths, strict=True)]
+    axes.set_yticks(range(len(rows)), [_short(label) for label, _ in rows])
+    axes.invert_yaxis()
+    axes.set_xlabel("score")
+    axes.set_title(_short(title, 80), fontsize="medium")
+    if any(own for _, own in rows):
+        axes.legend(fontsize="small")
+    return figure
+
+
+def counts(numbers: Sequence[int], label: str) -> Figure:
+    """How often each whole number occurs."""
+    from collections import Counter
+
+    from matplotlib.figure import Figure
+
+    found = sorted(Counter(numbers).items())
+    figure = Figure(figsize=(6, 3), layout="constrained")
+    axes = figure.subplots()
+    axes.bar([number for number, _ in found], [count for _, count in found])
+    axes.set_xlabel(label)
+    axes.set_ylabel("queries")
     return figure

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 from steelyard.entry import Entry, Hit
 from steelyard.errors import visible
 from steelyard.fields import format_time
+from steelyard.systems.forms import scan_result
 from steelyard_eval.layout import painted, wrapped
 from steelyard_eval.layout import table as table
 from steelyard_eval.layout import width as width
@@ -67,6 +69,19 @@ def tests(record: Mapping[str, Any]) -> str:
     return table(rows, columns) if rows else ""
 
 
+def verification(record: Mapping[str, Any]) -> str:
+    """The largest differences between our values and those of ir_measures on the same runs."""
+    rows = [
+        {
+            **row,
+            "largest": f"{row['largest_difference']:.1e}" if row["checked"] else "not one of its measures",
+        }
+        for row in record["metrics"]
+    ]
+    columns = {"metric": "metric", "largest": f"largest difference from {record['tool']}"}
+    return table(rows, columns | {"label": "of", "query": "at query"})
+
+
 def listing(entries: Iterable[Entry]) -> str:
     """Entries, a line each: day, type, id, title."""
     rows = [{"day": format_time(e.created_at)[:10], "type": e.type, "id": e.id, "title": e.title} for e in entries]
@@ -74,15 +89,32 @@ def listing(entries: Iterable[Entry]) -> str:
 
 
 def hits(found: Iterable[Hit]) -> str:
-    """Search results, one block each."""
-    blocks, room = [], width()
-    for hit in found:
-        score = "     -" if hit.score is None else f"{hit.score:.4f}"
-        place = f"{hit.rank:>3}  {score}  {visible(hit.entry.id)}"
-        blocks.append(f"{painted(place)}  {visible(hit.entry.title)[: max(0, room - len(place) - 2)]}".rstrip())
-        if hit.entry.text:
-            blocks.append(f"{' ' * INDENT}{visible(hit.entry.text)[: room - INDENT]}")
-    return "\n".join(blocks) or "nothing found"
+    """Search results, a block each: rank, score, id and title; the text; the signals behind the score."""
+    return "\n".join(map(_hit, found)) or "nothing found"
+
+
+def _hit(hit: Hit) -> str:
+    breakdown = "  ".join(f"{visible(name)} {value:.4f}" for name, value in hit.signals.items())
+    text = wrap(visible(hit.entry.text), width() - INDENT, max_lines=4, placeholder=" ...")
+    return "\n".join([_head(hit), *(" " * INDENT + line for line in (*text, breakdown) if line)])
+
+
+def scan(found: Iterable[Hit]) -> str:
+    """A first look at search results, a block each: rank, score, id, title; size, type and a snippet."""
+    return "\n".join(map(_scanned, found)) or "nothing found"
+
+
+def _scanned(hit: Hit) -> str:
+    look = scan_result(hit)
+    about = f"~{look['tokenEstimate']} tokens" + (f", {visible(look['type'])}" if look["type"] else "")
+    lines = wrap(f"{about}: {visible(look['snippet'])}", width() - INDENT)
+    return "\n".join([_head(hit), *(" " * INDENT + line for line in lines)])
+
+
+def _head(hit: Hit) -> str:
+    score = "     -" if hit.score is None else f"{hit.score:.4f}"
+    place = f"{hit.rank:>3}  {score}  {visible(hit.entry.id)}"
+    return f"{painted(place)}  {visible(hit.entry.title)[: max(0, width() - len(place) - 2)]}".rstrip()
 
 
 def tuning(record: Mapping[str, Any]) -> str:
@@ -102,19 +134,26 @@ def tuning(record: Mapping[str, Any]) -> str:
     optimum = f"{best['value']:.4f}, {record['certificate']}, no setting exceeds {best['bound']:.4f}"
     depths = record["depths"]
     deeper = f", {_depths(depths['tuned'])}" if depths["tuned"] != depths["current"] else ""
+    found = ", ".join(filter(None, (best["strategy"], _depths(best["depths"]))))
     parts = [
         "\n".join(
             (
                 wrapped(f"verdict: {record['verdict']} ({reason})", 9),
                 wrapped(f"current: {record['current']}", 9),
                 wrapped(f"tuned:   {record['tuned']}{deeper}", 9),
-                wrapped(f"optimum: {best['strategy']}, {_depths(best['depths'])}  ({optimum})", 9),
+                wrapped(f"optimum: {found}  ({optimum})", 9),
             )
         ),
         table(rows, {"estimate": record["objective"], "value": "value [95%]", "queries": "queries"}),
-        "embedded: {current} of {queries} queries now, {tuned} when tuned".format(**record["embedding_calls"]),
+        _embedded(record["embedding_calls"]),
     ]
     return "\n\n".join(parts + ([_ablation(record["ablation"])] if record.get("ablation") else []))
+
+
+def _embedded(calls: Mapping[str, int | None]) -> str:
+    if calls["current"] is None:
+        return "embedded: unknown, the lists of other engines do not tell"
+    return "embedded: {current} of {queries} queries now, {tuned} when tuned".format(**calls)
 
 
 def _depths(depths: Mapping[str, int | None]) -> str:

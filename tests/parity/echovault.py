@@ -10,7 +10,7 @@ shares no code with the engine: the recorded keyword pool, and the recorded dist
 cosines (|a - b|^2 = |a|^2 + |b|^2 - 2ab; the vectors are of length 1 only to 1e-5, so lengths stay in).
 """
 
-from dataclasses import replace
+from datetime import datetime
 
 import apsw
 import numpy as np
@@ -20,6 +20,7 @@ from echovault_recording import (
     SINGLE,
     SPACE,
     Fixture,
+    Lookup,
     both,
     compare,
     entry,
@@ -35,10 +36,13 @@ from echovault_recording import (
     same,
     scope,
     scored,
+    settings,
 )
+from echovault_service import merged_on_save, provider_down_on_save, updated
 
 from steelyard.entry import Hit
-from steelyard.errors import DimensionMismatchError
+from steelyard.errors import ConfigError, DimensionMismatchError
+from steelyard.fields import parse_time
 from steelyard.filters import Filters
 from steelyard.fusion import parse_strategy
 from steelyard.query import Query
@@ -47,14 +51,9 @@ from steelyard.systems.echovault import DOCUMENTED, prefix_or, result
 KEYS = ["id", "title", "what", "why", "impact", "category", "tags"]
 KEYS += ["project", "source", "score", "has_details", "created_at"]
 
-# Each quotes the line of systems/echovault.md by its words.
-QUOTES = "left out: 'seed_era does not escape double quotes'"
-BLANK = "left out: 'get_context ... with blanks it raises'; here a blank text is no query"
-UNKNOWN_MODE = "left out: 'unknown strings to auto'; here an unknown mode is an error"
-COLUMNS = "left out: 'the database row carries all columns'"
-SAVING = "left out: 'dedup on save', 'delete', failures on save: the document describes none of it"
-SWALLOWED = "left out: 'tiered and service.search fall back to FTS' on a wrong dimension; here it is an error"
-TOOL = "left out: 'that tool passes no query and mode never' and shows other fields"
+# It quotes the line of systems/echovault.md by its words.
+STAYS = "left out: 'delete ... the vector row stays': the document describes no deleting; here the vector goes too"
+UNRECORDED = "left out: 'the database row carries all columns': the recording has no memory with a value of it"
 
 
 def cases(folder):
@@ -87,19 +86,27 @@ class Documented(Fixture):
         self.reference = Reference(self)
 
     def keyword_runs(self):
-        """The runs whose keyword side obeys the document; the others with the reason."""
+        """The runs; where the query holds quotes, with the keyword side that the document asks for.
+
+        'seed_era does not escape double quotes', so its expression is another one there. What it recorded of
+        the keywords is replaced by what SQLite finds with the quotes doubled.
+        """
         for qid, limit, query, run in self.runs():
-            yield qid, limit, query, run, (QUOTES, 0.0) if '"' in query.text else None
+            yield qid, limit, query, run | self.reference.escaped(query, limit) if '"' in query.text else run
 
     def cosines(self, text, pool, scale=1.0):
-        """Recorded (rowid, 1 - distance) pairs as cosines."""
+        """Recorded (rowid, 1 - distance) pairs as cosines, best first.
+
+        The recording is in the order of distances, and lengths are 1 only to 1e-5, so neighbours may
+        change places.
+        """
         asked = np.array(self.asked[text])
         found = []
         for id_, score in keyed(pool):
             vector, distance = np.array(self.stored[id_]), (1.0 - score) / scale
             dot = (asked @ asked + vector @ vector - distance * distance) / 2
             found.append((id_, float(dot / np.sqrt(asked @ asked) / np.sqrt(vector @ vector))))
-        return found
+        return sorted(found, key=lambda row: -row[1])
 
 
 def over_top(hits):
@@ -131,9 +138,7 @@ class Reference:
 
     def tiered(self, text, filters, limit, min_results=3):
         """The document's tiered_search: uncut rows, how many are shown, tolerance, embedding calls."""
-        match = " OR ".join(f'"{term}"*' for term in text.split())
-        rows = self.db.execute("SELECT rowid, -rank FROM f WHERE f MATCH ? ORDER BY rank, rowid", (match,))
-        fts = [(key(rowid), score) for rowid, score in rows if self.admits(rowid, filters)][: 2 * limit]
+        fts = [(key(rowid), score) for rowid, score in self.keywords(text, filters)][: 2 * limit]
         if len(fts) >= min_results:
             return fts, limit, EXACT, 0
         asked = np.array(self.asked[text])
@@ -142,26 +147,53 @@ class Reference:
         near = [row for row in near if self.admits(int(row[0]), filters)]
         return merge(fts, near), limit, merged_tolerance(near), 1
 
+    def keywords(self, text, filters):
+        """All (rowid, score) of the document's expression, quotes in a term doubled as SQL does."""
+        rows = self.db.execute(
+            "SELECT rowid, -rank FROM f WHERE f MATCH ? ORDER BY rank, rowid", (expression(text),)
+        )
+        return [(rowid, score) for rowid, score in rows if self.admits(rowid, filters)]
+
+    def escaped(self, query, limit):
+        """The keyword side of a recorded run, from this table instead."""
+        rows = self.keywords(query.text, query.filters)
+        pool = rows[: 2 * limit]
+        over = [[rowid, score / pool[0][1]] for rowid, score in pool[:limit]]
+        return {
+            "match": expression(query.text),
+            "fts_pool": pool,
+            "fts_top40": rows[:40],
+            "fts_total": len(rows),
+            "embed_called": len(pool) < 3,
+            "tiered": over,
+            "tiered_no_provider": over,
+            "tiered_provider_down": over,
+        }
+
     def _vectors(self):
         return ((id_, np.array(vector)) for id_, vector in self.stored.items())
+
+
+def expression(text):
+    """The document's prefix expression, with quotes doubled."""
+    terms = (term.replace('"', '""') for term in text.split())
+    return " OR ".join(f'"{term}"*' for term in terms)
 
 
 # The groups: generators of (case, (verdict, error))
 
 
 def match_expressions(fixture):
-    for qid, _, query, run, left_out in fixture.keyword_runs():
-        yield qid, left_out or same(run["match"], prefix_or(query.text))
+    for qid, _, query, run in fixture.keyword_runs():
+        yield qid, same(run["match"], prefix_or(query.text))
 
 
 def keyword_lists(fixture):
     """fts_pool (depth 2 x limit) and fts_top40, filters applied."""
-    for qid, limit, query, run, left_out in fixture.keyword_runs():
+    for qid, limit, query, run in fixture.keyword_runs():
         for name, size in (("fts_pool", limit), ("fts_top40", 20)):
             searcher = fixture.searcher(size)
-            if left_out:
-                yield f"{qid} {name}", left_out
-            elif failed(run[name]):
+            if failed(run[name]):
                 yield f"{qid} {name}", refused(lambda s=searcher, q=query: s.candidates(q, parse_strategy("fts")))
             else:
                 rows, _ = listed(searcher, query, "fts")
@@ -170,11 +202,11 @@ def keyword_lists(fixture):
 
 
 def keyword_totals(fixture):
-    for qid, _, query, run, left_out in fixture.keyword_runs():
+    for qid, _, query, run in fixture.keyword_runs():
         if run["fts_total"] is None:
             continue
-        rows = [] if left_out else listed(fixture.searcher(len(fixture.memories)), query, "fts")[0]
-        yield qid, left_out or same(run["fts_total"], len(rows))
+        rows, _ = listed(fixture.searcher(len(fixture.memories)), query, "fts")
+        yield qid, same(run["fts_total"], len(rows))
 
 
 def vector_lists(fixture):
@@ -184,24 +216,31 @@ def vector_lists(fixture):
         expected = fixture.cosines(query.text, run["vec_pool"])
         whole = [rowid for rowid, _ in run.get("vec_pool_unfiltered", run["vec_pool"])]
         places = [whole.index(rowid) + 1 for rowid, _ in run["vec_pool"]]
-        yield f"{qid} vec_pool", both(compare(expected, rows, SINGLE, 1.0), same(places, positions))
+        verdict = compare(expected, rows, SINGLE, 1.0, tie=SINGLE)
+        yield f"{qid} vec_pool", both(verdict, same(places, positions), descending(run["vec_pool"]))
     for qid, pool in fixture.recorded["vec20"].items():
         text = fixture.queries[qid]["query"]
         rows, positions = listed(fixture.searcher(10, fixture.lookup()), Query(text), "vector")
-        verdict = compare(fixture.cosines(text, pool), rows, SINGLE, 1.0)
-        yield f"{qid} vec20", both(verdict, same(list(range(1, 21)), positions))
+        verdict = compare(fixture.cosines(text, pool), rows, SINGLE, 1.0, tie=SINGLE)
+        yield f"{qid} vec20", both(verdict, same(list(range(1, 21)), positions), descending(pool))
+
+
+def descending(pool):
+    """Verdict on a recorded list, whose order the cosines do not keep."""
+    scores = [score for _, score in pool]
+    return same(sorted(scores, reverse=True), scores)
 
 
 def tiered_by_keywords(fixture):
     """Tiered rankings where at least 3 keyword rows answer; the recording divides by their maximum."""
-    for qid, limit, query, run, left_out in fixture.keyword_runs():
+    for qid, limit, query, run in fixture.keyword_runs():
         searcher = fixture.searcher(limit, fixture.lookup())
         if failed(run["tiered"]):
             yield qid, refused(lambda s=searcher, q=query: s.search(q))
         elif not run["embed_called"]:
-            yield qid, left_out or compare(keyed(run["tiered"]), over_top(searcher.search(query).hits))
+            yield qid, compare(keyed(run["tiered"]), over_top(searcher.search(query).hits))
         elsewhere = run.get("tiered_unfiltered")
-        if elsewhere and not left_out and not fixture.reference.tiered(query.text, Filters(), limit)[-1]:
+        if elsewhere and not fixture.reference.tiered(query.text, Filters(), limit)[-1]:
             found = searcher.search(Query(query.text))
             verdict = both(compare(keyed(elsewhere), over_top(found.hits)), same(0, found.embedding_calls))
             yield f"{qid} unfiltered", verdict
@@ -209,29 +248,29 @@ def tiered_by_keywords(fixture):
 
 def keywords_alone(fixture):
     """Without a provider, and with one that is down."""
-    for qid, limit, query, run, left_out in fixture.keyword_runs():
+    for qid, limit, query, run in fixture.keyword_runs():
         for name, embedder in (("no_provider", None), ("provider_down", fixture.lookup(down=True))):
             expected, searcher = run[f"tiered_{name}"], fixture.searcher(limit, embedder)
             if failed(expected):
                 yield f"{qid} {name}", refused(lambda s=searcher, q=query: s.search(q))
             else:
-                verdict = left_out or compare(keyed(expected), over_top(searcher.search(query).hits))
+                verdict = compare(keyed(expected), over_top(searcher.search(query).hits))
                 yield f"{qid} {name}", verdict
 
 
 def embedding_calls(fixture):
-    for qid, limit, query, run, left_out in fixture.keyword_runs():
+    for qid, limit, query, run in fixture.keyword_runs():
         if not failed(run["tiered"]):
             found = fixture.searcher(limit, fixture.lookup()).search(query)
-            yield qid, left_out or same(int(run["embed_called"]), found.embedding_calls)
+            yield qid, same(int(run["embed_called"]), found.embedding_calls)
 
 
 def tiered_by_vectors(fixture):
     """Tiered rankings where keywords find fewer than 3 rows."""
-    for qid, limit, query, run, left_out in fixture.keyword_runs():
+    for qid, limit, query, run in fixture.keyword_runs():
         if run["embed_called"]:
-            yield qid, left_out or against_reference(fixture, limit, query, run, None)
-        if run.get("tiered_unfiltered") and not left_out:
+            yield qid, against_reference(fixture, limit, query, run, None)
+        if run.get("tiered_unfiltered"):
             expected, show, tolerance, embedded = fixture.reference.tiered(query.text, Filters(), limit)
             if embedded:
                 hits = fixture.searcher(limit, fixture.lookup()).search(Query(query.text)).hits
@@ -240,12 +279,12 @@ def tiered_by_vectors(fixture):
 
 def hybrid_always(fixture):
     """The merge without the tier test."""
-    for qid, limit, query, run, left_out in fixture.keyword_runs():
+    for qid, limit, query, run in fixture.keyword_runs():
         if failed(run["hybrid"]):
             searcher = fixture.searcher(limit, fixture.lookup(), strategy=HYBRID)
             yield qid, refused(lambda s=searcher, q=query: s.search(q))
         else:
-            yield qid, left_out or against_reference(fixture, limit, query, run, HYBRID)
+            yield qid, against_reference(fixture, limit, query, run, HYBRID)
 
 
 def against_reference(fixture, limit, query, run, strategy, scale=1.0, vault=None, pool=None):
@@ -263,10 +302,10 @@ def scaled_vectors(fixture):
         query = Query(asked["query"], filters=scope(asked))
         rows, _ = listed(fixture.searcher(asked["limit"], fixture.lookup(scale=8.0), vault), query, "vector")
         pool = recorded["vec_pool"]
-        yield f"{qid} vec_pool", compare(fixture.cosines(query.text, pool, 8.0), rows, SINGLE, 1.0)
+        yield f"{qid} vec_pool", compare(fixture.cosines(query.text, pool, 8.0), rows, SINGLE, 1.0, tie=SINGLE)
         if run and not failed(run["hybrid"]):
-            left_out = (QUOTES, 0.0) if '"' in query.text else None
-            verdict = left_out or against_reference(
+            run = run | (fixture.reference.escaped(query, asked["limit"]) if '"' in query.text else {})
+            verdict = against_reference(
                 fixture, asked["limit"], query, run, HYBRID, scale=8.0, vault=vault, pool=pool
             )
             yield f"{qid} hybrid", verdict
@@ -298,17 +337,17 @@ def context(fixture):
 def context_case(fixture, case):
     args, label = case["args"], case["label"]
     text, limit, filters = args.get("query", ""), args["limit"], scope(args)
-    set_by_config = label.removeprefix("config semantic=") if label.startswith("config semantic=") else "auto"
-    mode = args.get("semantic_mode", set_by_config)
+    mode, topup = settings(label, args)
     mode = {True: "always", False: "never"}.get(mode, mode)
-    if failed(case):
-        return BLANK, 0.0
-    if mode not in ("auto", "always", "never"):
-        return UNKNOWN_MODE, 0.0
+    if failed(case):  # 'with blanks it raises', in its search; here search refuses it too, a context has no query
+        return refused(lambda: fixture.searcher(limit).search(text))
+    unknown = mode not in ("auto", "always", "never")
     # Whether the model was loaded is part of the recording; it shows in the call.
     embedder = fixture.lookup(warm="ollama" not in label or case["embed_called"])
     searcher = fixture.searcher(limit, embedder)
-    hits, total = searcher.context(text, filters, semantic=mode, topup_recent=args.get("topup_recent", True))
+    # 'unknown strings to auto': here an unknown mode is an error, and what it means there is compared.
+    error = raises(lambda: searcher.context(text, semantic=mode), ConfigError, "valid: always") if unknown else OK
+    hits, total = searcher.context(text, filters, semantic="auto" if unknown else mode, topup_recent=topup)
     recent = [key(rowid) for rowid, score in case["out"] if score is None]
     tail = same(recent, [hit.entry.id for hit in hits if hit.score is None])
     found = [hit for hit in hits if hit.score is not None]
@@ -317,14 +356,26 @@ def context_case(fixture, case):
         head = both(compare(expected, scored(found), tolerance, 1.0, show), same(1, embedded))
     else:
         head = compare(keyed(row for row in case["out"] if row[1] is not None), over_top(found))
-    return both(head, tail, same(case["total"], total), same(len(case["out"]), len(hits)))
+    return both(error, head, tail, same(case["total"], total), same(len(case["out"]), len(hits)))
+
+
+OK = "", 0.0
+
+
+def raises(act, kind, *words):
+    """Verdict of what has to fail, with these words."""
+    try:
+        act()
+    except kind as error:
+        return same([True] * len(words), [word in str(error) for word in words])
+    return "differs: an error is expected, here there is none", 0.0
 
 
 def result_form(fixture):
-    """The documented keys, and the values of the rows that the search tool showed."""
+    """The documented keys, the other columns, and the values of the rows that the tools showed."""
     shown = list(result(Hit(1, 0.5, entry(fixture.memories[0]))))
     for name in fixture.recorded["result_keys"]:
-        yield f"key {name}", same(True, name in shown) if name in KEYS else (COLUMNS, 0.0)
+        yield f"key {name}", same(True, name in shown) if name in KEYS else kept(fixture, name)
     yield "order of the keys", same(KEYS, shown)
     rowids = {memory["id"]: memory for memory in fixture.memories}
     for row in fixture.recorded["tool_search"]:
@@ -332,7 +383,32 @@ def result_form(fixture):
         values = {name: value or "" for name, value in row.items() if name not in ("id", "score", "created_at")}
         got = {name: ours[name] or "" for name in values}
         yield f"row {row['id'][:8]}", both(same(values, got), same(row["created_at"], ours["created_at"][:10]))
-    yield "tool_context", (TOOL, 0.0)
+    yield "tool_context", tool_context(fixture, fixture.recorded["tool_context"])
+
+
+def kept(fixture, name):
+    """A column that the documented pointer does not show: the vault keeps its values all the same."""
+    if name not in fixture.memories[0]:
+        return UNRECORDED, 0.0
+    entries = fixture.vault.get([key(memory["rowid"]) for memory in fixture.memories])
+    if name == "updated_at":
+        return same([parse_time(memory[name]) for memory in fixture.memories], [e.updated_at for e in entries])
+    return same([memory[name] for memory in fixture.memories], [e.extra[name] for e in entries])
+
+
+def tool_context(fixture, recorded):
+    """'That tool passes no query and mode never': its newest memories, in its own form of a date."""
+    hits, total = fixture.searcher(recorded["showing"]).context("", Filters.of({"project": "vault"}))
+    numbers = {key(memory["rowid"]): memory["id"] for memory in fixture.memories}
+    ours = [
+        {
+            **{name: value for name, value in result(hit).items() if name in ("title", "category", "tags")},
+            "id": numbers[hit.entry.id],
+            "date": datetime.fromisoformat(result(hit)["created_at"]).strftime("%b %d"),
+        }
+        for hit in hits
+    ]
+    return both(same(recorded["memories"], ours), same(recorded["total"], total))
 
 
 def scenarios(fixture):
@@ -341,31 +417,43 @@ def scenarios(fixture):
     found, none = bare.search("zephyrine"), recorded["no_vec_table"]
     rows = compare(keyed(none["service_search"]), over_top(found.hits))
     yield "no vectors", both(rows, same(none["embed_calls"], found.embedding_calls))
+    yield from other_dimension(fixture, recorded["dimension_mismatch"])
+    yield from updated(fixture, recorded["update"])
+    yield from provider_down_on_save(fixture, recorded["provider_down_on_save"])
+    yield from merged_on_save(recorded["dedup"], DOCUMENTED)
+    yield from deleted(fixture, recorded["delete"])
 
+
+def other_dimension(fixture, recorded):
     vault, wrong = fixture.filled(), np.ones((1, 32), dtype=np.float32)
-    named = ("64", "32", "reindex")
-    asked = [word in recorded["dimension_mismatch"]["ensure"]["error"] for word in named]
+    said = [word for word in ("64", "32", "reindex") if word in recorded["ensure"]["error"]]
     for name, act in (
         ("storing 32 beside 64", lambda: vault.put_vectors(SPACE, [key(1)], wrong)),
         ("searching with 32 in 64", lambda: vault.nearest(SPACE, wrong[0], Filters(), 5, True)),
     ):
-        try:
-            act()
-            yield name, same("an error", "none")
-        except DimensionMismatchError as error:
-            yield name, same(asked, [word in str(error) for word in named])
+        yield name, raises(act, DimensionMismatchError, *said)
+    # 'tiered and service.search fall back to FTS': here it is an error, and keywords alone find the same.
+    searcher = fixture.searcher(5, fixture.lookup(dim=32), vault)
+    for name in ("tiered", "service_search"):
+        alone = searcher.search("zephyrine", semantic="never").hits
+        error = raises(lambda: searcher.search("zephyrine"), DimensionMismatchError, *said)
+        yield f"{name} with 32 in 64", both(compare(keyed(recorded[name]), over_top(alone)), error)
     vault.drop_space(SPACE)
     vault.put_vectors(SPACE, [key(1)], wrong)
-    yield "reindex", same(recorded["dimension_mismatch"]["stored_dim_after"], vault.spaces()[0][1])
-    for name in ("tiered", "service_search"):
-        yield f"{name} with 32 in 64", (SWALLOWED, 0.0)
+    yield "reindex", same(recorded["stored_dim_after"], vault.spaces()[0][1])
 
-    rowid = recorded["update"]["rowid"]
-    old = entry(fixture.memories[rowid - 1])
-    before = [id_ for id_, _ in listed(fixture.searcher(5, vault=vault), Query("zephyrine"), "fts")[0]]
-    vault.upsert([replace(old, title="new", text="other words", why="", impact="", tags=())])
-    after = [id_ for id_, _ in listed(fixture.searcher(5, vault=vault), Query("zephyrine"), "fts")[0]]
-    expected = [recorded["update"][name] for name in ("old_text_matched_before", "old_text_still_matches")]
-    yield "update", same(expected, [old.id in before, old.id in after])
-    for name in ("dedup", "delete", "provider_down_on_save"):
-        yield name, (SAVING, 0.0)
+
+def deleted(fixture, recorded):
+    """A deleted memory is found no more, and the others as they were; its vector stays there."""
+    vault, id_, query = fixture.filled(), key(recorded["deleted"]), Query("zephyrine")
+    fixture.asked |= {"its own": fixture.stored[id_]}
+    searcher = fixture.searcher(5, Lookup({query.text: fixture.stored[id_]}), vault)
+    for when in ("before", "after"):
+        fts, _ = listed(searcher, query, "fts")
+        vector, _ = listed(searcher, query, "vector")
+        pool = fixture.cosines("its own", recorded[f"vec_{when}"])
+        yield f"delete: keywords {when}", compare(keyed(recorded[f"fts_{when}"]), fts)
+        # There the deleted one still takes one of the ten places.
+        yield f"delete: vectors {when}", compare(pool, vector[: len(pool)], SINGLE, 1.0, tie=SINGLE)
+        vault.delete([id_])
+    yield "delete: what stays", (STAYS, 0.0)

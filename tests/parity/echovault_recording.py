@@ -145,6 +145,19 @@ def scored(hits, divisor=1.0):
     return [(hit.entry.id, None if hit.score is None else hit.score / divisor) for hit in hits]
 
 
+def settings(label, args):
+    """The semantic mode and whether to fill up with recent rows, of a recorded context call.
+
+    An argument beats the configuration, which the label names: ``config semantic=never``,
+    ``config topup_recent=false``. Both keys may stand in one label.
+    """
+    words = label.split() if label.startswith("config ") else []
+    configured = dict(word.split("=", 1) for word in words if "=" in word)
+    topup = configured.get("topup_recent", "true").strip(",").lower() != "false"
+    mode = args.get("semantic_mode", configured.get("semantic", "auto").strip(","))
+    return mode, args.get("topup_recent", topup)
+
+
 def fused(lists, strategy, limit):
     """What a strategy makes of given lists of (id, score)."""
     found = {
@@ -176,12 +189,12 @@ def merge(fts, vector, fts_weight=0.3, vec_weight=0.7):
 # Comparing
 
 
-def compare(expected, got, tolerance=EXACT, floor=0.0, show=None, beyond=()):
+def compare(expected, got, tolerance=EXACT, floor=0.0, show=None, beyond=(), tie=TIE):
     """Verdict and worst error of two lists of (id, score), best first.
 
     Errors are relative to the expected score, or to `floor` where that is larger. `show` cuts the
     expected list; `beyond` is a deeper one. An id may stand in another place only where its own
-    expected score is tied.
+    expected score is tied, within `tie`.
     """
     known, expected = dict(expected) | dict(beyond), expected[:show]
     if len(expected) != len(got):
@@ -191,7 +204,7 @@ def compare(expected, got, tolerance=EXACT, floor=0.0, show=None, beyond=()):
         worst = max(worst, abs(value - score) / (max(abs(score), floor) or 1.0))
         if worst > tolerance:
             return f"differs: place {place} scores {score!r}, here {value!r}", worst
-        if here != id_ and abs(known.get(here, np.inf) - score) > TIE * max(abs(score), floor):
+        if here != id_ and abs(known.get(here, np.inf) - score) > tie * max(abs(score), floor):
             return f"differs: place {place} is {id_}, here {here}", worst
     if len({id_ for id_, _ in got}) < len(got):
         return "differs: an id appears twice", worst

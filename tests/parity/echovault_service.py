@@ -22,6 +22,7 @@ from echovault_recording import (
     same,
     scope,
     scored,
+    settings,
 )
 
 from steelyard.embed import embed_missing
@@ -43,12 +44,10 @@ def context(fixture):
 def context_case(fixture, case):
     args, label = case["args"], case["label"]
     text, limit, filters = args.get("query", ""), args["limit"], scope(args)
-    set_by_config = label.removeprefix("config semantic=") if label.startswith("config semantic=") else "auto"
-    mode = args.get("semantic_mode", set_by_config)
+    mode, topup = settings(label, args)
     # Whether the model was loaded is part of the recording; it shows in the call.
     embedder = fixture.lookup(warm="ollama" not in label or case.get("embed_called", True))
     searcher = fixture.searcher(limit, embedder)
-    topup = args.get("topup_recent", True)
     if failed(case):
         return refused(lambda: searcher.context(text, filters, semantic=mode, topup_recent=topup))
     hits, total = searcher.context(text, filters, semantic=mode, topup_recent=topup)
@@ -122,7 +121,10 @@ def scenarios(fixture):
     yield from without_vectors(fixture, recorded["no_vec_table"])
     yield from other_dimension(fixture, recorded["dimension_mismatch"])
     yield from provider_down_on_save(fixture, recorded["provider_down_on_save"])
-    yield from merged_on_save(recorded["dedup"])
+    yield from merged_on_save(recorded["dedup"], SHIPPED)
+    shown = row(Hit(1, 1.0, merged(recorded["dedup"])[1]))
+    columns = recorded["dedup"]["merged"]
+    yield "dedup: the row", same(columns, {name: shown[name] for name in columns})
     yield from deleted(fixture, recorded["delete"])
     yield from updated(fixture, recorded["update"])
 
@@ -211,19 +213,24 @@ def provider_down_on_save(fixture, recorded):
     )
 
 
-def merged_on_save(recorded):
-    """What a dedup leaves in the store; deciding what is a duplicate is no part of search."""
+def merged(recorded):
+    """A memory as it was saved, and as a second save of the same left it."""
     text = "Consumer lag grew because the poll interval was too long"
     saved = Entry("a", title=recorded["merged"]["title"], text=text, tags=("kafka",), details="d1")
-    new = replace(
+    return saved, replace(
         saved,
         text=recorded["merged"]["what"],
         tags=tuple(json.loads(recorded["merged"]["tags"])),
         details=recorded["details"],
         extra={"updated_count": recorded["merged"]["updated_count"]},
     )
-    yield "dedup: embedded on save", same(recorded["embed_text_on_save"], render(SHIPPED.reading.recipe, saved))
-    yield "dedup: embedded on update", same(recorded["embed_text_on_update"], render(SHIPPED.reading.recipe, new))
+
+
+def merged_on_save(recorded, system):
+    """What a dedup leaves in the store; deciding what is a duplicate is no part of search."""
+    saved, new = merged(recorded)
+    yield "dedup: embedded on save", same(recorded["embed_text_on_save"], render(system.reading.recipe, saved))
+    yield "dedup: embedded on update", same(recorded["embed_text_on_update"], render(system.reading.recipe, new))
     vault = Vault(":memory:")
     vault.upsert([saved, Entry("b"), Entry("c")])
     vault.put_vectors(SPACE, ["a", "b", "c"], np.eye(3, 64, dtype=np.float32))
@@ -233,8 +240,7 @@ def merged_on_save(recorded):
         "dedup: the vector",
         same([recorded["vector_replaced"], recorded["vec_rows"]], [not kept, vectors_in(vault)]),
     )
-    shown = row(Hit(1, 1.0, vault.get(["a"])[0]))
-    yield "dedup: the row", same(recorded["merged"], {name: shown[name] for name in recorded["merged"]})
+    yield "dedup: what the vault holds", same([new], vault.get(["a"]))
 
 
 def deleted(fixture, recorded):

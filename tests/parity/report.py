@@ -33,7 +33,9 @@ def cases_of(*names):
 
 
 SYSTEMS = {
-    ("echovault", "documented"): lambda folder: cases_of("echovault_recording", "echovault")(folder),
+    ("echovault", "documented"): lambda folder: cases_of("echovault_recording", "echovault_service", "echovault")(
+        folder
+    ),
     ("echovault", "shipped"): lambda folder: cases_of(
         "echovault_recording", "echovault_service", "echovault_shipped"
     )(folder),
@@ -85,12 +87,13 @@ def printed(rows):
     for row in rows:
         numbers = row.cases, row.equal, f"{row.worst:.1e}", sum(row.left_out.values())
         lines.append(COLUMNS.format(row.system, row.profile, row.group, *numbers))
-    reasons = sum((row.left_out for row in rows), Counter())
-    lines += [f"left out {count:3}: {reason}" for reason, count in reasons.most_common()]
+    for row in rows:
+        group = f"{row.system}:{row.profile} {row.group}"
+        lines += [f"left out {count:3} of {group}: {reason}" for reason, count in row.left_out.most_common()]
     lines += [f"DIFFERS {row.system}:{row.profile} {row.group}, {case}" for row in rows for case in row.differing]
     cases, equal = sum(row.cases for row in rows), sum(row.equal for row in rows)
     differing = sum(len(row.differing) for row in rows)
-    left_out = sum(reasons.values())
+    left_out = sum(sum(row.left_out.values()) for row in rows)
     lines.append(f"parity: {cases} cases, {equal} equal, {differing} differ, {left_out} left out with a reason")
     return lines
 

@@ -6,7 +6,9 @@
 import gzip
 import importlib.util
 import json
+import math
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,8 +33,8 @@ LEAST = {
         "min results": 20,
         "merge function": 8,
         "context": 20,
-        "result form": 15,
-        "scenarios": 5,
+        "result form": 19,
+        "scenarios": 14,
     },
     ("moltnet", "shipped"): {
         "tsvectors": 390,
@@ -143,6 +145,33 @@ def nothing(recorded):
     pass
 
 
+def topup_by_configuration(recorded):
+    """The call that turned topping up off by an argument, as one that did so by configuration."""
+    case = next(case for case in recorded["context"] if case["args"].get("topup_recent") is False)
+    del case["args"]["topup_recent"]
+    case["args"]["semantic_mode"] = "never"
+    case["label"] = "config topup_recent=false"
+
+
+def settings(call):
+    report.cases_of("echovault_recording", "echovault_service", "echovault")
+    return sys.modules["echovault_recording"].settings(*call)
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (("provider=openai", {}), ("auto", True)),
+        (("config semantic=never", {}), ("never", True)),
+        (("config topup_recent=false", {}), ("auto", False)),
+        (("config topup_recent=false", {"topup_recent": True, "semantic_mode": "always"}), ("always", True)),
+        (("config semantic=always, topup_recent=false", {}), ("always", False)),
+    ],
+)
+def test_what_a_label_says_of_the_configuration_is_configuration(call, expected):
+    assert settings(call) == expected
+
+
 @pytest.mark.parametrize(
     ("change", "profile", "case"),
     [
@@ -161,6 +190,26 @@ def test_the_report_fails_on_a_difference_and_names_it(altered, change, profile,
     printed = capsys.readouterr().out.splitlines()
     assert any(line.startswith(f"DIFFERS echovault:{profile} {case}") for line in printed)
     assert re.search(r" [1-5] differ, ", printed[-1])  # the pool of a query stands in several groups
+
+
+@pytest.mark.parametrize("profile", ["documented", "shipped"])
+def test_topping_up_may_be_turned_off_by_configuration(altered, profile, capsys):
+    assert altered(topup_by_configuration, profile) == 0
+
+
+def test_expected_cosines_are_in_the_order_of_the_cosines(oracle_root):
+    """|a - b|^2 = |a|^2 + |b|^2 - 2ab: of two vectors with nearly one cosine the shorter one can be nearer."""
+    cases = report.cases_of("echovault_recording", "echovault_service", "echovault")
+    fixture = object.__new__(sys.modules[cases.__module__].Documented)
+    asked, long, short = [1.0, 0.0], [0.8 * 1.00001, 0.6 * 1.00001], [0.8 - 4e-6, 0.6]
+    fixture.asked, fixture.stored = {"x": asked}, {"00001": long, "00002": short}
+    pool = [[row, 1.0 - math.dist(asked, vector)] for row, vector in ((1, long), (2, short))]
+    pool.sort(key=lambda row: -row[1])
+    found = fixture.cosines("x", pool)
+    expected = [(id_, v[0] / math.hypot(*v)) for id_, v in fixture.stored.items()]
+    assert [row for row, _ in pool] == [2, 1]  # by distance
+    assert [id_ for id_, _ in found] == ["00001", "00002"]  # by cosine
+    assert [score for _, score in found] == pytest.approx([score for _, score in expected], abs=1e-12)
 
 
 def test_the_report_ends_with_its_summary(altered, capsys):

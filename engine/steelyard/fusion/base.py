@@ -21,7 +21,8 @@ from steelyard.errors import ConfigError
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.grammar import number_text
-from steelyard.table import FETCHED, FINDERS, RETRIEVERS, Bools, SignalTable
+from steelyard.signals import PRIORS
+from steelyard.table import FINDERS, SCORERS, Bools, SignalTable
 
 if TYPE_CHECKING:
     from steelyard.fusion.reading import Reading
@@ -108,7 +109,7 @@ class Expr(ABC):
 
     def ranks_candidates(self) -> bool:
         """Whether it, or a tier or case in it, names no retriever, and so ranks whatever the system's find."""
-        if not self.signals() & RETRIEVERS:
+        if not self.retrievers():
             return True
         inner = self.children() if self.routes else self._finders()
         return any(child.ranks_candidates() for child in inner)
@@ -116,6 +117,10 @@ class Expr(ABC):
     def signals(self) -> frozenset[str]:
         """Names of all signals mentioned."""
         return frozenset().union(*(child.signals() for child in self.children()))
+
+    def retrievers(self) -> frozenset[str]:
+        """Names of the signals mentioned that bring rows: retrievers, and recorded lists of other engines."""
+        return frozenset(name for name in self.signals() if name not in SCORERS and name not in PRIORS)
 
     def members(self, table: SignalTable, within: Bools) -> Bools:
         """bool[N]: those of the rows `within` that this expression ranks; see the module."""
@@ -129,11 +134,11 @@ class Expr(ABC):
 
     def everywhere(self, table: SignalTable) -> Bools:
         """bool[N]: the rows it may rank where nothing around it says which; candidates for scorers alone."""
-        return np.ones(len(table), dtype=bool) if self.signals() & RETRIEVERS else table.exists
+        return np.ones(len(table), dtype=bool) if self.retrievers() else table.exists
 
     def _finders(self) -> list[Expr]:
         """The children that bring rows of their own; the others score what those found."""
-        return [child for child in self.children() if child.signals() & RETRIEVERS]
+        return [child for child in self.children() if child.retrievers()]
 
     def needs(self, table: SignalTable, retrievers: Collection[str]) -> Needs:
         """Which fetched signals are needed for which queries, as far as the table can tell.
@@ -143,8 +148,8 @@ class Expr(ABC):
         """
         finders = self._finders()
         others = [child.signals() for child in self.children() if child not in finders]
-        names = frozenset().union(*others, self.signals() if not self.children() else ()) & FETCHED
-        if not self.signals() & RETRIEVERS:
+        names = frozenset().union(*others, self.signals() if not self.children() else ()) - PRIORS.keys()
+        if not self.retrievers():
             names |= FINDERS & frozenset(retrievers)
         everywhere = np.ones(len(table.queries), dtype=bool)
         needed = dict.fromkeys(sorted(names), everywhere)

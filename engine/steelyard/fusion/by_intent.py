@@ -93,3 +93,9 @@ class ByIntent(Expr):
 
     def __str__(self) -> str:
         return f"by_intent({', '.join([f'default={self.default}', *(f'{i}={e}' for i, e in self.cases)])})"
+
+
+def intents_of(strategy: Expr) -> frozenset[str]:
+    """The intents for which the strategy, or a part of it, has another strategy than its default."""
+    own = frozenset(intent for intent, _ in strategy.cases) if isinstance(strategy, ByIntent) else frozenset()
+    return own.union(*map(intents_of, strategy.children()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from steelyard.errors import ConfigError, nearest, shown
 from steelyard.fusion.base import Expr
@@ -46,9 +46,10 @@ FAMILIES: dict[str, type[Expr]] = {
 """Every family by its name in the grammar. To add one: a class in a file of its own, one line here."""
 
 
-def parse_strategy(text: str) -> Expr:
+def parse_strategy(text: str, lists: Collection[str] = ()) -> Expr:
     """Read a strategy; ``str`` of the result reads back as an equal one.
 
+    `lists` names the recorded lists of other engines that it may mention beside the signals.
     Raises ConfigError naming every unknown name, option and value at once, with nearest spellings.
 
     >>> str(parse_strategy("tiered(fts, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))"))
@@ -58,7 +59,7 @@ def parse_strategy(text: str) -> Expr:
     problems: list[str] = []
     if item.weight is not None:
         problems.append(f"weight {number_text(item.weight)} before the whole strategy changes nothing; drop it")
-    strategy = _builder(problems)(item.call)
+    strategy = _builder(problems, FETCHED.union(PRIORS, lists))(item.call)
     if problems:
         raise ConfigError(f"strategy {shown(text, 200)}: " + "; ".join(problems))
     if (length := len(str(strategy))) > MAX_LENGTH:
@@ -69,15 +70,15 @@ def parse_strategy(text: str) -> Expr:
     return strategy
 
 
-def _builder(problems: list[str]) -> Callable[[Call], Expr]:
-    """What reads a call, and those in it, and adds their faults to the problems."""
+def _builder(problems: list[str], signals: Collection[str]) -> Callable[[Call], Expr]:
+    """What reads a call, and those in it, over these signals, and adds their faults to the problems."""
 
     def build(call: Call) -> Expr:
         if call.name in FAMILIES:
             return FAMILIES[call.name].read(Reading(call, problems, build))
-        if call.name in FETCHED or call.name in PRIORS:
+        if call.name in signals:
             return Signal.read(Reading(call, problems, build))
-        problems.append(_unknown(call))
+        problems.append(_unknown(call, signals))
         for item in call.items:  # so that faults inside are named too
             build(item.call)
         return Signal("fts")
@@ -85,7 +86,7 @@ def _builder(problems: list[str]) -> Callable[[Call], Expr]:
     return build
 
 
-def _unknown(call: Call) -> str:
+def _unknown(call: Call, signals: Collection[str]) -> str:
     if not call.name:
         return "a number stands where a signal or fusion is expected"
-    return f"unknown signal or fusion {call.name!r}{nearest(call.name, (*FAMILIES, *FETCHED, *PRIORS))}"
+    return f"unknown signal or fusion {call.name!r}{nearest(call.name, (*FAMILIES, *signals))}"

@@ -14,7 +14,7 @@ from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.reading import Reading
 from steelyard.grammar import Duration
 from steelyard.signals import PRIORS, Prior
-from steelyard.table import FETCHED, NO_FACTS, RETRIEVERS, Bools, Floats, SignalTable
+from steelyard.table import NO_FACTS, Bools, Floats, SignalTable
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Signal(Expr):
 
     def members(self, table: SignalTable, within: Bools) -> Bools:
         """The rows a retriever returned; all of them for a scorer or a prior."""
-        if self.name not in RETRIEVERS:
+        if not self.retrievers():
             return within
         if self.name not in table.columns:
             return np.zeros(len(table), dtype=bool)
@@ -92,7 +92,7 @@ class Signal(Expr):
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         """One column of weight 1 over the rows where the signal has a value."""
-        if self.name in FETCHED:
+        if self.name not in PRIORS:
             values = table.column(self.name)
             formula = self.name
             inputs: Mapping[str, Floats] = {}

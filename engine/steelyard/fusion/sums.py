@@ -16,10 +16,11 @@ from steelyard.fusion.base import Expr, Term, nested
 from steelyard.fusion.normalize import NORMALIZERS
 from steelyard.fusion.plan import Column
 from steelyard.fusion.walk import leaves
-from steelyard.table import RETRIEVERS, Bools, Floats, SignalTable, ranks
+from steelyard.signals import PRIORS
+from steelyard.table import FETCHED, Bools, Floats, SignalTable, ranks
 
-UNBOUNDED = frozenset({"fts", "bm25"})
-"""Signals on a scale of their own; sums of the others, which lie in 0..1, are tuned as they are normalised."""
+BOUNDED = (FETCHED | PRIORS.keys()) - {"fts", "bm25"}
+"""Signals in 0..1, whose sums keep their normalisation; keyword scores and recorded lists may be larger."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class NormalizedSum(Sum):
 
     def variants(self) -> Iterator[Expr]:
         """Every normalisation, where terms lie on different scales."""
-        raw = len(self.terms) > 1 and any(leaf.name in UNBOUNDED for leaf in leaves(self))
+        raw = len(self.terms) > 1 and any(leaf.name not in BOUNDED for leaf in leaves(self))
         yield from (replace(self, normalize=name) for name in (NORMALIZERS if raw else (self.normalize,)))
 
     def coordinates(self) -> tuple[float, ...]:
@@ -105,4 +106,4 @@ def terms_without(terms: tuple[Term, ...], missing: Collection[str]) -> tuple[Te
 
 
 def _find(terms: tuple[Term, ...]) -> bool:
-    return any(term.expr.signals() & RETRIEVERS for term in terms)
+    return any(term.expr.retrievers() for term in terms)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.errors import ConfigError, RerankError, nearest, shown
+from steelyard.errors import ConfigError, nearest, shown
 from steelyard.rerank.base import CrossEncoder
 from steelyard.rerank.cache import LARGEST, MINUTES_5, CachedReranker
 from steelyard.rerank.guard import SLOW, GuardedReranker
@@ -57,7 +57,7 @@ def detect(config: RerankConfig, environ: Mapping[str, str]) -> str:
 
 
 def open_reranker(config: RerankConfig, environ: Mapping[str, str]) -> CrossEncoder:
-    """The re-ranker, guarded and cached; what cannot be opened fails when it is asked, with the reason."""
+    """The re-ranker, guarded and cached. ConfigError for a provider that was named and has no key."""
     provider = detect(config, environ)
     inner: CrossEncoder
     if provider == "local":
@@ -67,9 +67,6 @@ def open_reranker(config: RerankConfig, environ: Mapping[str, str]) -> CrossEnco
     else:
         from steelyard.rerank.api import ApiReranker
 
-        key = environ.get(KEYS[provider], "").strip()
-        if not key:
-            raise RerankError(f"{KEYS[provider]} is not set; set it, or choose another CROSS_ENCODER_PROVIDER")
-        inner = ApiReranker.of(provider, key, environ)
+        inner = ApiReranker.of(provider, environ)
     guarded = GuardedReranker(inner, config.p95_ms / 1000)
     return CachedReranker(guarded, config.cache_ttl_ms / 1000, config.cache_size)

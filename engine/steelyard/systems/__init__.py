@@ -53,7 +53,8 @@ def keyword_indexes(systems: Iterable[System]) -> list[KeywordIndex]:
 
 def find_systems(names: list[str]) -> list[System]:
     """The systems of these names; ConfigError names every unknown one at once."""
-    valid = {name.removesuffix(":documented"): system for name, system in SYSTEMS.items()} | SYSTEMS
+    known = {**SYSTEMS, f"{baselines.LISTS.name}:{baselines.LISTS.profile}": baselines.LISTS}
+    valid = {name.removesuffix(":documented"): system for name, system in known.items()} | known
     short = [name.removesuffix(":documented") for name in SYSTEMS]
     unknown = [name for name in names if name not in valid]
     problems = [f"unknown system {shown(name)}{nearest(name.partition(':')[0], short)}" for name in unknown]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from steelyard import config
 from steelyard.fusion import parse_strategy
 from steelyard.reading import Reading
 from steelyard.retrievers import RETRIEVER_KINDS
@@ -39,3 +42,8 @@ FTS = _baseline("fts", "fts", ("fts",))
 BM25 = _baseline("bm25", "bm25", ("bm25",))
 VECTOR = _baseline("vector", "vector", ("vector",))
 PLAIN = _baseline("plain", "rrf(fts, vector, k=60)", EVERY)
+LISTS = replace(
+    _baseline(config.LISTS, "bm25", ()),
+    reading=Reading(index=KeywordIndex("none", (), "none"), recipe=""),
+)
+"""Strategies over recorded lists of other engines; it retrieves nothing itself, so it cannot search live."""

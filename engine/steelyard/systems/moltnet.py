@@ -58,6 +58,7 @@ DOCUMENTED = System(
         retrievers=("fts", "vector"),
         depth=lambda limit: 2 * limit,
         finish=finish,
+        weight_names={"w_relevance": "rrf", "w_recency": "recency", "w_importance": "importance"},
     ),
     showing=Showing(result),
 )

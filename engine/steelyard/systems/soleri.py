@@ -178,6 +178,7 @@ DOCUMENTED = System(
         depth=lambda limit: max(3 * limit, 30),
         finish=finish,
         field_weights=FIELD_WEIGHTS,
+        weight_names=FACTORS,
     ),
     showing=Showing(result),
     adaptive=AdaptiveRule(),

@@ -56,6 +56,8 @@ class Searching:
     """The parameters of its retrievers, where they differ from the retrievers' own defaults."""
     similarity: str = COSINE
     """How vectors compare: cosine or l2."""
+    weight_names: Mapping[str, str] = field(default_factory=dict)
+    """The names that its document has for the weights of its sum, with our names of the terms."""
     survives: tuple[type[SteelyardError], ...] = (EmbedderError,)
     """The errors of the vector side after which keywords answer alone."""
     dispensable: frozenset[str] = frozenset()

@@ -82,7 +82,7 @@ def _memory(rng: np.random.Generator, born: float) -> dict[str, Any]:
 
 
 def _query(rng: np.random.Generator, at: int) -> Query:
-    intent, domain = str(rng.choice(["", "fix", "find_spec"])), str(rng.choice(["", "auth", "data"]))
+    intent, domain = str(rng.choice(["", "fix", "learn", "find_spec"])), str(rng.choice(["", "auth", "data"]))
     return Query(f"query {at}", id=f"q{at}", intent=intent, domain=domain, tags=_tags(rng))
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from steelyard_eval.commands import completion
+
+if TYPE_CHECKING:
+    from steelyard_eval.compare.contenders import Given
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 system_option = click.option(
@@ -44,6 +48,12 @@ vault_embedder_option = click.option(
     type=click.Choice(["lsa", "none", "minilm", "minilm-int8", "api"]),
     help="The vault's own by default, lsa for a new one; minilm, minilm-int8 and api need an extra.",
 )
+recording_option = click.option(
+    "--recording",
+    type=click.Path(),
+    metavar="FOLDER",
+    help="Replay a folder that `steelyard record` wrote, instead of searching.",
+)
 seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 
 
@@ -55,6 +65,17 @@ def put(document: object, as_json: bool, text: str) -> None:
 def listed(text: str) -> list[str]:
     """Names separated by commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def contenders_of(
+    named: Sequence[str], more: Sequence[str], weights: Sequence[str], runs: Sequence[str]
+) -> list[Given] | None:
+    """The contenders of a command, in the order of its options; None when there are none."""
+    from steelyard_eval.compare.contenders import read_run_file, read_weights, separate
+
+    texts = [part for text in (*named, *more) for part in separate(text)]
+    found: list[Given] = [*texts, *map(read_weights, weights), *map(read_run_file, runs)]
+    return found or None
 
 
 def strategies_of(texts: Sequence[str]) -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,23 +19,60 @@ from steelyard_eval.commands.options import (
     vault_embedder_option,
     weights_option,
 )
+from steelyard_eval.commands.query import QueryCommand
 
-MODES = "Whole entries with the system's own fields, or a first look (then: steelyard get)."
+if TYPE_CHECKING:
+    from steelyard.results import SearchResult
+    from steelyard.search import Searcher
+
+MODES = "full: the system's own fields and the signals behind each score; scan: title, snippet and size."
+MODEL = "Search with the vectors of this model of the vault; the weights file's by default, else the first one."
+WEIGHT = "Another weight for a term of the strategy, such as recency=0.2 (MoltNet: w_recency=0.2); repeatable."
+INTENT = "The intent of the query: the strategy that the configuration has for it answers (by_intent)."
+CONFIGURED = "As the weights file says (context), else the system's own setting."
 PRIORITIES = "Weight of a tier; the system's own by default (Soleri: agent 1, project 0.8, team 0.6, else 0.5)."
+
+
+model_option = click.option("--model", default="", metavar="MODEL", help=MODEL)
+weight_option = click.option("--weight", "changed", multiple=True, metavar="NAME=NUMBER", help=WEIGHT)
 
 
 @click.command()
 @click.argument("dataset", type=click.Path())
 @click.argument("vault", type=click.Path())
 @vault_embedder_option
+@click.option("--prune", is_flag=True, help="Remove entries of the vault that are not in the data set.")
 @json_option
-def index(dataset: str, vault: str, embedder: str | None, as_json: bool) -> None:
-    """Build or update a vault from a data set: entries, keyword indexes, vectors."""
+def index(dataset: str, vault: str, embedder: str | None, prune: bool, as_json: bool) -> None:
+    """Build or update a vault from a data set: entries, keyword indexes, vectors.
+
+    --embedder adds a model to those that the vault has vectors of; `steelyard reindex` replaces them.
+    """
     from steelyard_eval.datasets import load
     from steelyard_eval.vaults import index_dataset
 
-    counts = index_dataset(load(dataset), vault, embedder)
-    put(counts, as_json, f"{vault}: " + ", ".join(f"{value} {name}" for name, value in counts.items()))
+    found = load(dataset)
+    counts = index_dataset(found, vault, embedder, prune=prune)
+    for text in _index_notes(counts, found.name):
+        note(text)
+    put(counts, as_json, f"{vault}: {_counted(counts)}")
+
+
+def _index_notes(counts: dict[str, Any], dataset: str) -> Iterator[str]:
+    from steelyard_eval.datasets.duplicates import duplicates_in_words
+
+    if counts["outside"]:
+        yield f"{counts['outside']} entries of the vault are not in {dataset}; --prune removes them"
+    if line := duplicates_in_words(counts["duplicates"]):
+        yield line
+    for model in counts["stale"]:
+        yield f"changed entries have no vectors of {model} now: it could not be opened here; index again with it"
+
+
+def _counted(counts: dict[str, Any]) -> str:
+    """The counts of a run that are not 0, and the number of entries."""
+    told = {name: value for name, value in counts.items() if isinstance(value, int) and name != "outside"}
+    return ", ".join(f"{value} {name}" for name, value in told.items() if value or name != "removed")
 
 
 @click.command()
@@ -41,26 +80,32 @@ def index(dataset: str, vault: str, embedder: str | None, as_json: bool) -> None
 @vault_embedder_option
 @json_option
 def reindex(vault: str, embedder: str | None, as_json: bool) -> None:
-    """Rebuild keyword indexes and vectors after a change of model, dimension or tokenizer."""
+    """Rebuild keyword indexes and vectors after a change of model, dimension or tokenizer.
+
+    All models that the vault has are rebuilt; with --embedder it then has that one alone.
+    """
     from steelyard_eval.vaults import reindex_vault
 
     counts = reindex_vault(vault, embedder)
-    put(counts, as_json, f"{vault}: " + ", ".join(f"{value} {name}" for name, value in counts.items()))
+    put(counts, as_json, f"{vault}: {_counted(counts)}")
 
 
-@click.command()
+@click.command(cls=QueryCommand)
 @click.argument("vaults", metavar="VAULT...", nargs=-1, required=True, type=click.Path())
 @click.argument("query")
 @system_option
 @weights_option
+@weight_option
 @limit_option
 @filter_option
 @click.option("--mode", default="full", show_default=True, type=click.Choice(["scan", "full"]), help=MODES)
 @click.option("--tag", "tags", multiple=True, help="A tag of the query, for the signal tags; repeatable.")
 @click.option("--domain", default="", help="The query's domain, for the signal domain.")
+@click.option("--intent", default="", help=INTENT)
 @click.option("--priority", "priorities", multiple=True, metavar="TIER=NUMBER", help=PRIORITIES)
 @scope_option
 @click.option("--semantic", default="always", show_default=True, type=click.Choice(["always", "auto", "never"]))
+@model_option
 @click.option("--explain", is_flag=True, help="Show how each score came about.")
 @json_option
 def search(
@@ -68,14 +113,17 @@ def search(
     query: str,
     system: str,
     weights: str | None,
+    changed: tuple[str, ...],
     limit: int | None,
     filters: tuple[str, ...],
     mode: str,
     tags: tuple[str, ...],
     domain: str,
+    intent: str,
     priorities: tuple[str, ...],
     scopes: tuple[str, ...],
     semantic: str,
+    model: str,
     explain: bool,
     as_json: bool,
 ) -> None:
@@ -84,32 +132,54 @@ def search(
     A tier is named by its file, agent.db is the tier agent, or written TIER=FILE.
     """
     from steelyard.query import Query
-    from steelyard_eval.commands.arguments import parse_filters
-    from steelyard_eval.terminal import hits
+    from steelyard_eval.commands.arguments import parse_filters, parse_weights
+    from steelyard_eval.terminal import hits, scan
     from steelyard_eval.vaults.read import open_searcher
 
-    with open_searcher(vaults, system, weights, limit, priorities, scopes) as searcher:
-        asked = Query(query, filters=parse_filters(filters), tags=tags, domain=domain)
+    numbers = parse_weights(changed)
+    opened = open_searcher(vaults, system, weights, limit, priorities, scopes, model=model, changed=numbers)
+    with opened as searcher:
+        asked = Query(query, filters=parse_filters(filters), tags=tags, domain=domain, intent=intent)
         result = searcher.search(asked, semantic=semantic)
         shown = [searcher.system.showing.show(hit, result, mode) for hit in result.hits]
         trees = [result.explain(hit) for hit in result.hits] if explain else []
-        for text in result.notes:
-            note(text)
+        notes = [*result.notes, *_search_notes(searcher, result, intent)]
         document = {
             "system": searcher.config.name,
             "strategy": str(result.strategy),
             "embedding_calls": result.embedding_calls,
             "degraded": result.degraded,
-            "notes": list(result.notes),
+            "notes": notes,
             "hits": shown,
         }
         if len(vaults) > 1:
             document["tiers"] = [hit.entry.vault for hit in result.hits]  # where each hit can be read
-    text = hits(result.hits)
+    for line in notes:
+        note(line)
+    text = (scan if mode == "scan" else hits)(result.hits)
     if explain:
         document["explanations"] = [tree.to_json() for tree in trees]
         text += "".join(f"\n\n{hit.entry.id}\n{tree}" for hit, tree in zip(result.hits, trees, strict=True))
     put(document, as_json, text)
+
+
+def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iterator[str]:
+    """That there is no strategy for an intent, and why a list is longer than its limit."""
+    from steelyard.errors import shown
+    from steelyard.finish import Cut
+    from steelyard.fusion import intents_of
+
+    config = searcher.config
+    known = intents_of(config.effective)
+    if intent and intent not in known:
+        has = f"only for {', '.join(sorted(known))}" if known else "for no intent at all"
+        yield f"{config.name} has another strategy {has}, so the default answered for {shown(intent)}"
+    guard = next((stage for stage in config.finish if isinstance(stage, Cut) and stage.all_below), None)
+    if guard is not None and len(result.hits) > config.limit:
+        yield (
+            f"{len(result.hits)} hits, not {config.limit}: {config.name} keeps a list whole when it has fewer "
+            f"than {guard.all_below} candidates and the limit would drop more than half of them ({guard})"
+        )
 
 
 @click.command()
@@ -126,33 +196,41 @@ def get(vault: str, ids: tuple[str, ...], scopes: tuple[str, ...], as_json: bool
     put({"entries": records}, as_json, "\n".join(lines))
 
 
-@click.command()
+@click.command(cls=QueryCommand)
 @click.argument("vault", type=click.Path())
 @click.argument("query", default="")
 @system_option
-@click.option("--limit", type=click.IntRange(1, 10_000), default=10, show_default=True)
+@weights_option
+@weight_option
+@click.option("--limit", type=click.IntRange(1, 10_000), help="How many entries; the weights file's, or 10.")
 @filter_option
-@click.option("--semantic", type=click.Choice(["always", "auto", "never"]), help="The system's own by default.")
-@click.option("--topup/--no-topup", default=None, help="Fill up with recent entries; the system's own by default.")
+@click.option("--semantic", type=click.Choice(["always", "auto", "never"]), help=CONFIGURED)
+@click.option("--topup/--no-topup", default=None, help=f"Fill up with recent entries. {CONFIGURED}")
 @scope_option
+@model_option
 @json_option
 def context(
     vault: str,
     query: str,
     system: str,
-    limit: int,
+    weights: str | None,
+    changed: tuple[str, ...],
+    limit: int | None,
     filters: tuple[str, ...],
     scopes: tuple[str, ...],
     semantic: str | None,
     topup: bool | None,
+    model: str,
     as_json: bool,
 ) -> None:
     """Relevant entries, filled up with recent ones; only recent ones without a QUERY."""
-    from steelyard_eval.commands.arguments import parse_filters
+    from steelyard_eval.commands.arguments import parse_filters, parse_weights
     from steelyard_eval.terminal import hits
     from steelyard_eval.vaults.read import open_searcher
 
-    with open_searcher([vault], system, None, limit, scopes=scopes) as searcher:
+    size = limit or (None if weights else 10)
+    numbers = parse_weights(changed)
+    with open_searcher([vault], system, weights, size, scopes=scopes, model=model, changed=numbers) as searcher:
         found, total = searcher.context(query, parse_filters(filters), semantic=semantic, topup_recent=topup)
         shown = [searcher.system.showing.present(hit) for hit in found]
     put({"total": total, "entries": shown}, as_json, f"{hits(found)}\n{len(shown)} of {total} entries")
@@ -168,10 +246,10 @@ def list_(vault: str, limit: int | None, filters: tuple[str, ...], scopes: tuple
     """Every entry that passes the filters, newest first: complete, and not ranked by any query."""
     from steelyard_eval.commands.arguments import parse_filters
     from steelyard_eval.terminal import listing
-    from steelyard_eval.vaults.read import list_entries
+    from steelyard_eval.vaults.read import list_entries, record_of
 
     entries, total = list_entries(vault, parse_filters(filters), limit, scopes)
-    document = {"total": total, "entries": [entry.to_json() for entry in entries]}
+    document = {"total": total, "entries": [record_of(entry) for entry in entries]}
     put(document, as_json, f"{listing(entries)}\n{len(entries)} of {total} entries")
 
 

@@ -13,11 +13,13 @@ from steelyard_eval import SYSTEMS
 from steelyard_eval.commands import completion
 from steelyard_eval.commands.manners import note
 from steelyard_eval.commands.options import (
+    contenders_of,
     embedder_option,
     json_option,
     limit_option,
     listed,
     put,
+    recording_option,
     seed_option,
     split_option,
     strategies_of,
@@ -30,6 +32,7 @@ from steelyard_eval.commands.options import (
 def check(dataset: str, as_json: bool) -> None:
     """Validate a data set; every fault at once."""
     from steelyard_eval.datasets import check as validate
+    from steelyard_eval.datasets.duplicates import duplicates, duplicates_in_words
     from steelyard_eval.datasets.faults import counted, grouped
 
     report = validate(dataset)
@@ -38,8 +41,11 @@ def check(dataset: str, as_json: bool) -> None:
         found = report.dataset
         document |= {"name": found.name, "entries": len(found.entries), "queries": len(found.queries)}
         document |= {"sha256": found.sha256, "vectors": sorted("/".join(key) for key in found.vectors)}
-    lines = [*grouped(report.faults), *(f"note: {notice}" for notice in report.notices)]
-    notes = f", {counted(len(report.notices), 'note')}" if report.notices else ""
+        document["duplicates"] = duplicates(found.entries)
+    repeated = duplicates_in_words(document.get("duplicates", []))
+    notices = [*report.notices, *([repeated] if repeated else [])]
+    lines = [*grouped(report.faults), *(f"note: {notice}" for notice in notices)]
+    notes = f", {counted(len(notices), 'note')}" if notices else ""
     if report.dataset is not None:
         sizes = (
             f"{counted(len(found.entries), 'entry', 'entries')}, {counted(len(found.queries), 'query', 'queries')}"
@@ -63,6 +69,11 @@ RERANK = (
 @click.option(
     "--systems", default=",".join(SYSTEMS), show_default=True, type=completion.SYSTEM, help="Names, by commas."
 )
+@click.option(
+    "--runs",
+    metavar="NAME=CONTENDER,...",
+    help="Record lists of other engines instead (TREC runs or URLs), as OUT itself: --runs bm25=a.run,mine=b.run.",
+)
 @split_option
 @limit_option
 @embedder_option
@@ -72,25 +83,45 @@ def record(
     dataset: str,
     out: str,
     systems: str,
+    runs: str | None,
     split: str | None,
     limit: int | None,
     embedder: str,
     rerank: str,
     as_json: bool,
 ) -> None:
-    """Save the signal tables of the systems named, a folder each under OUT."""
+    """Save signal tables: of the systems named, a folder each under OUT, or of lists of other engines."""
     from steelyard_eval.datasets import load
+    from steelyard_eval.recording.lists import save_lists
     from steelyard_eval.recording.record import record_systems
 
-    folders = record_systems(load(dataset), listed(systems), Path(out), split, limit or 10, embedder, rerank)
+    if runs is None:
+        folders = record_systems(load(dataset), listed(systems), Path(out), split, limit or 10, embedder, rerank)
+    else:
+        folders, notices = save_lists(load(dataset), runs, Path(out), split or "all")
+        for notice in notices:
+            note(notice)
     text = "\n".join(f"{folder}: {rows} rows" for folder, rows in folders.items())
     put({"recordings": [{"folder": k, "rows": v} for k, v in folders.items()]}, as_json, text)
 
 
 @click.command()
 @click.argument("dataset", type=click.Path())
+@click.argument("contenders", nargs=-1, metavar="[CONTENDER]...", type=completion.CONFIGURATION)
 @click.option(
-    "--systems", default=",".join(SYSTEMS), show_default=True, type=completion.SYSTEM, help="Names, by commas."
+    "--contender",
+    "more",
+    multiple=True,
+    metavar="[LABEL=]CONTENDER",
+    type=completion.CONFIGURATION,
+    help="A system, a strategy, a weights file (*.json), a TREC run (*.run) or a URL with {query}; repeatable.",
+)
+@click.option("--weights", multiple=True, metavar="[LABEL=]FILE", help="A search-weights.json; repeatable.")
+@click.option("--run", "lists", multiple=True, metavar="[LABEL=]FILE", help="A TREC run; repeatable.")
+@click.option(
+    "--systems",
+    type=completion.SYSTEM,
+    help=f"Several, separated by commas; {','.join(SYSTEMS)} where no contender is named.",
 )
 @click.option(
     "--strategies",
@@ -105,44 +136,70 @@ def record(
     type=completion.METRIC,
     help="ir_measures' names, by commas; the first is the one that is tested.",
 )
-@click.option("--baseline", type=completion.SYSTEM, help="A compared label; the first one by default.")
+@click.option(
+    "--baseline",
+    "--current",
+    "baseline",
+    metavar="LABEL|CONTENDER",
+    type=completion.CONFIGURATION,
+    help="What the others are tested against, such as what you run today; the first one by default.",
+)
+@recording_option
 @split_option
 @limit_option
 @click.option("--runs", type=click.Path(), help="Write TREC runs to this folder.")
+@click.option("--verify", is_flag=True, help="Compute every metric of the runs again with ir_measures.")
 @click.option("--out", type=click.Path(), help="Write the JSON document to this file, for `steelyard report`.")
 @embedder_option
 @seed_option
 @json_option
 def compare(
     dataset: str,
-    systems: str,
+    contenders: tuple[str, ...],
+    systems: str | None,
+    more: tuple[str, ...],
+    weights: tuple[str, ...],
+    lists: tuple[str, ...],
     strategies: tuple[str, ...],
     metrics: str,
     baseline: str | None,
+    recording: str | None,
     split: str | None,
     limit: int | None,
     runs: str | None,
+    verify: bool,
     out: str | None,
     embedder: str,
     seed: int,
     as_json: bool,
 ) -> None:
-    """Compare systems and strategies on the judged queries of a split."""
+    """Compare systems, strategies, weights files, TREC runs and endpoints on the judged queries of a split.
+
+    A CONTENDER is a system (echovault:shipped), a strategy (rrf(bm25, vector)), a weights file (*.json), a TREC
+    run (*.run) or a search endpoint (http://localhost:8000/search?q={query}&limit={limit}); LABEL= may stand
+    before it. After # an endpoint's address may have ids=PATH, scores=PATH (JMESPath) and body=JSON, sent by POST.
+
+    With --verify the exit code is 2 when a value lies more than 1e-9 from that of ir_measures.
+    """
     from steelyard.files import canonical, write_text
     from steelyard_eval.compare import compare as run
+    from steelyard_eval.compare.verification import refuse_differences
     from steelyard_eval.datasets import load
-    from steelyard_eval.terminal import comparison, tests
+    from steelyard_eval.terminal import comparison, tests, verification
 
     found = run(
         load(dataset),
-        listed(systems),
+        contenders_of(contenders, more, weights, lists),
         strategies_of(strategies),
+        systems=listed(systems) if systems is not None else None,
         metrics=listed(metrics),
         baseline=baseline,
         split=split,
         limit=limit,
         embedder=embedder,
-        runs=Path(runs) if runs else None,
+        recording=recording,
+        runs=runs,
+        verify=verify,
         seed=seed,
     )
     document = found.to_json()
@@ -155,8 +212,11 @@ def compare(
     put(
         document,
         as_json,
-        f"{head}, vectors {document['model'] or 'none'}\n\n{comparison(document)}\n\n{tests(document)}",
+        f"{head}, vectors {document['model'] or 'none'}\n\n{comparison(document)}\n\n{tests(document)}"
+        + (f"\n\n{verification(document['verification'])}" if verify else ""),
     )
+    if verify:
+        refuse_differences(document["verification"])
 
 
 @click.command()
@@ -168,6 +228,7 @@ def compare(
 @click.option("--metric", default="nDCG@10", show_default=True, type=completion.METRIC)
 @click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
 @click.option("--ablate", is_flag=True, help="Say what each signal, each weight and more labels are worth.")
+@recording_option
 @limit_option
 @embedder_option
 @seed_option
@@ -179,6 +240,7 @@ def tune(
     metric: str,
     out: str,
     ablate: bool,
+    recording: str | None,
     limit: int | None,
     embedder: str,
     seed: int,
@@ -194,7 +256,15 @@ def tune(
     from steelyard_eval.tune import tune as run
 
     found = run(
-        load(dataset), system, strategy, metric=metric, limit=limit, embedder=embedder, seed=seed, ablate=ablate
+        load(dataset),
+        system,
+        strategy,
+        metric=metric,
+        limit=limit,
+        embedder=embedder,
+        recording=recording,
+        seed=seed,
+        ablate=ablate,
     )
     found.config.save(out)
     put(found.to_json(), as_json, f"{tuning(found.to_json())}\nwritten: {out}")
@@ -224,9 +294,9 @@ def report(results: str, out: str, as_json: bool) -> None:
 @click.option("--weights", type=click.Path(), help="A search-weights.json, instead of a system.")
 @click.option(
     "--against",
-    metavar="SYSTEM|STRATEGY|FILE",
+    metavar="CONTENDER",
     type=completion.CONFIGURATION,
-    help="A second configuration: who moved, and why.",
+    help="A second contender: who moved, and why.",
 )
 @click.option("--entry", metavar="ID", help="How this entry's score came about, or why it has none.")
 @limit_option
@@ -245,15 +315,16 @@ def explain(
     as_json: bool,
 ) -> None:
     """Explain one query of a data set, signal by signal, and what another configuration changes."""
+    from steelyard_eval.compare.contenders import read_strategy, read_system, read_weights
     from steelyard_eval.datasets import load
-    from steelyard_eval.explain import Named
     from steelyard_eval.explain import explain as run
 
-    kinds = {"system": system, "strategy": strategy, "weights": weights}
-    given = [Named(kind, text) for kind, text in kinds.items() if text is not None]
+    options = [(read_system, system), (read_strategy, strategy), (read_weights, weights)]
+    given = [(read, text) for read, text in options if text is not None]
     if len(given) > 1:
         raise click.UsageError("--system, --strategy and --weights name one configuration; give one of them")
-    config = given[0] if given else Named("system", "echovault")
+    read, text = given[0] if given else (read_system, "echovault")
+    config = read(text)
     found = run(load(dataset), query_id, config, against, entry=entry, limit=limit, embedder=embedder)
     put(found.to_json(), as_json, str(found))
 
@@ -275,7 +346,7 @@ def doctor(as_json: bool) -> None:
 @json_option
 def demo(out: str, as_json: bool) -> None:
     """The main job on the data set inside the package: compare, tune, report."""
-    from steelyard_eval.demo import demo as run
+    from steelyard_eval.demonstration import demo as run
     from steelyard_eval.terminal import comparison, tuning
 
     outcome, tuned, files = run(Path(out))

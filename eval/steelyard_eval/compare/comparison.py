@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from steelyard import __version__
-from steelyard.embedders import CachedEmbedder
 from steelyard.errors import ConfigError, nearest, shown, together, visible
 from steelyard.fields import format_time
-from steelyard.fusion import parse_strategy
-from steelyard.identity import share
 from steelyard.query import Query
-from steelyard.systems import find_system, find_systems
 from steelyard.table import Floats
 from steelyard_eval import SYSTEMS
-from steelyard_eval.compare.contenders import Contender, contenders, usable
-from steelyard_eval.compare.latency import timing
-from steelyard_eval.datasets import Dataset
+from steelyard_eval.compare.arena import Arena, Row
+from steelyard_eval.compare.contenders import (
+    Given,
+    GivenMany,
+    Named,
+    distinct,
+    read,
+    read_all,
+    read_strategies,
+    read_systems,
+    separate,
+)
+from steelyard_eval.compare.lists import Listed
+from steelyard_eval.compare.verification import run_folder, verify_runs
+from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.datasets.groups import Unit, units
-from steelyard_eval.measures.metrics import Judgments, Measure, parse_measures
-from steelyard_eval.measures.runs import write_run
+from steelyard_eval.measures.metrics import Measure, parse_measures
+from steelyard_eval.measures.runs import Ranked, write_run
 from steelyard_eval.measures.statistics import compare_all, mean_interval
 from steelyard_eval.progress import bar
-from steelyard_eval.recording.record import record
-from steelyard_eval.recording.replay import Replay, replay
+from steelyard_eval.recording.select import open_recording, recorded_lists
 from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.results import Result, frame_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,10 +44,13 @@ if TYPE_CHECKING:
 
 METRICS = ("nDCG@10", "R@10", "RR@10", "RecallAll@10", "Judged@10")
 DIALECT = "trec_eval: linear gain, discount log2(rank + 1), ideal cut at k; ties by entry id, ascending"
+Source = Dataset | str | Path
+"""A data set, or the folder it is in."""
+Reader = Callable[[], Named | Listed]
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class Comparison(Result):
     """The outcome of a comparison; `record` is the JSON document of the command line.
 
     `values` holds every metric of every query: label -> metric name -> float64[Q], in the order of
@@ -60,13 +71,25 @@ class Comparison:
 
         return pd.DataFrame(self.record["results"])
 
+    def tests(self) -> pd.DataFrame:
+        """A row a challenger: its paired difference to the baseline, interval, p, wins, ties, losses, verdict."""
+        import pandas as pd
+
+        return pd.DataFrame(self.record["comparisons"]).drop(columns=["baseline", "metric"], errors="ignore")
+
+    def per_query(self) -> pd.DataFrame:
+        """A row a query: its text and category, and the primary metric of every contender under its label."""
+        import pandas as pd
+
+        rows = self.record["per_query"]
+        facts = [{name: row[name] for name in ("id", "text", "category")} | dict(row["values"]) for row in rows]
+        return pd.DataFrame(facts).set_index("id")
+
     def __repr__(self) -> str:
         return visible(f"Comparison({', '.join(self.values)} on {self.record['dataset']['name']})")
 
     def _repr_html_(self) -> str:
-        frame = self.to_frame().drop(columns=["strategy"])
-        html: str = frame.to_html(index=False, escape=True, float_format=lambda value: f"{value:.4f}")
-        return html
+        return frame_html(self.to_frame().drop(columns=["strategy"]))
 
     def plot(self, metric: str | None = None) -> Figure:
         """Means and intervals of one metric, best on top."""
@@ -75,45 +98,103 @@ class Comparison:
         wanted = metric or self.record["primary"]
         return intervals([row for row in self.record["results"] if row["metric"] == wanted], wanted)
 
+    def report(self, path: str | Path) -> list[Path]:
+        """Write the report (HTML, Markdown, JSON, timing.json) into this folder; returns their paths."""
+        from steelyard_eval.report import write_report
+
+        return write_report(self.to_json(), path)
+
 
 def compare(
-    dataset: Dataset,
-    systems: Sequence[str] = SYSTEMS,
-    strategies: Sequence[str] = (),
+    source: Source,
+    contenders: GivenMany | None = None,
+    strategies: str | Sequence[str] = (),
     *,
-    metrics: Sequence[str] = METRICS,
-    baseline: str | None = None,
+    systems: str | Sequence[str] | None = None,
+    labels: Mapping[str, Given] | None = None,
+    baseline: Given | None = None,
+    metrics: str | Sequence[str] = METRICS,
     split: str | None = None,
     limit: int | None = None,
     embedder: str = "auto",
-    runs: Path | None = None,
+    recording: str | Path | None = None,
+    runs: str | Path | None = None,
+    verify: bool = False,
     seed: int = 0,
-    labels: Mapping[str, str] | None = None,
     timed: bool = True,
-    workspace: Workspace | None = None,
+    workspace: Workspace | Callable[[], Workspace] | None = None,
 ) -> Comparison:
-    """Run every system and strategy on the judged queries of a split.
+    """Run every contender on the judged queries of a split.
 
-    The first metric is the primary one: only it is tested, each challenger against `baseline` (a
-    label; the first configuration by default), with Holm's correction. `limit` is the largest
-    cutoff by default. Runs in TREC form go to `runs`. Raises ConfigError or DataError.
+    Parameters
+    ----------
+    source : Dataset, str or Path
+        The data set, or its folder.
+    contenders : str, sequence, mapping, or one contender
+        What is compared: systems, strategies, weights files, TREC runs, endpoints, tables of lists, functions, in
+        any mixture; see `steelyard_eval.compare.contenders`. A string may name several, separated by commas. The
+        systems of `SYSTEMS` when neither contenders nor systems are named; with a recording of lists, each list
+        alone and their RRF.
+    strategies : str or sequence of str
+        More contenders, each read as an expression.
+    systems : str or sequence of str
+        More contenders, each read as a system.
+    labels : mapping
+        More contenders, under the labels they shall have.
+    baseline : str or any contender
+        What the others are tested against: a label of the comparison, or one more contender, such as what you run
+        today. The first contender by default.
+    metrics : str or sequence of str
+        Names of ir_measures; the first is the primary one, which alone is tested, with Holm's correction.
+    split : str
+        train, dev, test, all; the data set's own choice by default.
+    limit : int
+        Length of every list; the largest cutoff of the metrics by default.
+    embedder : str
+        See `Workspace.open`.
+    recording : str or Path
+        A folder that `record` wrote: contenders are replayed from it and nothing is searched.
+    runs : str or Path
+        Folder that gets every list as a TREC run.
+    verify : bool
+        Whether ir_measures computes every metric of the lists again; the document then holds the largest
+        differences as `verification`.
+    seed : int
+        Of the resampling.
+    timed : bool
+        Whether live searches are timed. Functions and endpoints are searched once, so they are timed then.
+    workspace : Workspace or function
+        The data set when it is indexed already, or what indexes it when a contender needs it.
+
+    Raises
+    ------
+    ConfigError, DataError
+        For what cannot be read, with all such faults at once; for an endpoint's answer that cannot be used.
     """
-    together(*_checks(systems, strategies, metrics))
-    measures = _with_judged(parse_measures(metrics))
-    size = limit or max((m.cutoff or 10 for m in measures), default=10)
-    space = workspace or Workspace.open(dataset, embedder)
-    pairs = [usable(space, row) for row in contenders(systems, strategies, size, space.model, labels)]
-    rows = [row for row, _ in pairs]
-    reduced = [notice for _, notices in pairs for notice in notices]
-    base = _baseline(rows, baseline)
+    dataset = as_dataset(source)
+    table = None if recording is None else open_recording(Path(recording), dataset)
+    lists = recorded_lists(table)
+    names = separate(metrics) if isinstance(metrics, str) else metrics
+    readers = [
+        *_read_contenders(contenders, strategies, systems, lists),
+        *read_all(labels, lists or ()),
+    ]
+    found = together(partial(parse_measures, names), partial(distinct, readers))
+    asked, named = cast("tuple[tuple[Measure, ...], list[Named | Listed]]", found)
+    measures = _with_judged(asked)
+    base, named = _baseline(named, baseline, lists or ())
     chosen = dataset.split(split)
     queries = judged(dataset, chosen)
     if not queries:
         raise ConfigError(f"{dataset.name}: no query of the split has judgments; add them to qrels.txt")
-    replays = _replays(space, queries, rows)
-    values = _values(replays, dataset, queries, measures)
-    if runs is not None:
-        _write_runs(runs, rows, replays)
+    size = limit or max((m.cutoff or 10 for m in measures), default=10)
+    arena = Arena.of(dataset, named, size, embedder, table, workspace)
+    rows = arena.run(named, queries, timed)
+    values = {row.label: _values(row.ranked, dataset, measures) for row in rows}
+    with run_folder(None if runs is None else Path(runs), verify) as folder:
+        files = _write_runs(folder, rows) if folder else {}
+        own = {query.id: dataset.qrels[query.id] for query in queries}
+        verified = {"verification": verify_runs(files, own, values, measures)} if verify else {}
     groups = units(queries)
     facts = {
         "schema_version": 1,
@@ -122,33 +203,42 @@ def compare(
         "split": split or dataset.report_split or "all",
         "limit": size,
         "dialect": DIALECT,
-        "model": space.model,
-        "recipe": (space.embedder.recipe or "of each system") if space.embedder else "",
+        "model": arena.model,
+        "recipe": arena.recipe,
         "notices": [
             *dataset.notices,
-            *reduced,
+            *(notice for row in rows for notice in row.notices),
             *_shallow(measures, size),
-            *_shared_recipe(space, rows),
-            *_cached(space, timed),
+            *arena.notices(rows, timed),
         ],
         "primary": str(measures[0]),
-        "baseline": base.label,
-        "configurations": [_configuration(row) for row in rows],
+        "baseline": base,
+        "configurations": [row.about() for row in rows],
         "results": _results(rows, values, groups, seed),
-        "comparisons": _comparisons(values, str(measures[0]), base.label, groups, seed),
+        "comparisons": _comparisons(values, str(measures[0]), base, groups, seed),
         "per_query": _per_query(queries, values, str(measures[0])),
-        "timing": timing(space, queries, rows, replays, timed),
+        "timing": [row.timing() for row in rows],
         "tuning": None,
+        **verified,
     }
     return Comparison(facts, values, tuple(query.id for query in queries))
 
 
-def _checks(
-    systems: Sequence[str], strategies: Sequence[str], metrics: Sequence[str]
-) -> list[Callable[[], object]]:
-    """Every name a user wrote, to be read before anything runs."""
-    names: list[Callable[[], object]] = [partial(find_systems, list(systems)), partial(parse_measures, metrics)]
-    return [*names, *(partial(parse_strategy, text) for text in strategies)]
+def _read_contenders(
+    contenders: GivenMany | None,
+    strategies: str | Sequence[str],
+    systems: str | Sequence[str] | None,
+    lists: tuple[str, ...] | None,
+) -> list[Reader]:
+    """A reader for everything that is named; the usual contenders where nothing is."""
+    if contenders is None and systems is None:
+        systems = SYSTEMS if lists is None else ()
+        contenders = [*(lists or ()), *([f"rrf({', '.join(lists)})"] if lists and len(lists) > 1 else [])]
+    return [
+        *read_all(contenders, lists or ()),
+        *read_systems(systems or ()),
+        *read_strategies(strategies, lists or ()),
+    ]
 
 
 def _with_judged(measures: tuple[Measure, ...]) -> tuple[Measure, ...]:
@@ -164,54 +254,29 @@ def _shallow(measures: Sequence[Measure], limit: int) -> list[str]:
     return [f"the limit {limit} is below the cutoff of {', '.join(cut)}"] if cut else []
 
 
-def _baseline(rows: Sequence[Contender], name: str | None) -> Contender:
-    if name is None:
-        return rows[0]
-    labels = [row.label for row in rows]
-    wanted = name.removesuffix(":documented")
-    if wanted not in labels:
-        raise ConfigError(f"baseline {shown(name)} is not compared{nearest(wanted, labels)}")
-    return rows[labels.index(wanted)]
+def _baseline(
+    named: list[Named | Listed], given: Given | None, lists: Collection[str]
+) -> tuple[str, list[Named | Listed]]:
+    """The label of the baseline, and the contenders with it, in front where it was not among them."""
+    labels = [one.label for one in named]
+    if given is None:
+        return labels[0], named
+    if isinstance(given, str) and given.removesuffix(":documented") in labels:
+        return given.removesuffix(":documented"), named
+    try:
+        added = read(given, lists=lists)
+    except ConfigError as error:
+        if isinstance(given, str) and "=" not in given and "(" not in given:
+            raise ConfigError(f"baseline {shown(given)} is not compared{nearest(given, labels)}") from None
+        raise ConfigError(f"baseline: {error}") from None
+    if added.label in labels:
+        return added.label, named
+    return added.label, [added, *named]
 
 
-def _replays(space: Workspace, queries: Sequence[Query], rows: Sequence[Contender]) -> dict[str, Replay]:
-    """Record each group of contenders that find the same lists once, then replay each configuration."""
-    replays = {}
-    for group in share([row.config for row in rows]):
-        members = [rows[at] for at in group]
-        table = record(space, queries, [row.config for row in members])
-        for row in members:
-            replays[row.label] = replay(table, row.config)
-    return {row.label: replays[row.label] for row in rows}
-
-
-def _shared_recipe(space: Workspace, rows: Sequence[Contender]) -> list[str]:
-    """Recorded vectors stand for one text recipe, whatever the systems document: say so."""
-    recipe = space.embedder.recipe if space.embedder else None
-    own = {
-        row.label: find_system(row.config.name).reading.recipe for row in rows if "vector" in row.config.retrievers
-    }
-    others = [label for label, documented in own.items() if recipe is not None and documented != recipe]
-    if not others:
-        return []
-    return [f"all share the recorded vectors of {recipe!r}, also systems with another recipe: {', '.join(others)}"]
-
-
-def _cached(space: Workspace, timed: bool) -> list[str]:
-    """Vectors of queries that are kept on disk cost no time: say that latencies leave them out."""
-    if not timed or not isinstance(space.embedder, CachedEmbedder):
-        return []
-    return [f"latencies leave out the embedding of queries by {space.model}: their vectors come from the cache"]
-
-
-def _values(
-    replays: Mapping[str, Replay], dataset: Dataset, queries: Sequence[Query], measures: Sequence[Measure]
-) -> dict[str, dict[str, Floats]]:
-    found = {}
-    for label, run in replays.items():
-        judgments = Judgments.of(dataset.qrels, [query.id for query in queries], run.table.entries)
-        found[label] = {str(m): v for m, v in run.metrics(judgments, measures).items()}
-    return found
+def _values(ranked: Ranked, dataset: Dataset, measures: Sequence[Measure]) -> dict[str, Floats]:
+    """float64[Q] of every measure, by its name."""
+    return {str(measure): values for measure, values in ranked.metrics(dataset.qrels, measures).items()}
 
 
 def _about(dataset: Dataset, queries: int, with_judgments: int) -> dict[str, Any]:
@@ -227,24 +292,13 @@ def _about(dataset: Dataset, queries: int, with_judgments: int) -> dict[str, Any
     }
 
 
-def _configuration(row: Contender) -> dict[str, Any]:
-    return {
-        "label": row.label,
-        "system": row.config.system,
-        "profile": row.config.profile,
-        "strategy": str(row.config.effective),
-        "family": row.family,
-        "kind": row.kind,
-    }
-
-
 def _results(
-    rows: Sequence[Contender], values: Mapping[str, Mapping[str, Floats]], groups: list[Unit] | None, seed: int
+    rows: Sequence[Row], values: Mapping[str, Mapping[str, Floats]], groups: list[Unit] | None, seed: int
 ) -> list[dict[str, Any]]:
-    """Tidy records, a row a configuration and metric."""
+    """Tidy records, a row a contender and metric."""
     records = []
     for row in bar("intervals")(rows):
-        about = {k: v for k, v in _configuration(row).items() if k in ("label", "system", "profile", "strategy")}
+        about = {k: v for k, v in row.about().items() if k in ("label", "system", "profile", "strategy")}
         for metric, per_query in values[row.label].items():
             interval = mean_interval(per_query, groups, seed=seed)
             records.append({**about, "metric": metric, **asdict(interval), "queries": len(per_query)})
@@ -278,15 +332,13 @@ def _per_query(
     ]
 
 
-def _write_runs(folder: Path, rows: Sequence[Contender], replays: Mapping[str, Replay]) -> None:
-    """DIR/<system>.<profile>.run, strategies of one's own numbered behind it."""
-    own = 0
-    for row in rows:
-        run = replays[row.label]
-        name = f"{row.config.system}.{row.config.profile}"
-        if row.kind == "strategy":
-            own += 1
-            name += f".{own}"
-        write_run(
-            folder / f"{name}.run", run.table.queries, run.ranking.offsets, run.entry, run.table.entries, name
-        )
+def _write_runs(folder: Path, rows: Sequence[Row]) -> dict[str, Path]:
+    """A file a contender, named by `Row.tag`, those of one name numbered; the files by label."""
+    tags = [row.tag for row in rows]
+    names = [f"{tag}.{tags[:at].count(tag) + 1}" if tags.count(tag) > 1 else tag for at, tag in enumerate(tags)]
+    files = {}
+    for row, name in zip(rows, names, strict=True):
+        lists = row.ranked
+        path = files[row.label] = folder / f"{name}.run"
+        write_run(path, lists.queries, lists.offsets, lists.entry, lists.entries, name)
+    return files

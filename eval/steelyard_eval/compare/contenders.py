@@ -1,22 +1,47 @@
-"""What is compared: configurations under labels, and what is left of them on a given data set."""
+"""What is compared: how a contender is written, and what is left of a configuration on a given data set.
+
+A contender is a system (``echovault:shipped``), a strategy (``rrf(bm25, vector)``), a weights file (``*.json``), a
+TREC run (``*.run``), an HTTP endpoint (``http://...``), a table of lists, or a function; ``label=`` may stand
+before any of them.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, cast
 
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError
+from steelyard.config import LISTS, SearchConfig
+from steelyard.errors import ConfigError, nearest, shown, together
 from steelyard.fusion import parse_strategy
-from steelyard.systems import find_system, find_systems
+from steelyard.retrievers import RetrieverConfig
+from steelyard.signals import PRIORS
+from steelyard.systems import SYSTEMS, find_system
+from steelyard.table import FETCHED
+from steelyard_eval.compare.endpoint import HttpSearch
+from steelyard_eval.compare.lists import Listed, Search, of_frame, of_run, of_search
 from steelyard_eval.recording.record import needed
 from steelyard_eval.recording.workspace import Workspace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Given: TypeAlias = "str | Path | SearchConfig | Search | HttpSearch | Named | Listed | pd.DataFrame"
+"""One contender, as it may be written."""
+GivenMany: TypeAlias = "Given | Sequence[Given] | Mapping[str, Given]"
+"""Several: one string separated by commas, a list, or labels with what they stand for."""
+
+LIMIT = 10
+_LABELLED = re.compile(r"\s*([^=()/{}\[\]]+?)\s*=\s*(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Contender:
-    """One row of a comparison: a configuration under a label."""
+    """One row of a comparison: a configuration under a label. `kind` is system, strategy or weights."""
 
     label: str
     config: SearchConfig
@@ -28,30 +53,192 @@ class Contender:
         return self.config.effective.shown_as
 
 
-def contenders(
-    systems: Iterable[str],
-    strategies: Iterable[str],
-    limit: int,
-    model: str,
-    labels: Mapping[str, str] | None = None,
-) -> list[Contender]:
-    """Configurations to compare, at one limit; ConfigError names every unknown system at once.
+@dataclass(frozen=True)
+class Setting:
+    """What configurations are built for: the length of the lists, the vectors' model, and recorded lists.
 
-    Strategies are fused over fts, bm25, vector and the layers, by the system `plain`; `labels` names
-    them.
+    Without a limit a weights file keeps its own.
+    `lists` names the lists of a recording that holds another engine's; it is None where our own retrievers search.
     """
-    found = [
-        Contender(name.removesuffix(":documented"), system.config(limit, model, os.environ), "system")
-        for name, system in zip(systems, find_systems(list(systems)), strict=True)
-    ]
-    named = labels or {}
-    for text in strategies:
-        expr = parse_strategy(text)
-        config = find_system("plain").config(limit, model).with_strategy(expr)
-        found.append(Contender(named.get(text, str(expr)), config, "strategy"))
-    twice = sorted({c.label for c in found if [d.label for d in found].count(c.label) > 1})
+
+    limit: int | None
+    model: str = ""
+    lists: tuple[str, ...] | None = None
+
+    @property
+    def size(self) -> int:
+        """The limit, or the usual cutoff of metrics where none is given."""
+        return self.limit or LIMIT
+
+    def strategy(self, text: str) -> SearchConfig:
+        """A strategy over the retrievers of the system `plain`, or over the recorded lists."""
+        if self.lists is None:
+            return find_system("plain").config(self.size, self.model).with_strategy(parse_strategy(text))
+        config = find_system(LISTS).config(self.size)
+        retrievers = {name: RetrieverConfig() for name in self.lists}
+        return replace(config, strategy=parse_strategy(text, self.lists), retrievers=retrievers)
+
+
+@dataclass(frozen=True)
+class Named:
+    """A configuration as it was written, not yet for a data set: `kind` is system, strategy or weights."""
+
+    label: str
+    kind: str
+    given: str | SearchConfig
+
+    def config(self, setting: Setting) -> SearchConfig:
+        """The configuration. ConfigError when it cannot be read, or needs our retrievers where there are none."""
+        if self.kind == "strategy":
+            return setting.strategy(str(self.given))
+        if self.kind == "weights":
+            config = self.given if isinstance(self.given, SearchConfig) else SearchConfig.load(self.given)
+            return config if setting.limit is None else config.with_limit(setting.limit)
+        if setting.lists is not None:
+            raise ConfigError(
+                f"{self.label} searches with its own retrievers, and the recording holds lists of other engines "
+                f"({', '.join(setting.lists)}); write a strategy over these"
+            )
+        return find_system(str(self.given)).config(setting.size, setting.model, os.environ)
+
+
+def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | Listed:
+    """What one contender is; a system comes before a signal of the same name.
+
+    `lists` names the lists of a recording. Raises ConfigError for what is none, DataError for a run that cannot
+    be read.
+
+    >>> read("mine=rrf(fts, vector)").label, read("w.json").kind, read("bm25").kind, read("a", lists=["a"]).kind
+    ('mine', 'weights', 'system', 'strategy')
+    """
+    if isinstance(given, str | Path):
+        return _read_text(str(given), label, lists)
+    if isinstance(given, SearchConfig):
+        return Named(label or given.name, "weights", given)
+    if isinstance(given, Named | Listed):
+        return replace(given, label=label or given.label)
+    if isinstance(given, HttpSearch):
+        return of_search(label or given.address, "endpoint", given.url, given)
+    if hasattr(given, "columns"):
+        return of_frame(label or "frame", cast("pd.DataFrame", given))
+    if callable(given):
+        name = getattr(given, "__name__", type(given).__name__)
+        return of_search(label or name, "function", name, given)
+    raise ConfigError(
+        f"{shown(given)} is no contender; name a system, a strategy, a file, a URL, a DataFrame or a function"
+    )
+
+
+def _read_text(text: str, label: str, lists: Collection[str]) -> Named | Listed:
+    own, text = _parted(text)
+    label = label or own
+    if text.startswith(("http://", "https://")):
+        search = HttpSearch.of(text)
+        return of_search(label or search.address, "endpoint", search.url, search)
+    if text.endswith(".run"):
+        return of_run(label or Path(text).name, Path(text))
+    if text.endswith(".json"):
+        return Named(label or Path(text).name, "weights", text)
+    return _read_name(text, label, lists)
+
+
+def _read_name(text: str, label: str, lists: Collection[str]) -> Named:
+    if text in lists or (lists and "(" in text):
+        return Named(label or str(parse_strategy(text, lists)), "strategy", text)
+    systems = {name.removesuffix(":documented"): name for name in SYSTEMS} | {name: name for name in SYSTEMS}
+    if text in systems:
+        return Named(label or text.removesuffix(":documented"), "system", text)
+    if "(" in text or text in FETCHED | PRIORS.keys():
+        return Named(label or str(parse_strategy(text)), "strategy", text)
+    if Path(text).is_file():
+        return read_weights(text if not label else f"{label}={text}")
+    raise ConfigError(
+        f"{shown(text)} is no system, strategy, weights file (*.json), TREC run (*.run) or URL"
+        f"{nearest(text.partition(':')[0], {name.removesuffix(':documented') for name in SYSTEMS} | set(lists))}"
+    )
+
+
+def separate(text: str) -> list[str]:
+    """The contenders of one string: separated by commas or semicolons outside brackets.
+
+    In a string with a URL a comma separates only before white space, since URLs may hold commas.
+
+    >>> separate("bm25, rrf(bm25, vector); mine=prod.run")
+    ['bm25', 'rrf(bm25, vector)', 'mine=prod.run']
+    """
+    parts, depth, start = [], 0, 0
+    for at, character in enumerate(text):
+        depth += (character in "([{") - (character in ")]}")
+        comma = character == "," and ("://" not in text or text[at + 1 : at + 2].isspace())
+        if not depth and (comma or character == ";"):
+            parts.append(text[start:at])
+            start = at + 1
+    return [part.strip() for part in (*parts, text[start:]) if part.strip()]
+
+
+def read_all(many: GivenMany | None, lists: Collection[str] = ()) -> list[Callable[[], Named | Listed]]:
+    """A reader for each contender, so that the faults of all of them can be named together."""
+    if many is None:
+        return []
+    if isinstance(many, Mapping):
+        return [partial(read, given, label, lists) for label, given in many.items()]
+    if isinstance(many, str):
+        return [partial(read, part, "", lists) for part in separate(many)]
+    if isinstance(many, Sequence):
+        return [partial(read, given, "", lists) for given in many]
+    return [partial(read, many, "", lists)]
+
+
+def read_systems(many: str | Iterable[str]) -> list[Callable[[], Named | Listed]]:
+    """A reader for each system; a name that is none is refused as a system."""
+    names = separate(many) if isinstance(many, str) else list(many)
+    return [partial(read_system, name) for name in names]
+
+
+def read_system(text: str) -> Named:
+    """One system, after a label where there is one; ConfigError when there is none of that name."""
+    label, name = _parted(text)
+    find_system(name)
+    return Named(label or name.removesuffix(":documented"), "system", name)
+
+
+def read_strategies(many: str | Iterable[str], lists: Collection[str] = ()) -> list[Callable[[], Named | Listed]]:
+    """A reader for each strategy, also of one signal that a system is named after."""
+    texts = separate(many) if isinstance(many, str) else list(many)
+    return [partial(read_strategy, text, lists) for text in texts]
+
+
+def read_strategy(text: str, lists: Collection[str] = ()) -> Named:
+    """One strategy, after a label where there is one; ConfigError when it cannot be read."""
+    label, written = _parted(text)
+    return Named(label or str(parse_strategy(written, lists)), "strategy", written)
+
+
+def read_weights(text: str) -> Named:
+    """One weights file of any name, after a label where there is one."""
+    label, path = _parted(text)
+    return Named(label or Path(path).name, "weights", path)
+
+
+def read_run_file(text: str) -> Listed:
+    """One TREC run of any name, after a label where there is one; DataError when it cannot be read."""
+    label, path = _parted(text)
+    return of_run(label or Path(path).name, Path(path))
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """The label, empty without one, and what stands behind it."""
+    labelled = _LABELLED.fullmatch(text)
+    return (labelled[1], labelled[2]) if labelled else ("", text.strip())
+
+
+def distinct(readers: Iterable[Callable[[], Named | Listed]]) -> list[Named | Listed]:
+    """The contenders, each label once; ConfigError names every fault at once."""
+    found = together(*readers)
+    labels = [one.label for one in found]
+    twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:
-        raise ConfigError(f"{', '.join(twice)} is named twice; name each configuration once")
+        raise ConfigError(f"{', '.join(twice)} is named twice; write label= before one of them")
     if not found:
         raise ConfigError("there is nothing to compare; name a system or a strategy")
     return found

@@ -11,6 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from steelyard.errors import Fault, MachineError, shown
 from steelyard.files import STRICT_JSON
 
@@ -53,6 +56,19 @@ class FolderReader:
                 return None
             self._digests[name] = found
         return self._digests[name]
+
+    def has(self, name: str) -> bool:
+        """Whether there is a file of this very name."""
+        return (self.folder / name).exists()
+
+    def arrays(self) -> list[str]:
+        """Names of the .npy files, in order."""
+        return sorted(path.name for path in self.folder.glob("*.npy"))
+
+    def open_array(self, name: str) -> NDArray[Any]:
+        """A .npy file, memory-mapped and without pickle; a broken header makes numpy raise almost anything."""
+        array: NDArray[Any] = np.lib.format.open_memmap(str(self.folder / name), mode="r")
+        return array
 
     def content(self, name: str) -> bytes | None:
         """Uncompressed bytes of a file, without a byte order mark."""

@@ -25,8 +25,13 @@ def load(path: str | Path) -> Dataset:
     """
     report = check(path)
     if report.dataset is None:
-        raise DataError(_message(Path(path), report.faults))
+        raise DataError(fault_message(str(path), report.faults))
     return report.dataset
+
+
+def as_dataset(source: Dataset | str | Path) -> Dataset:
+    """The data set itself, or the one in this folder; see `load`."""
+    return source if isinstance(source, Dataset) else load(source)
 
 
 def check(path: str | Path) -> Report:
@@ -38,10 +43,11 @@ def check(path: str | Path) -> Report:
     if not folder.is_dir():
         return Report((_no_folder(folder),), (), None)
     reader = FolderReader(folder)
-    return assemble(reader, read_beir(reader) if is_beir(folder) else _read_folder(reader))
+    return assemble(reader, read_beir(reader) if is_beir(folder) else read_folder(reader))
 
 
-def _read_folder(reader: FolderReader) -> Parts:
+def read_folder(reader: FolderReader) -> Parts:
+    """The parts of a folder of Steelyard's own format."""
     manifest = read_manifest(reader)
     entries, queries = read_entries(reader), read_queries(reader)
     if queries is not None:
@@ -53,7 +59,7 @@ def _read_folder(reader: FolderReader) -> Parts:
 
 def _qrels_file(reader: FolderReader) -> str:
     """qrels.txt, or qrels.tsv where that is what the folder holds."""
-    txt, tsv = ((reader.folder / name).exists() for name in ("qrels.txt", "qrels.tsv"))
+    txt, tsv = (reader.has(name) for name in ("qrels.txt", "qrels.tsv"))
     if txt and tsv:
         reader.fault("qrels.txt", 0, "", "", "stands beside qrels.tsv", "Keep one of the two")
     return "qrels.tsv" if tsv and not txt else "qrels.txt"
@@ -78,5 +84,6 @@ def _is_vault(path: Path) -> bool:
         return False
 
 
-def _message(path: Path, faults: Sequence[Fault]) -> str:
-    return "\n".join([f"{path}: {counted(len(faults), 'fault')}", *grouped(faults)])
+def fault_message(source: str, faults: Sequence[Fault]) -> str:
+    """A line that counts the faults, then the faults, grouped by rule."""
+    return "\n".join([f"{source}: {counted(len(faults), 'fault')}", *grouped(faults)])

@@ -14,7 +14,7 @@ from steelyard_eval.datasets.groups import unit_of
 from steelyard_eval.datasets.vectors import Matrix
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """A corpus, queries and judgments, with what is known of them.
 
@@ -66,6 +66,11 @@ class Dataset:
     notices: tuple[str, ...]
     sha256: str
     vectors_sha256: str
+
+    def __repr__(self) -> str:
+        labelled = sum(query.id in self.qrels for query in self.queries)
+        name = shown(self.name)
+        return f"Dataset({name}: {len(self.entries)} entries, {len(self.queries)} queries, {labelled} judged)"
 
     def split(self, name: str | None = None) -> tuple[Query, ...]:
         """Queries of a split in file order; None is `report_split`, else all; "all" is all.

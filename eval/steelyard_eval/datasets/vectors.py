@@ -38,7 +38,7 @@ class Vectors:
 def read_vectors(reader: FolderReader, entries: Table[Entry] | None, queries: Table[Query] | None) -> Vectors:
     """Open every vector file; the rows of a table that is None are not checked."""
     rows = {"corpus": entries.rows if entries else None, "queries": queries.rows if queries else None}
-    files = sorted(p.name for p in reader.folder.glob("*.npy"))
+    files = reader.arrays()
     corpus: dict[tuple[str, str], Matrix] = {}
     query: dict[str, Matrix] = {}
     ignored = []
@@ -68,7 +68,7 @@ def _read_matrix(reader: FolderReader, file: str, rows: int | None, full: bool) 
     if reader.digest(file) is None:
         return None
     try:
-        matrix = np.lib.format.open_memmap(str(reader.folder / file), mode="r")
+        matrix = reader.open_array(file)
     except Exception as error:  # a broken header makes numpy raise almost anything
         rule = f"is not a whole .npy file of numbers ({shown(str(error), 120)})"
         reader.fault(file, 0, "", "", rule, "Write it with numpy.save(array, allow_pickle=False)")

@@ -120,9 +120,10 @@ def _about(about: Record) -> list[str]:
     metrics = about["metrics"] or {}
     values = "   ".join(f"{name} {value:.4f}" for name, value in metrics.items()) or "no judgments, no metrics"
     depths = ", ".join(f"{name} {depth or 'all'}" for name, depth in about["depths"].items())
+    extent = "no signals: known by its lists alone" if about["system"] is None else f"depth: {depths}"
     return [
-        f"{role}{about['system']}:{about['profile']}   {brief(about['strategy'])}",
-        f"{values}   listed {len(about['entries'])} of {about['ranked']} ranked   depth: {depths}",
+        f"{role}{about['label']}   {brief(about['strategy'])}",
+        f"{values}   listed {len(about['entries'])} of {about['ranked']} ranked   {extent}",
     ]
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from steelyard.signals import PRIORS
+from steelyard_eval.explain.lists import ListView
 from steelyard_eval.explain.view import View, contributions
 
 SAME = 1e-12
@@ -21,14 +22,16 @@ Standing = dict[str, float]
 """Signal -> how far it lifts an entry above the mean, as a share of the spread of scores."""
 
 
-def moves(before: View, after: View) -> list[dict[str, object]]:
+def moves(before: View, after: View | ListView) -> list[dict[str, object]]:
     """A record for every entry of either list, in the order of the second, then those that left it.
 
     `by` is the signal whose standing changed most in the direction of the move; None when none did,
-    and others entered, left or passed.
+    and others entered, left or passed, or when the second list came without signals.
     """
     shown = [*after.listed, *(id_ for id_ in before.listed if id_ not in after.listed)]
     compared = [id_ for id_ in shown if id_ in before.ranked and id_ in after.ranked]
+    if isinstance(after, ListView):
+        return [_move(id_, before, after, None, None) for id_ in shown]
     first, second = standings(before, compared), standings(after, compared)
     return [_move(id_, before, after, first.get(id_), second.get(id_)) for id_ in shown]
 
@@ -70,7 +73,7 @@ def short_name(label: str) -> str:
 
 
 def _move(
-    id_: str, before: View, after: View, first: Standing | None, second: Standing | None
+    id_: str, before: View, after: View | ListView, first: Standing | None, second: Standing | None
 ) -> dict[str, object]:
     was, now = (view.listed.get(id_) or view.ranked.get(id_) for view in (before, after))
     record: dict[str, object] = {"id": id_, "kind": _kind(id_, before, after), "before": was, "after": now}
@@ -83,7 +86,7 @@ def _move(
     return record | {"by": _by(was, now, changes), "changes": changes}
 
 
-def _kind(id_: str, before: View, after: View) -> str:
+def _kind(id_: str, before: View, after: View | ListView) -> str:
     if id_ not in before.listed:
         return "entered"
     if id_ not in after.listed:

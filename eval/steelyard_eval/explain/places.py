@@ -9,24 +9,25 @@ import numpy as np
 from steelyard.entry import Entry
 from steelyard.query import Query
 from steelyard.table import RETRIEVERS
+from steelyard_eval.explain.lists import ListView
 from steelyard_eval.explain.view import View
 
 Lists = dict[str, dict[str, int | None]]
 
 
-def place(view: View, query: Query, entry: Entry | None, id_: str, in_scope: bool) -> dict[str, Any]:
+def place(view: View | ListView, query: Query, entry: Entry | None, id_: str, in_scope: bool) -> dict[str, Any]:
     """Where an entry stands: `where`, its `rank` if it has one, `why` in words, and its place in every `lists`.
 
     `where` is listed, dropped (by a finish stage), below_cut, not_in_corpus, out_of_scope, not_ranked,
     beyond_depth or not_returned.
     """
-    lists = _lists(view, id_)
+    lists = {} if isinstance(view, ListView) else _lists(view, id_)
     where, why = _where(view, query, entry, id_, in_scope, lists)
     return {"where": where, "rank": view.listed.get(id_) or view.ranked.get(id_), "why": why, "lists": lists}
 
 
 def _where(
-    view: View, query: Query, entry: Entry | None, id_: str, in_scope: bool, lists: Lists
+    view: View | ListView, query: Query, entry: Entry | None, id_: str, in_scope: bool, lists: Lists
 ) -> tuple[str, str]:
     if id_ in view.listed:
         return "listed", f"rank {view.listed[id_]}"
@@ -36,10 +37,12 @@ def _where(
         return "not_in_corpus", "judged, but not in the corpus"
     if not in_scope:
         return "out_of_scope", _outside(query, entry)
+    if isinstance(view, ListView):
+        return "not_returned", f"not among the {len(view.listed)} that were returned"
     return _unranked(view, lists)
 
 
-def _cut(view: View, rank: int) -> tuple[str, str]:
+def _cut(view: View | ListView, rank: int) -> tuple[str, str]:
     if rank <= len(view.listed):
         return "dropped", f"rank {rank}, dropped by a finish stage"
     return "below_cut", f"rank {rank}, below the cut at {len(view.listed)}"

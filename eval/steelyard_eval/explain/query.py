@@ -5,31 +5,37 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard import __version__
-from steelyard.config import SearchConfig
 from steelyard.entry import Entry
 from steelyard.errors import DataError, nearest, shown, visible
 from steelyard.fields import format_time
 from steelyard.query import Query
-from steelyard_eval.datasets import Dataset
-from steelyard_eval.explain.configs import Named, read_name
+from steelyard_eval.compare.contenders import Given, Named, Setting, read
+from steelyard_eval.compare.lists import Listed
+from steelyard_eval.datasets import Dataset, as_dataset
+from steelyard_eval.explain.configs import read_config
+from steelyard_eval.explain.lists import ListView
 from steelyard_eval.explain.moves import moves
 from steelyard_eval.explain.places import place
 from steelyard_eval.explain.view import View, contributions
-from steelyard_eval.measures.metrics import Judgments, parse_measures
+from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.results import Result
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
+AnyView = View | ListView
 METRICS = ("nDCG@10", "R@10")
 SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, repr=False)
-class QueryExplanation:
+class QueryExplanation(Result):
     """What `steelyard explain` prints; `record` is its JSON document.
 
     Keys: `dataset`, `query`, `model`, `configurations` (one, or two with `against`; each with
@@ -69,12 +75,23 @@ class QueryExplanation:
 
         return html(self.record)
 
+    def plot(self) -> Figure:
+        """What each signal adds to the scores of the listed entries, in the last configuration."""
+        from steelyard_eval.plots import contributions
+
+        about = self.record["configurations"][-1]
+        rows = [
+            (entry["headline"] or entry["id"], {t["signal"]: t["contribution"] for t in entry["contributions"]})
+            for entry in about["entries"]
+        ]
+        return contributions(rows, str(about["strategy"]))
+
 
 def explain(
-    source: Dataset | Workspace,
+    source: Dataset | Workspace | str | Path,
     query_id: str,
-    config: SearchConfig | Named | str,
-    against: SearchConfig | Named | str | None = None,
+    config: Given | Named = "echovault",
+    against: Given | Named | None = None,
     *,
     entry: str | None = None,
     limit: int | None = None,
@@ -82,20 +99,45 @@ def explain(
 ) -> QueryExplanation:
     """Explain one query of a data set under a configuration, and what a second one changes.
 
-    A configuration may be written as a system's name, a strategy (over the system `plain`) or the path
-    of a weights file, or as `Named`, which says which; `limit` is the length of lists written so.
-    `entry` is explained in full, ranked or not. `embedder` serves a data set that is no workspace yet.
+    Parameters
+    ----------
+    source : Dataset, Workspace, str or Path
+        The data set, indexed already or not, or its folder.
+    query_id : str
+        One of its queries.
+    config : contender
+        A system, a strategy over the system `plain`, or a weights file; see `steelyard_eval.compare.contenders`.
+    against : contender
+        What it is held against: any contender. Of one that is lists alone, such as a TREC run, only the places are
+        known.
+    entry : str
+        An entry to explain in full, ranked or not.
+    limit : int
+        Length of the lists; 10 by default, and a weights file's own.
+    embedder : str
+        See `Workspace.open`; it serves a data set that is not indexed yet.
 
-    Raises DataError for an unknown query or entry, with the nearest spelling, and ConfigError.
+    Raises
+    ------
+    DataError
+        For an unknown query or entry, with the nearest spelling.
+    ConfigError
+        When `config` is lists alone, which have no signals.
     """
     space = source if isinstance(source, Workspace) else None
-    dataset = source.dataset if isinstance(source, Workspace) else source
+    dataset = source.dataset if isinstance(source, Workspace) else as_dataset(source)
     query = _query(dataset, query_id)
     known = _known_entry(dataset, query, entry)
-    names = [read_name(c) if isinstance(c, str) else c for c in (config, against) if c is not None]
+    named: list[Named | Listed] = [read_config(config), *([] if against is None else [read(against)])]
     space = space or Workspace.open(dataset, embedder)
-    configs = [c.config(limit, space.model) if isinstance(c, Named) else c for c in names]
-    return QueryExplanation(_Case.of(space, query, configs).record(known))
+    setting = Setting(limit, space.model)
+    views = [
+        View.of(space, query, one.config(setting))
+        if isinstance(one, Named)
+        else ListView.of(one, query, setting.size)
+        for one in named
+    ]
+    return QueryExplanation(_Case.of(space, query, views).record(known))
 
 
 @dataclass(frozen=True)
@@ -107,14 +149,13 @@ class _Case:
     grades: Mapping[str, int]
     entries: Mapping[str, Entry]
     scope: frozenset[str]
-    views: Sequence[View]
+    views: Sequence[AnyView]
 
     @classmethod
-    def of(cls, space: Workspace, query: Query, configs: Sequence[SearchConfig]) -> _Case:
+    def of(cls, space: Workspace, query: Query, views: Sequence[AnyView]) -> _Case:
         entries = {entry.id: entry for entry in space.dataset.entries}
         # The store says what is in scope, as it does for the retrievers.
         scope = frozenset(e.id for e in space.store.entries(query.filters)) if query.filters else entries.keys()
-        views = [View.of(space, query, config) for config in configs]
         return cls(space, query, space.dataset.qrels.get(query.id, {}), entries, frozenset(scope), views)
 
     def record(self, entry: str | None) -> dict[str, Any]:
@@ -147,30 +188,23 @@ class _Case:
             "relevant": sum(grade >= 1 for grade in self.grades.values()),
         }
 
-    def _configuration(self, view: View) -> dict[str, Any]:
-        config = view.config
+    def _configuration(self, view: AnyView) -> dict[str, Any]:
         return {
-            "system": config.system,
-            "profile": config.profile,
-            "strategy": str(config.effective),
-            "limit": config.limit,
-            "depths": {name: depth for name, depth in config.depths.items() if name in view.asked},
-            "asked": sorted(view.asked),
+            **view.about(),
             "metrics": self._metrics(view),
             "ranked": len(view.ranked),
             "entries": [self._hit(view, id_, rank) for id_, rank in view.listed.items()],
             "missing": self._missing(view),
         }
 
-    def _metrics(self, view: View) -> dict[str, float] | None:
+    def _metrics(self, view: AnyView) -> dict[str, float] | None:
         """None for a query without judgments: it has no value, not the value 0."""
         if not self.grades:
             return None
-        judgments = Judgments.of(self.space.dataset.qrels, [self.query.id], view.table.entries)
-        found = view.run.metrics(judgments, parse_measures(METRICS))
+        found = view.lists.metrics(self.space.dataset.qrels, parse_measures(METRICS))
         return {str(measure): float(values[0]) for measure, values in found.items()}
 
-    def _hit(self, view: View, id_: str, rank: int) -> dict[str, Any]:
+    def _hit(self, view: AnyView, id_: str, rank: int) -> dict[str, Any]:
         tree = view.tree(id_)
         terms, factor = contributions(tree) if tree else ([], None)
         own = {"rank": rank, **self._about(id_), "score": view.score(id_), "signals": view.signals(id_)}
@@ -179,18 +213,20 @@ class _Case:
     def _about(self, id_: str) -> dict[str, Any]:
         return {"id": id_, "headline": _headline(self.entries.get(id_)), "grade": self.grades.get(id_)}
 
-    def _missing(self, view: View) -> list[dict[str, Any]]:
+    def _missing(self, view: AnyView) -> list[dict[str, Any]]:
         """The relevant entries outside the list: best grade first, then the nearest to it."""
         lost = [id_ for id_, grade in self.grades.items() if grade >= 1 and id_ not in view.listed]
         last = len(view.ranked) + 1
         ordered = sorted(lost, key=lambda id_: (-self.grades[id_], view.ranked.get(id_, last), id_))
         return [{**self._about(id_), **self._place(view, id_)} for id_ in ordered]
 
-    def _place(self, view: View, id_: str) -> dict[str, Any]:
+    def _place(self, view: AnyView, id_: str) -> dict[str, Any]:
         return place(view, self.query, self.entries.get(id_), id_, id_ in self.scope)
 
     def _changes(self) -> list[dict[str, Any]]:
         before, after = self.views
+        if not isinstance(before, View):
+            raise TypeError("the first view is that of a configuration")
         sides = {"entered": before, "left": after}
         found: list[dict[str, Any]] = []
         for move in moves(before, after):

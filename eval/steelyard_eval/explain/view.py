@@ -14,6 +14,7 @@ from steelyard.fusion import Plan, Signal, compile_plan, leaves
 from steelyard.query import Query
 from steelyard.table import SignalTable
 from steelyard_eval.explain.configs import left_of, reaching
+from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import Replay, replay
 from steelyard_eval.recording.workspace import Workspace
@@ -59,6 +60,24 @@ class View:
             asked=frozenset(name for name, queries in needs.items() if queries.any()),
             rows={deep.entries[entry]: row for row, entry in enumerate(deep.entry)},
         )
+
+    @property
+    def lists(self) -> Ranked:
+        """The list that is shown."""
+        return self.run.ranked
+
+    def about(self) -> dict[str, Any]:
+        """The configuration, for the document."""
+        config = self.config
+        return {
+            "label": config.name,
+            "system": config.system,
+            "profile": config.profile,
+            "strategy": str(config.effective),
+            "limit": config.limit,
+            "depths": {name: depth for name, depth in config.depths.items() if name in self.asked},
+            "asked": sorted(self.asked),
+        }
 
     def tree(self, id_: str) -> Explanation | None:
         """How the score of an entry came about; None when it was not ranked."""

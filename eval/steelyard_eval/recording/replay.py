@@ -14,6 +14,7 @@ from steelyard.identity import agree
 from steelyard.search import rank_table
 from steelyard.table import DEPENDENT, EMBEDDING, Floats, Ints, SignalTable
 from steelyard_eval.measures.metrics import Judgments, Measure, evaluate
+from steelyard_eval.measures.runs import Ranked
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,11 @@ class Replay:
     ranking: Ranking
     entry: Ints
     embedded: np.ndarray[Any, np.dtype[np.bool_]]
+
+    @property
+    def ranked(self) -> Ranked:
+        """The lists, without what made them."""
+        return Ranked(self.table.queries, self.table.entries, self.ranking.offsets, self.entry)
 
     def metrics(self, judgments: Judgments, measures: Iterable[Measure]) -> dict[Measure, Floats]:
         """float64[Q] for every measure."""

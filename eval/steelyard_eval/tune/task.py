@@ -15,12 +15,13 @@ from steelyard.fusion import parse_strategy
 from steelyard.query import Query
 from steelyard.systems import find_system
 from steelyard.table import Bools, Floats, SignalTable
-from steelyard_eval.compare.contenders import Contender, usable
+from steelyard_eval.compare.contenders import Contender, Setting, usable
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Judgments, Measure, parse_measures
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
+from steelyard_eval.recording.select import only, reaches, recorded_lists
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.tune.candidate import Candidate, candidates
 from steelyard_eval.tune.choice import Chooser
@@ -53,7 +54,8 @@ class Task:
     @cached_property
     def chooser(self) -> Chooser:
         """What chooses among the settings of the configuration."""
-        return Chooser(self._candidates(settings(self.config)), unit_numbers(self.queries), self.seed)
+        recorded = [config for config in settings(self.config) if reaches(self.table, config)]
+        return Chooser(self._candidates(recorded), unit_numbers(self.queries), self.seed)
 
     def candidate(self, config: SearchConfig) -> Candidate:
         """One configuration with its weights free."""
@@ -84,19 +86,43 @@ def prepare(
 ) -> Task:
     """Record what tuning needs, down to the greatest depth it tries; see `tune` for the arguments and errors.
 
-    `table` is such a recording made before, of the same system on the same data set.
+    `table` is a recording made before, of the same data set: one of the same system, or of another engine's lists.
     """
     measure = parse_measures([metric])[0]
-    space = workspace or Workspace.open(dataset, embedder)
-    preset = find_system(system)
-    config = preset.config(limit or measure.cutoff or preset.searching.limit, space.model, os.environ)
-    if strategy is not None:
-        config = config.with_strategy(parse_strategy(strategy))
-    config = usable(space, Contender(system, config, "system"))[0].config
+    lists = recorded_lists(table)
+    space = None if table is not None else workspace or Workspace.open(dataset, embedder)
+    model = space.model if space else str(table.fingerprint["model"]) if table is not None else ""
+    if lists is not None:
+        written = strategy or f"rrf({', '.join(lists)})"
+        config = Setting(limit or measure.cutoff, model, lists).strategy(written)
+    else:
+        config = _start(system, strategy, limit or measure.cutoff, model)
+    if space is not None:
+        config = usable(space, Contender(system, config, "system"))[0].config
     refuse_fixed(config.strategy)
     tuned_on, held_out = (judged(dataset, part) for part in tuning_queries(dataset, seed))
     if not tuned_on or not held_out:
         raise ConfigError(f"{dataset.name}: tuning needs judged queries to tune on and to hold out; add some")
-    recorded = record(space, (*tuned_on, *held_out), depths(config)) if table is None else table
+    recorded = _recorded(config, (*tuned_on, *held_out), space, table)
     judgments = Judgments.of(dataset.qrels, recorded.queries, recorded.entries)
     return Task(dataset, config, recorded, judgments, measure, tuned_on, held_out, seed)
+
+
+def _recorded(
+    config: SearchConfig, queries: Sequence[Query], space: Workspace | None, table: SignalTable | None
+) -> SignalTable:
+    """The recording of these queries, made now or before; ConfigError when the latter cannot serve."""
+    if space is not None:
+        return record(space, queries, depths(config))
+    if table is None:
+        raise ValueError("tuning needs a workspace or a recording")
+    chosen = only(table, [query.id for query in queries])
+    replay(chosen, config)  # refuses what was not recorded, before the search begins
+    return chosen
+
+
+def _start(system: str, strategy: str | None, limit: int | None, model: str) -> SearchConfig:
+    """The configuration to start from."""
+    preset = find_system(system)
+    config = preset.config(limit or preset.searching.limit, model, os.environ)
+    return config if strategy is None else config.with_strategy(parse_strategy(strategy))

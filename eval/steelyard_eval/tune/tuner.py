@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.config import SearchConfig
-from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.progress import bar
+from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.results import Result, frame_html
 from steelyard_eval.tune.ablation import ablation
 from steelyard_eval.tune.choice import Choice
 from steelyard_eval.tune.task import Task, prepare
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Tuning:
+class Tuning(Result):
     """What tuning found. `record` is the JSON document; `config` is what a weights file should hold.
 
     `interrupted` says that Ctrl-C left something out of the record.
@@ -49,9 +52,18 @@ class Tuning:
     def _repr_html_(self) -> str:
         import html
 
-        table: str = self.to_frame().to_html(index=False, float_format=lambda value: f"{value:.4f}")
         verdict, strategy = html.escape(self.record["verdict"]), html.escape(self.record["strategy"])
-        return f"<p><b>{verdict}</b>: <code>{strategy}</code></p>{table}"
+        return f"<p><b>{verdict}</b>: <code>{strategy}</code></p>{frame_html(self.to_frame())}"
+
+    def save(self, path: str | Path) -> None:
+        """Write the weights file that search loads: the tuned weights if proven, else the current ones."""
+        self.config.save(path)
+
+    def report(self, path: str | Path) -> list[Path]:
+        """Write the report (HTML, Markdown, JSON) into this folder; returns its paths."""
+        from steelyard_eval.report import write_report
+
+        return write_report(self.to_json(), path)
 
     def plot(self) -> Figure:
         """The objective along the weight, where there is one."""
@@ -61,13 +73,14 @@ class Tuning:
 
 
 def tune(
-    dataset: Dataset,
+    source: Dataset | str | Path,
     system: str = "plain",
     strategy: str | None = None,
     *,
     metric: str = "nDCG@10",
     limit: int | None = None,
     embedder: str = "auto",
+    recording: str | Path | None = None,
     seed: int = 0,
     ablate: bool = False,
     workspace: Workspace | None = None,
@@ -80,11 +93,39 @@ def tune(
     else `keep-default`. With `ablate` the document says under "ablation" what signals, weights and labels are
     worth (`steelyard_eval.tune.ablation`).
 
+    Parameters
+    ----------
+    source : Dataset, str or Path
+        The data set, or its folder.
+    system : str
+        What searches: ``name`` or ``name:profile``. A recording of lists has no system.
+    strategy : str
+        The strategy to start from; the system's own by default, the RRF of all lists for a recording of lists.
+    metric : str
+        The objective, by its name in ir_measures.
+    limit : int
+        Length of the lists; the cutoff of the metric by default.
+    embedder : str
+        See `Workspace.open`.
+    recording : str or Path
+        A folder that `record` wrote, with all queries: nothing is searched, and depths beyond it are not tried.
+    seed : int
+        Of the drawing of queries, of folds and of resampling.
+    ablate : bool
+        Whether the ablation is made.
+    workspace : Workspace
+        The data set when it is indexed already.
+    now : function
+        The time in seconds UTC, for the date of the weights file.
+
     Ctrl-C ends the search with the best found so far, which is not proven and so not shipped: `whole` is false.
     Later it ends the ablation, which then is null. Raises ConfigError when the strategy has nothing to
     tune or no judged queries are left.
     """
-    return proven(prepare(dataset, system, strategy, metric, limit, embedder, seed, workspace), ablate, now)
+    dataset = as_dataset(source)
+    table = None if recording is None else open_recording(Path(recording), dataset)
+    task = prepare(dataset, system, strategy, metric, limit, embedder, seed, workspace, table)
+    return proven(task, ablate, now)
 
 
 def proven(task: Task, ablate: bool = False, now: Callable[[], float] = time.time) -> Tuning:

@@ -21,6 +21,7 @@ from steelyard_eval.exact.curve import Curve
 from steelyard_eval.measures.statistics import ALPHA, compare_paired, mean_interval
 from steelyard_eval.progress import bar
 from steelyard_eval.recording.replay import replay
+from steelyard_eval.recording.select import recorded_lists
 from steelyard_eval.tune.brief import brief
 from steelyard_eval.tune.choice import Choice
 from steelyard_eval.tune.task import Task
@@ -146,8 +147,10 @@ def _interval(values: Floats, queries: Sequence[Query], seed: int) -> Record:
     return {"value": found.mean, "low": found.low, "high": found.high, "queries": len(values)}
 
 
-def _calls(task: Task, config: SearchConfig) -> int:
-    """How many of the queries live search would embed."""
+def _calls(task: Task, config: SearchConfig) -> int | None:
+    """How many of the queries live search would embed; None where lists of other engines were recorded."""
+    if recorded_lists(task.table) is not None:
+        return None
     return int(replay(task.table, config).embedded.sum())
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from types import MappingProxyType
 from typing import Any
 
 from steelyard.config import SearchConfig
+from steelyard.embed import Embedder
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError, nearest, shown
+from steelyard.fields import TIME_FIELDS, format_time
 from steelyard.filters import Filters
 from steelyard.finish import reranked
 from steelyard.rerank.settings import open_reranker
@@ -29,11 +32,16 @@ def open_searcher(
     limit: int | None,
     priorities: Sequence[str] = (),
     scopes: Sequence[str] = (),
+    *,
+    model: str = "",
+    changed: Mapping[str, float] = MappingProxyType({}),
 ) -> Iterator[Searcher]:
     """A searcher over a vault file, or over several as tiers; a weights file beats the system's own configuration.
 
     Queries are embedded by the embedder of each vault, and compared with that vault's vectors. A weights file
-    that names a model is for vectors of that model: tiers with others are found by keywords.
+    that names a model is for vectors of that model: tiers with others are found by keywords. The same holds
+    for `model`, which beats it. A vault with several models is searched by the first one, or by one that all
+    tiers have. `changed` are weights that replace those of the configuration.
     """
     config = None if weights is None else SearchConfig.load(weights)
     names = dict(parse_tier(path) for path in paths)
@@ -45,17 +53,37 @@ def open_searcher(
         vaults = {name: stack.enter_context(Vault(path)) for name, path in names.items()}
         for vault in vaults.values():
             stack.enter_context(vault.snapshot())
-        embedders = [own for vault in vaults.values() if (own := vault_embedder(vault)) is not None]
+        embedders = _embedders(list(vaults.values()), model or _model_of(config, vaults.values()))
         if config is None:
             models = {own.model for own in embedders}
             config = find_system(system).config(limit, models.pop() if len(models) == 1 else "", os.environ)
         elif limit is not None:
             config = config.with_limit(limit)
+        config = config.with_weights(changed) if changed else config
         tiers = [Tier(name, vault, numbers.get(name)) for name, vault in vaults.items()]
         federation = Federation(tiers, rule)
         store = federation if len(tiers) > 1 else tiers[0].store
         reranker = open_reranker(config.rerank, os.environ) if reranked(config.finish) else None
         yield Searcher(store, config, embedders, visible=parse_scopes(scopes), reranker=reranker)
+
+
+def _model_of(config: SearchConfig | None, vaults: Iterable[Vault]) -> str:
+    """The model that a configuration names, if one of the vaults has it; else empty."""
+    models = {settings.model for settings in config.retrievers.values()} if config else set()
+    return next((name for vault in vaults for name in vault.models() if name in models), "")
+
+
+def _embedders(vaults: Sequence[Vault], model: str) -> list[Embedder]:
+    """The embedders of the vaults that have the model; without one, of a model that all share, else their own."""
+    held = [vault.models() for vault in vaults]
+    if model and not any(model in names for names in held):
+        vault_embedder(vaults[0], model)  # refuses it by name
+    some = [names for names in held if names]
+    shared = next((name for name in (some[0] if some else ()) if all(name in names for names in some)), "")
+    wanted = model or shared
+    asked = [(vault, wanted if wanted in names else "") for vault, names in zip(vaults, held, strict=True)]
+    opened = (vault_embedder(vault, name) for vault, name in asked if name or not model)
+    return [embedder for embedder in opened if embedder is not None]
 
 
 def list_entries(
@@ -80,4 +108,10 @@ def read_entries(path: str, ids: Sequence[str], scopes: Sequence[str] = ()) -> l
                 f"no entry {shown(id_)}" + (nearest(id_, known) if len(known) < 1000 else "") for id_ in missing
             ]
             raise DataError(f"{path}: " + "; ".join(problems))
-        return [entry.to_json() for entry in found]
+        return [record_of(entry) for entry in found]
+
+
+def record_of(entry: Entry) -> dict[str, Any]:
+    """The fields of an entry that are given, as JSON values; times as ISO 8601 in UTC, as in a data set."""
+    record = entry.to_json()
+    return record | {name: format_time(record[name]) for name in TIME_FIELDS & record.keys()}

@@ -5,72 +5,113 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
+from typing import Any
 
 from steelyard.embed import BATCH, Embedder, embed_missing, layers_of, space_of, texts_of
 from steelyard.embedders import KINDS, CachedEmbedder, open_embedder
 from steelyard.embedders.kinds import remembered, restore
-from steelyard.errors import ConfigError, EmbedderError, shown
+from steelyard.errors import ConfigError, EmbedderError, nearest, shown
 from steelyard.lsa import MODEL, LsaEmbedder
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, SYSTEMS, keyword_indexes
 from steelyard.template import render
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.duplicates import duplicates
 from steelyard_eval.progress import bar
 from steelyard_eval.recording.workspace import resumable
 
 
-def index_dataset(dataset: Dataset, path: str, embedder: str | None = None) -> dict[str, int]:
+def index_dataset(
+    dataset: Dataset, path: str, embedder: str | None = None, *, prune: bool = False
+) -> dict[str, Any]:
     """Write a data set into a vault file; entries that are there already stay as they are.
 
-    `embedder` is lsa, none or one of `steelyard.embedders.KINDS`; without one it is the vault's own, and lsa
-    for a new vault. Broken off at any moment and run again it ends as if it had not been. Raises ConfigError
-    when the vault was indexed with another model.
+    Run again after an interruption it ends as if it had never been interrupted.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        What is indexed.
+    path : str
+        The vault file; it is made if it does not exist.
+    embedder : str, optional
+        lsa, none or one of `steelyard.embedders.KINDS`. It is added to the models that the vault has
+        vectors of; those are kept up to date in every run. By default the vault's own models, and lsa for
+        a new vault. With none no vectors are made.
+    prune : bool
+        Remove the entries of the vault that are not in the data set.
+
+    Returns
+    -------
+    dict
+        Counts: entries (in the vault now), changed, removed, outside (entries that are not in the data
+        set), embedded (vectors made). Lists: models, duplicates (ids of entries that say the same), stale
+        (models that could not be opened here and lack vectors of changed entries).
+
+    Raises
+    ------
+    ConfigError
+        No embedder was named and the environment names another model than the vault's.
     """
-    asked = open_embedder(embedder, os.environ) if embedder in KINDS else None
+    asked = _opened([embedder] if embedder else [])  # before a file is made
     with Vault(path, create=True) as vault:
-        embedder = embedder or _own_kind(vault)
-        outside = asked or (open_embedder(embedder, os.environ) if embedder in KINDS else None)
-        _refuse_another(vault, outside.model if outside else embedder)
-        changed = vault.upsert(dataset.entries)
+        kinds, outside = _open_all(vault, embedder, asked)
+        unopened = {name: _missing(vault, name) for name in _unopened(vault, kinds, outside)}
+        changed, removed = _put_entries(vault, dataset, prune)
         for index in keyword_indexes(SYSTEMS.values()):
             vault.ensure_index(index)
-        embedded = _renew(vault, _stored(vault)) if embedder == "lsa" else 0
-        if outside is not None:
-            vault.save_model(outside.model, *remembered(outside), {})
-            with resumable(outside):
-                embedded = _embed(vault, outside)
-        return {"entries": vault.count(), "changed": changed, "embedded": embedded}
+        embedded = _embed_all(vault, kinds, outside)
+        count = vault.count()
+        return {
+            "entries": count,
+            "changed": changed,
+            "removed": removed,
+            "outside": count - len(dataset.entries),
+            "embedded": embedded,
+            "models": vault.models(),
+            "duplicates": duplicates(vault.entries()),
+            "stale": [name for name, missing in unopened.items() if _missing(vault, name) > missing],
+        }
 
 
-def reindex_vault(path: str, embedder: str | None = None) -> dict[str, int]:
-    """Build every keyword index and all vectors anew; old vectors, of whatever model, are dropped.
+def reindex_vault(path: str, embedder: str | None = None) -> dict[str, Any]:
+    """Rebuild every keyword index and all vectors; the old vectors, of every model, are dropped.
 
-    `embedder` is as for `index_dataset`. All in one transaction: searches go on with what there was, and so
-    does the vault when it is broken off.
+    `embedder` is the one model the vault then has vectors of; by default all that it has now. Everything
+    happens in one transaction: searches see the old state until it is done, and so does the vault when
+    it is interrupted.
     """
     with Vault(path) as vault:
-        embedder = embedder or _own_kind(vault)
-        outside = open_embedder(embedder, os.environ) if embedder in KINDS else None
-        if outside is not None:
-            with resumable(outside):
-                _ask_ahead(vault, outside)
+        kinds = [embedder] if embedder else _own_kinds(vault)
+        outside = _opened(kinds)
+        for opened in outside.values():
+            with resumable(opened):
+                _ask_ahead(vault, opened)
         with vault.transaction():
             vault.rebuild_indexes(keyword_indexes(SYSTEMS.values()))
             for space, _ in vault.spaces():
                 vault.drop_space(space)
             vault.drop_models()
-            embedded = _renew(vault, None) if embedder == "lsa" else 0
-            if outside is not None:
-                vault.save_model(outside.model, *remembered(outside), {})
-                embedded = _embed(vault, outside)
-        return {"entries": vault.count(), "embedded": embedded}
+            embedded = _embed_all(vault, kinds, outside)
+        return {"entries": vault.count(), "embedded": embedded, "models": vault.models()}
 
 
-def vault_embedder(vault: Vault) -> Embedder | None:
-    """The embedder the vault was indexed with; None when there is none, and search goes by keywords."""
-    for name in vault.models():
+def vault_embedder(vault: Vault, model: str = "") -> Embedder | None:
+    """The embedder of one of the vault's models, by default of the first that it was indexed with.
+
+    None when the vault has no model; search then goes by keywords. Raises ConfigError for a model that
+    the vault does not have.
+    """
+    names = vault.models()
+    if model and model not in names:
+        raise ConfigError(
+            f"{vault.path} has no vectors of the model {shown(model)}{nearest(model, names)}; "
+            "run steelyard index with --embedder to add them"
+        )
+    for name in [model] if model else names:
         stored = vault.load_model(name)
         if stored is not None:
             kind, settings, arrays = stored
@@ -78,20 +119,69 @@ def vault_embedder(vault: Vault) -> Embedder | None:
     return None
 
 
-def _own_kind(vault: Vault) -> str:
-    """The kind of embedder the vault was indexed with; lsa when there is none."""
-    kinds = [stored[0] for name in vault.models() if (stored := vault.load_model(name)) is not None]
-    return kinds[0] if kinds else MODEL
+def _own_kinds(vault: Vault) -> list[str]:
+    """The kinds of embedder the vault was indexed with, the first one first; lsa when there is none."""
+    stored = (vault.load_model(name) for name in vault.models())
+    return list(dict.fromkeys(model[0] for model in stored if model is not None)) or [MODEL]
 
 
-def _refuse_another(vault: Vault, model: str) -> None:
-    """ConfigError when the vault holds another model: its entries would be split between the two."""
-    others = [name for name in vault.models() if name != model]
-    if others and model != "none":
+def _open_all(
+    vault: Vault, asked: str | None, opened: Mapping[str, CachedEmbedder]
+) -> tuple[list[str], dict[str, CachedEmbedder]]:
+    """The kinds that a run embeds with, and the embedders of those that are opened; `opened` are some already.
+
+    Raises ConfigError when none was asked for and one of the vault's own models is not the one opened.
+    """
+    known = _own_kinds(vault) if vault.models() or asked is None else []
+    kinds = [] if asked == "none" else list(dict.fromkeys([*known, *([asked] if asked else [])]))
+    outside = {**opened, **_opened(kind for kind in kinds if kind not in opened)}
+    other = _unopened(vault, kinds, outside)
+    if other and asked is None:
+        used = ", ".join(shown(embedder.model) for embedder in outside.values())
         raise ConfigError(
-            f"{vault.path} was indexed with the model {shown(others[0])}, this run would use {shown(model)}; "
-            f"keep to one, or run steelyard reindex with the embedder you want"
+            f"{vault.path} was indexed with the model {shown(other[0])}, this run would use {used}; name the "
+            "first one in the environment again, add the other with --embedder api, or run steelyard reindex"
         )
+    return kinds, outside
+
+
+def _opened(kinds: Iterable[str]) -> dict[str, CachedEmbedder]:
+    return {kind: open_embedder(kind, os.environ) for kind in kinds if kind in KINDS}
+
+
+def _unopened(vault: Vault, kinds: Iterable[str], outside: Mapping[str, CachedEmbedder]) -> list[str]:
+    """The vault's models that this run cannot embed with."""
+    if not kinds:
+        return []
+    usable = {opened.model for opened in outside.values()} | {MODEL}
+    return [name for name in vault.models() if name not in usable]
+
+
+def _missing(vault: Vault, model: str) -> int:
+    """How many entries have no vector of a model, in the space that lacks the most."""
+    return max((len(vault.missing(space)) for space, _ in vault.spaces() if space.model == model), default=0)
+
+
+def _put_entries(vault: Vault, dataset: Dataset, prune: bool) -> tuple[int, int]:
+    """Write the entries, with `prune` remove all others, in one transaction; how many changed, how many went."""
+    with vault.transaction():
+        changed = vault.upsert(dataset.entries)
+        kept = {entry.id for entry in dataset.entries}
+        gone = [entry.id for entry in vault.entries() if entry.id not in kept] if prune else []
+        return changed, vault.delete(gone)
+
+
+def _embed_all(vault: Vault, kinds: Iterable[str], outside: Mapping[str, CachedEmbedder]) -> int:
+    """Make the vectors that are missing, of every kind; how many were made."""
+    embedded = 0
+    for kind in kinds:
+        if kind == MODEL:
+            embedded += _renew(vault, _stored(vault))
+        elif kind in outside:
+            vault.save_model(outside[kind].model, *remembered(outside[kind]), {})
+            with resumable(outside[kind]):
+                embedded += _embed(vault, outside[kind])
+    return embedded
 
 
 def _ask_ahead(vault: Vault, embedder: CachedEmbedder) -> None:

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from steelyard_eval.cli import main
-from steelyard_eval.demo import starter
+from steelyard_eval.demonstration import starter
 
 
 def run(*words: object) -> Result:

@@ -9,7 +9,7 @@ from steelyard.errors import ConfigError
 from steelyard.query import Query
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
-from steelyard_eval.demo import starter
+from steelyard_eval.demonstration import starter
 from steelyard_eval.recording.workspace import Workspace
 
 HARM = "<script>alert(1)</script>\x1b[31m\u202e"

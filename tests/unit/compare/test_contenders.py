@@ -1,53 +1,358 @@
-"""What is compared: labels, and what is left of a configuration on a data set."""
+"""Contenders of every kind in one table, with ir_measures' own values."""
 
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+import ir_measures
+import pandas as pd
 import pytest
+from ir_measures import AP, RR, P, R, Success, nDCG
 
-from steelyard.errors import ConfigError
-from steelyard_eval.compare.contenders import contenders, usable
+from steelyard.errors import ConfigError, DataError, MachineError
+from steelyard_eval.compare import compare
+from steelyard_eval.compare.contenders import read, separate
+from steelyard_eval.compare.endpoint import HttpSearch
 from steelyard_eval.datasets import load
-from steelyard_eval.demo import starter
-from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.demonstration import starter
+from steelyard_eval.explain import explain
+from steelyard_eval.measures.runs import read_run
+
+MEASURES = {
+    "nDCG@10": nDCG @ 10,
+    "R@10": R @ 10,
+    "P@5": P @ 5,
+    "AP@10": AP @ 10,
+    "Success@5": Success @ 5,
+    "RR": RR,
+}
 
 
 @pytest.fixture(scope="module")
-def without_vectors():
-    return Workspace.open(load(starter()), "none")
+def dataset():
+    return load(starter())
 
 
-def test_labels_are_names_without_the_default_profile_and_strategies_in_full():
-    found = contenders(["bm25:documented", "soleri:shipped"], ["rrf(fts,bm25)"], 7, "minilm")
+@pytest.fixture(scope="module")
+def lists(dataset):
+    """Ten ids a query, by a rule that no code of ours knows; some judged, some not, one not in the corpus."""
+    ids = [entry.id for entry in dataset.entries]
+    found = {}
+    for at, query in enumerate(dataset.queries):
+        judged = sorted(dataset.qrels[query.id])
+        found[query.id] = list(dict.fromkeys([ids[(7 * at) % len(ids)], *judged[:4], "gone", *ids[at : at + 4]]))[
+            :10
+        ]
+    return found
 
-    assert [row.label for row in found] == ["bm25", "soleri:shipped", "rrf(fts, bm25, k=60)"]
-    assert {row.config.limit for row in found} == {7}
-    assert [row.config.name for row in found] == ["bm25:documented", "soleri:shipped", "plain:documented"]
+
+@pytest.fixture(scope="module")
+def run_file(lists, tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "prod.run"
+    rows = [f"{q} Q0 {e} {r} {50 - r} prod" for q, own in lists.items() for r, e in enumerate(own, 1)]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+class Server:
+    """A search endpoint on the loopback address: what it answers is a function of (text, limit, body)."""
+
+    def __init__(self, answer):
+        self.requests = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                asked = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
+                self._send(answer(asked.get("q"), int(asked.get("limit", 0)), None))
+
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                outer.requests.append(body)
+                self._send(answer(None, 0, body))
+
+            def _send(self, found):
+                status, content = found if isinstance(found, tuple) else (200, json.dumps(found).encode())
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/search"
+
+
+@pytest.fixture
+def serve():
+    started = []
+
+    def start(answer):
+        started.append(Server(answer))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.server.shutdown()
+        one.server.server_close()
+
+
+def expected(dataset, lists, measure):
+    """ir_measures' value of every judged query, 0 where there is no list."""
+    qrels = [ir_measures.Qrel(q, e, g) for q, own in dataset.qrels.items() for e, g in own.items()]
+    run = [ir_measures.ScoredDoc(q, e, -r) for q, own in lists.items() for r, e in enumerate(own)]
+    return {row.query_id: row.value for row in ir_measures.iter_calc([measure], qrels, run)}
+
+
+def test_a_run_a_table_a_function_and_an_endpoint_have_the_values_of_ir_measures(dataset, lists, run_file, serve):
+    by_text = {query.text: lists[query.id] for query in dataset.queries}
+    server = serve(lambda text, limit, _: {"hits": [{"_id": id_} for id_ in by_text[text][:limit]]})
+    rows = [(q, e, -r) for q, own in lists.items() for r, e in enumerate(own)]
+    frame = pd.DataFrame(rows, columns=["query", "entry", "score"]).sample(frac=1, random_state=0)
+
+    found = compare(
+        dataset,
+        {
+            "run": str(run_file),
+            "table": frame,
+            "function": lambda query: lists[query.id],
+            "pairs": lambda query: [(id_, 1 / (at + 1)) for at, id_ in enumerate(lists[query.id])],
+            "endpoint": f"{server.url}?q={{query}}&limit={{limit}}#ids=hits[*]._id",
+        },
+        metrics=list(MEASURES),
+    )
+
+    assert list(found.values) == ["run", "table", "function", "pairs", "endpoint"]
+    for name, measure in MEASURES.items():
+        values = expected(dataset, lists, measure)
+        for own in found.values.values():
+            assert own[name].tolist() == pytest.approx([values[q] for q in found.queries], abs=1e-9)
+
+
+def test_what_lists_cannot_show_is_none_and_what_can_be_timed_is(dataset, lists, run_file):
+    found = compare(dataset, {"run": run_file, "mine": lambda query: lists[query.id]}).record
+
+    run, mine = found["timing"]
+    assert run["embedding_calls"] is None
+    assert "p50_ms" not in run
+    assert mine["p95_ms"] >= mine["p50_ms"] >= 0
+    assert [row["kind"] for row in found["configurations"]] == ["lists", "lists"]
+
+
+def test_ties_of_a_run_are_read_as_trec_eval_reads_them(dataset, tmp_path):
+    # trec_eval breaks ties by id descending, and reads scores as float32: both pairs tie there
+    query = dataset.queries[0].id
+    path = tmp_path / "ties.run"
+    path.write_text(f"{query} Q0 a 1 5 x\n{query} Q0 b 2 5 x\n{query} Q0 c 3 1.00000001 x\n{query} Q0 d 4 1 x\n")
+
+    order = [id_ for id_, _ in read_run(path)[query]]
+
+    assert order == ["b", "a", "d", "c"]
+    for rank, id_ in enumerate(order, 1):
+        qrels = [ir_measures.Qrel(query, id_, 1)]
+        assert ir_measures.calc_aggregate([RR], qrels, ir_measures.read_trec_run(str(path)))[RR] == 1 / rank
+
+
+def test_queries_without_a_list_score_0_and_are_counted(dataset, lists, tmp_path):
+    path = tmp_path / "short.run"
+    first = dataset.queries[0].id
+    path.write_text("".join(f"{first} Q0 {e} 1 {-r} x\n" for r, e in enumerate(lists[first])))
+
+    found = compare(dataset, str(path))
+
+    assert found.values["short.run"]["nDCG@10"][1:].tolist() == [0.0] * 58
+    assert "short.run has no list for 58 of 59 queries, which score 0" in found.record["notices"]
 
 
 @pytest.mark.parametrize(
-    ("systems", "strategies", "message"),
+    ("line", "rule"),
     [
-        (["bm25", "bm25:documented"], [], "bm25 is named twice"),
-        ([], ["rrf(fts, bm25)", "rrf(fts,bm25,k=60)"], "is named twice"),
-        ([], [], "there is nothing to compare"),
-        (["bm52", "vectr"], [], "'bm52'.*'bm25'.*'vectr'.*'vector'"),
+        ("q1 Q0 a 1 2", "must have 6 columns"),
+        ("q1 Q0 a 1 nan x", "must have a finite number"),
+        ("q1 Q0 a 1 2 x\nq1 Q0 a 2 1 x", "names an entry that the query has already"),
     ],
 )
-def test_what_cannot_be_compared_is_told(systems, strategies, message):
-    with pytest.raises(ConfigError, match=message):
-        contenders(systems, strategies, 10, "minilm")
+def test_a_faulty_run_is_refused_with_its_line(tmp_path, line, rule):
+    path = tmp_path / "bad.run"
+    path.write_text(f"q0 Q0 a 1 2 x\n{line}\n")
+
+    with pytest.raises(DataError, match=rf"line [23]: .*{rule}"):
+        read_run(path)
 
 
-def test_what_a_data_set_cannot_give_is_left_out_and_told(without_vectors):
-    [row] = contenders([], ["weighted_sum(0.3*bm25, 0.7*vector, normalize=max)"], 10, "")
-
-    left, notices = usable(without_vectors, row)
-
-    assert str(left.config.strategy) == "weighted_sum(0.3*bm25, normalize=max)"
-    assert left.label == row.label
-    assert "without vector, which starter cannot give (embedder: none)" in notices[0]
+def test_faults_of_all_contenders_are_named_together(dataset):
+    with pytest.raises(
+        ConfigError, match=r"'bm26'.*did you mean 'bm25'.*nope\.run.*unknown signal or fusion 'vectr'"
+    ):
+        compare(dataset, "bm26, nope.run, rrf(bm25, vectr)")
 
 
-def test_a_configuration_of_which_nothing_is_left_is_refused(without_vectors):
-    [row] = contenders(["vector"], [], 10, "")
+def test_one_string_stands_for_a_list_everywhere(dataset):
+    found = compare(
+        starter(), systems="bm25,fts", metrics="nDCG@10, R@5", strategies="rrf(fts, bm25)", timed=False
+    )
 
-    with pytest.raises(ConfigError, match="vector needs vector, which starter cannot give"):
-        usable(without_vectors, row)
+    assert list(found.values) == ["bm25", "fts", "rrf(fts, bm25, k=60)"]
+    assert found.record["primary"] == "nDCG@10"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("bm25,rrf(bm25, vector)", ["bm25", "rrf(bm25, vector)"]),
+        ("a=layered(1*l0, relax=[0.4, 0.3]); b", ["a=layered(1*l0, relax=[0.4, 0.3])", "b"]),
+        ("bm25, http://h/s?f=a,b&q={query}#ids=hits[*].id", ["bm25", "http://h/s?f=a,b&q={query}#ids=hits[*].id"]),
+        ('http://h/s#body={"q": "{query}", "n": 1}', ['http://h/s#body={"q": "{query}", "n": 1}']),
+    ],
+)
+def test_a_string_is_separated_outside_brackets_and_urls(text, parts):
+    assert separate(text) == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "kind"),
+    [
+        ("echovault:shipped", "echovault:shipped", "system"),
+        ("echovault:documented", "echovault", "system"),
+        ("today=echovault", "today", "system"),
+        ("rrf(fts, vector, k=10)", "rrf(fts, vector, k=10)", "strategy"),
+        ("tfidf", "tfidf", "strategy"),
+        ("my try=rrf(fts, vector, k=10)", "my try", "strategy"),
+        ("some/where/w.json", "w.json", "weights"),
+        ("http://localhost:1/s?q={query}&k=1", "localhost:1/s", "endpoint"),
+        ("prod=http://localhost:1/s?q={query}&k=1", "prod", "endpoint"),
+    ],
+)
+def test_a_contender_is_read_by_its_form_and_its_label(text, label, kind):
+    found = read(text)
+
+    assert (found.label, found.kind) == (label, kind)
+
+
+def test_a_baseline_may_be_one_more_contender(dataset, run_file):
+    found = compare(dataset, "bm25", baseline=f"today={run_file}", embedder="none", timed=False).record
+
+    assert found["baseline"] == "today"
+    assert [row["label"] for row in found["configurations"]] == ["today", "bm25"]
+    assert found["comparisons"][0]["challenger"] == "bm25"
+
+
+def test_a_weights_file_ranks_as_the_strategy_it_holds(dataset, tmp_path):
+    from steelyard.fusion import parse_strategy
+    from steelyard.systems import find_system
+
+    strategy = "weighted_sum(0.4*bm25, 0.6*vector, normalize=minmax)"
+    path = tmp_path / "w.json"
+    find_system("plain").config(5, "minilm").with_strategy(parse_strategy(strategy)).save(path)
+
+    found = compare(dataset, [str(path), strategy], timed=False)
+
+    assert found.values["w.json"]["nDCG@10"].tolist() == found.values[strategy]["nDCG@10"].tolist()
+
+
+def test_an_entry_that_a_list_repeats_counts_at_its_first_place(dataset, lists):
+    found = compare(
+        dataset,
+        {"twice": lambda q: [*lists[q.id], *reversed(lists[q.id])], "once": lambda q: lists[q.id]},
+    )
+
+    assert found.values["twice"]["nDCG@10"].tolist() == found.values["once"]["nDCG@10"].tolist()
+    assert any("places repeat an entry" in notice for notice in found.record["notices"])
+
+
+@pytest.mark.parametrize("answer", ["m1", [["a", "b", "c"]], [("a", "x")], [("a", float("nan"))], 7])
+def test_a_function_that_returns_no_list_is_told_what_to_return(dataset, answer):
+    with pytest.raises((ConfigError, DataError), match=r"mine.*(return|finite)"):
+        compare(dataset, {"mine": lambda query: answer})
+
+
+# Endpoints
+
+
+def test_a_post_body_carries_query_and_limit_and_paths_find_ids_and_scores(dataset, serve):
+    hits = [{"_id": "b", "_score": 2.5}, {"_id": "a", "_score": 1}]
+    server = serve(lambda *_: {"hits": {"hits": hits}})
+    body = '{"query": {"match": {"text": "about {query}"}}, "size": "{limit}"}'
+    search = HttpSearch(server.url, body, "$.hits.hits[*]._id", "hits.hits[*]._score")
+    query = dataset.queries[0]
+
+    assert search.ask(query, 7) == [("b", 2.5), ("a", 1)]
+    assert server.requests == [{"query": {"match": {"text": f"about {query.text}"}}, "size": 7}]
+
+
+def test_a_query_is_text_wherever_it_stands(dataset, serve):
+    from steelyard.query import Query
+
+    seen = []
+    server = serve(lambda text, limit, _: seen.append((text, limit)) or [])
+    hostile = "a&limit=9#x {limit} {query} \u00e9/../"
+
+    HttpSearch.of(f"{server.url}?q={{query}}&limit={{limit}}").ask(Query(hostile), 3)
+
+    assert seen == [(hostile, 3)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule"),
+    [
+        ((503, b"busy"), "status 503: 'busy'"),
+        ((302, b""), "status 302"),
+        ((200, b"<html>"), "which is not JSON"),
+        ({"hits": [{"id": {"a": 1}}]}, "has no list of ids"),
+        ({"answer": []}, "has no list of ids"),
+    ],
+)
+def test_an_answer_that_cannot_be_used_ends_the_comparison_with_the_query(dataset, serve, answer, rule):
+    server = serve(lambda *_: answer)
+
+    with pytest.raises(DataError, match=f"query 'q01': .*{rule}"):
+        compare(dataset, f"{server.url}?q={{query}}")
+
+
+def test_an_endpoint_that_nobody_serves_is_an_error_of_the_environment(dataset):
+    with pytest.raises(MachineError, match="cannot be reached"):
+        compare(dataset, "http://127.0.0.1:9/search?q={query}")
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("http://h/s?q=fixed", "never mentions {query}"),
+        ("http://{query}/", "is no address"),
+        ("http://me:secret@h/?q={query}", "may not hold a user"),
+        ("http://h/?q={query}#id=x", "unknown 'id'; did you mean 'ids'"),
+        ("http://h/?q={query}#ids=[[", "cannot be read"),
+        ('http://h/#body={"q": {query}}', "is not JSON"),
+    ],
+)
+def test_an_endpoint_that_cannot_be_asked_is_refused_before_anything_runs(text, rule):
+    with pytest.raises(ConfigError, match=rule):
+        read(text)
+
+
+# Explaining
+
+
+def test_a_ranking_is_explained_against_lists_by_places_alone(dataset, lists):
+    query = dataset.queries[0].id
+    found = explain(dataset, query, "bm25", lambda asked: lists[asked.id], embedder="none").record
+
+    before, after = found["configurations"]
+    assert [entry["id"] for entry in after["entries"]] == lists[query]
+    assert all(entry["signals"] == {} for entry in after["entries"])
+    assert all(change["by"] is None for change in found["changes"])
+    kinds = {change["id"]: change["kind"] for change in found["changes"]}
+    assert kinds["gone"] == "entered"
+    assert {e["id"] for e in before["entries"]} - set(lists[query]) == {i for i, k in kinds.items() if k == "left"}
+
+
+def test_lists_alone_cannot_be_explained(dataset, run_file):
+    with pytest.raises(ConfigError, match="without signals or weights"):
+        explain(dataset, dataset.queries[0].id, str(run_file))

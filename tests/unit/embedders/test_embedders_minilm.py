@@ -11,7 +11,7 @@ from steelyard.embedders.extras import EXTRAS
 from steelyard.errors import MachineError
 from steelyard.template import render
 from steelyard_eval.datasets import load
-from steelyard_eval.demo import starter
+from steelyard_eval.demonstration import starter
 
 
 def installed(extra):

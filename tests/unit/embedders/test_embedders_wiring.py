@@ -17,7 +17,7 @@ from steelyard.filters import EVERYTHING
 from steelyard_eval.cli import main
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
-from steelyard_eval.demo import starter
+from steelyard_eval.demonstration import starter
 from steelyard_eval.recording.workspace import EMBEDDERS, Workspace
 from steelyard_eval.vaults import vault_embedder
 
@@ -143,14 +143,15 @@ class TestVault:
         with Vault(indexed) as vault:
             assert vault.models() == ["openai/other"]
 
-    def test_another_model_is_refused_before_anything_changes(self, openai, indexed, monkeypatch):
+    def test_another_model_of_the_environment_is_refused_before_anything_changes(
+        self, openai, indexed, monkeypatch
+    ):
         before = indexed.read_bytes()
-        for embedder, model in (("lsa", "'lsa'"), ("api", "'openai/other'")):
-            monkeypatch.setenv("EMBEDDING_MODEL", "other")
-            result = run("index", starter(), indexed, "--embedder", embedder)
-            assert result.exit_code == 2
-            assert f"indexed with the model 'openai/tiny', this run would use {model}" in result.stderr
-            assert "steelyard reindex" in result.stderr
+        monkeypatch.setenv("EMBEDDING_MODEL", "other")
+        result = run("index", starter(), indexed)
+        assert result.exit_code == 2
+        assert "indexed with the model 'openai/tiny', this run would use 'openai/other'" in result.stderr
+        assert "--embedder api" in result.stderr
         assert openai.requests == []
         assert indexed.read_bytes() == before
 
@@ -165,6 +166,123 @@ class TestVault:
         assert holdings(indexed) == {}
         with Vault(indexed) as vault:
             assert vault.models() == []
+
+
+def models_of(path):
+    return {space.model.partition(":")[0] for space in holdings(path)}
+
+
+def editable(folder):
+    """A copy of the starter set, without the hashes of its files."""
+    shutil.copytree(starter(), folder)
+    about = json.loads((folder / "dataset.json").read_text())
+    (folder / "dataset.json").write_text(
+        json.dumps({name: value for name, value in about.items() if name != "files"})
+    )
+    return folder
+
+
+class TestSeveralModels:
+    @pytest.fixture
+    def both(self, openai, indexed):
+        """A vault with vectors of openai/tiny, and of lsa beside them."""
+        before = holdings(indexed)
+        added = json.loads(run("index", starter(), indexed, "--embedder", "lsa", "--json").stdout)
+        assert added["models"] == ["openai/tiny", "lsa"]
+        assert {
+            space: found for space, found in holdings(indexed).items() if space.model == "openai/tiny"
+        } == before
+        assert openai.requests == []
+        return indexed
+
+    def test_a_search_uses_the_first_one_unless_another_is_named(self, openai, both):
+        def found(*words):
+            openai.requests.clear()
+            return json.loads(run("search", both, "rotate keys", *words, "--json").stdout), openai.texts
+
+        own, asked = found(*VECTOR)
+        assert asked == ["rotate keys"]
+        other, asked = found(*VECTOR, "--model", "lsa")
+        assert asked == []
+        assert other["embedding_calls"] == 1
+        assert [hit["score"] for hit in other["hits"]] != [hit["score"] for hit in own["hits"]]
+        assert found(*VECTOR, "--model", "openai/tiny")[0] == own
+        assert json.loads(run("context", both, "rotate keys", *VECTOR, "--model", "lsa", "--json").stdout)[
+            "entries"
+        ]
+
+    def test_the_model_of_a_weights_file_is_the_one_searched(self, openai, both, tmp_path):
+        for model, texts in (("lsa", []), ("openai/tiny", ["rotate keys"])):
+            openai.requests.clear()
+            find_system("vector").config(5, model).save(tmp_path / "w.json")
+            found = json.loads(
+                run("search", both, "rotate keys", "--weights", tmp_path / "w.json", "--json").stdout
+            )
+            assert (openai.texts, found["strategy"], found["notes"]) == (texts, "vector", [])
+
+    def test_tiers_are_searched_by_a_model_that_all_of_them_have(self, openai, both, tmp_path):
+        """One score an entry: never its similarity under two models."""
+        run("index", starter(), tmp_path / "notes.db")
+        openai.requests.clear()
+        words = (both, tmp_path / "notes.db", "rotate keys", *VECTOR, "--json")
+        found = json.loads(run("search", *words).stdout)
+        assert openai.texts == []  # lsa, which is not the first of one of them
+        assert (found["embedding_calls"], found["notes"]) == (1, [])
+
+        named = json.loads(run("search", *words, "--model", "openai/tiny").stdout)
+        assert openai.texts == ["rotate keys"]
+        assert named["notes"] == [
+            "the tier 'notes' has no vectors of the configured model; keywords alone found its entries"
+        ]
+
+    def test_a_model_that_the_vault_lacks_is_refused(self, both):
+        result = run("search", both, "rotate keys", "--model", "openai/tin")
+        assert result.exit_code == 2
+        assert "no vectors of the model 'openai/tin'; did you mean 'openai/tiny'?" in result.stderr
+
+    def test_every_model_follows_the_entries(self, openai, both, tmp_path):
+        folder = editable(tmp_path / "set")
+        lines = (folder / "corpus.jsonl").read_text().splitlines()
+        changed = json.loads(lines[0]) | {"text": "a new text about keys"}
+        (folder / "corpus.jsonl").write_text("\n".join([json.dumps(changed), *lines[1:]]))
+        old = holdings(both)
+        counts = json.loads(run("index", folder, both, "--json").stdout)
+
+        assert counts["changed"] == 1
+        assert any("a new text about keys" in text for text in openai.texts)
+        new = holdings(both)
+        for space, (ids, vectors) in new.items():
+            if space.layer == "text":
+                assert len(ids) == 131, space
+            if space in old and space.layer == "text":
+                at = ids.index(changed["id"])
+                assert vectors[at] != old[space][1][at]
+        assert counts["stale"] == []
+
+    def test_a_model_that_cannot_be_opened_any_more_is_named(self, openai, both, tmp_path, monkeypatch):
+        folder = editable(tmp_path / "set")
+        text = (folder / "corpus.jsonl").read_text()
+        (folder / "corpus.jsonl").write_text(text.replace("JWT signing keys rotate", "JWT keys rotate"))
+        monkeypatch.setenv("EMBEDDING_MODEL", "other")
+        result = run("index", folder, both, "--embedder", "api", "--json")
+
+        assert json.loads(result.stdout)["stale"] == ["openai/tiny"]
+        assert json.loads(result.stdout)["models"] == ["openai/tiny", "lsa", "openai/other"]
+        assert "changed entries have no vectors of openai/tiny now" in result.stderr
+
+    def test_reindex_rebuilds_all_of_them_or_leaves_one(self, openai, both):
+        result = json.loads(run("reindex", both, "--json").stdout)
+        assert result["models"] == ["openai/tiny", "lsa"]
+        assert models_of(both) == {"openai/tiny", "lsa"}
+        assert json.loads(run("reindex", both, "--embedder", "lsa", "--json").stdout)["models"] == ["lsa"]
+        assert models_of(both) == {"lsa"}
+
+    def test_a_vault_of_the_version_before_keeps_its_own_model_first(self, tmp_path):
+        with Vault(tmp_path / "v.db", create=True) as vault:
+            vault.save_model("minilm", "minilm", {}, {})
+            vault._db.execute("DELETE FROM meta WHERE key = 'model'")  # as it was written before
+            vault.save_model("lsa", "lsa", {}, {})
+            assert vault.models() == ["minilm", "lsa"]
 
 
 class TestForeignVaults:

@@ -11,9 +11,10 @@ from steelyard.explain import Explanation
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.cli import main
+from steelyard_eval.compare.contenders import read_strategy
 from steelyard_eval.datasets import load
-from steelyard_eval.demo import starter
-from steelyard_eval.explain import Named, explain
+from steelyard_eval.demonstration import starter
+from steelyard_eval.explain import explain
 from steelyard_eval.recording.workspace import Workspace
 
 HARM = "<script>alert(1)</script>\x1b[31m\u202e"
@@ -61,7 +62,7 @@ def only(found):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("query", QUERIES)
 def test_contributions_added_in_order_times_the_factor_are_the_score_to_the_last_bit(space, query, strategy):
-    entries = only(explain(space, query, Named("strategy", strategy)))["entries"]
+    entries = only(explain(space, query, read_strategy(strategy)))["entries"]
 
     assert entries
     for entry in entries:
@@ -359,7 +360,7 @@ def test_an_unknown_query_or_entry_is_told_with_the_nearest(space):
 
 
 def test_a_configuration_that_is_none_is_told_with_the_nearest(space):
-    with pytest.raises(ConfigError, match="no system, strategy or weights file; did you mean 'echovault'"):
+    with pytest.raises(ConfigError, match=r"no system, strategy, weights file .*; did you mean 'echovault'"):
         explain(space, "q01", "echvault")
     with pytest.raises(ConfigError, match="vectr"):
         explain(space, "q01", "fts", "rrf(fts, vectr)")

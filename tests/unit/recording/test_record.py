@@ -10,7 +10,7 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.datasets import load
-from steelyard_eval.demo import starter
+from steelyard_eval.demonstration import starter
 from steelyard_eval.recording.files import load as load_recording
 from steelyard_eval.recording.files import save
 from steelyard_eval.recording.record import record

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from steelyard_eval.cli import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.demo import starter
+from steelyard_eval.demonstration import starter
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune import ablation as module
 from steelyard_eval.tune import tuner

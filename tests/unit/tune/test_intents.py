@@ -5,7 +5,7 @@ import pytest
 
 from steelyard.fusion import parse_strategy
 from steelyard_eval.datasets import load
-from steelyard_eval.demo import starter
+from steelyard_eval.demonstration import starter
 from steelyard_eval.exact.optimise import movable, optimise
 from steelyard_eval.kernel import Form
 from steelyard_eval.recording.workspace import Workspace

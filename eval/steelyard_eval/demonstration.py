@@ -35,8 +35,7 @@ def demo(out: Path, dataset: Dataset | None = None) -> tuple[Comparison, Tuning,
     """
     data = dataset or load(starter())
     space = Workspace.open(data)
-    labels = {text: name for name, text in FAMILIES.items()}
-    outcome = compare(data, strategies=list(FAMILIES.values()), labels=labels, workspace=space)
+    outcome = compare(data, labels=FAMILIES, workspace=space)
     tuned = tune(data, strategy=FAMILIES["weighted sum"], workspace=space)
     results: dict[str, Any] = {**outcome.to_json(), "tuning": tuned.to_json()}
     files = write_report(results, out)

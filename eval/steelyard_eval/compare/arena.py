@@ -1,0 +1,205 @@
+"""Running contenders: configurations replayed from recordings, searches of others asked for their lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from steelyard.embedders import CachedEmbedder
+from steelyard.identity import share
+from steelyard.query import Query
+from steelyard.systems import find_system
+from steelyard.table import SignalTable
+from steelyard_eval.compare.contenders import Contender, Named, Setting, usable
+from steelyard_eval.compare.latency import latencies
+from steelyard_eval.compare.lists import Listed
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.measures.runs import Ranked
+from steelyard_eval.progress import bar
+from steelyard_eval.recording.record import record
+from steelyard_eval.recording.replay import replay
+from steelyard_eval.recording.select import only, recorded_lists
+from steelyard_eval.recording.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Row:
+    """A contender with its lists.
+
+    `embedding_calls` is None where nobody can know; `taken` holds milliseconds of searches, None where there were
+    none; `degraded` counts those in which the embedder failed.
+    """
+
+    contender: Contender | Listed
+    ranked: Ranked
+    notices: tuple[str, ...] = ()
+    embedding_calls: int | None = None
+    taken: Sequence[float] | None = None
+    degraded: int = 0
+
+    @property
+    def label(self) -> str:
+        """The label of the contender."""
+        return self.contender.label
+
+    @property
+    def tag(self) -> str:
+        """The name of its run: ``system.profile`` of systems and strategies, else the label in plain letters."""
+        if isinstance(self.contender, Contender) and self.contender.kind != "weights":
+            return f"{self.contender.config.system}.{self.contender.config.profile}"
+        return re.sub(r"[^A-Za-z0-9_.-]+", "_", self.label.removesuffix(".run").removesuffix(".json")) or "run"
+
+    def about(self) -> dict[str, Any]:
+        """The contender, for the document. Lists have no system; their strategy is where they come from."""
+        row = self.contender
+        if isinstance(row, Listed):
+            named = {"system": None, "profile": None, "strategy": row.source, "family": row.kind}
+            return {"label": row.label, **named, "kind": "lists"}
+        return {
+            "label": row.label,
+            "system": row.config.system,
+            "profile": row.config.profile,
+            "strategy": str(row.config.effective),
+            "family": row.family,
+            "kind": row.kind,
+        }
+
+    def timing(self) -> dict[str, Any]:
+        """Latency and cost, for the document."""
+        about = self.about()
+        entry = {name: about[name] for name in ("label", "system", "profile")}
+        entry |= {"queries": len(self.ranked.queries), "embedding_calls": self.embedding_calls}
+        if self.taken:
+            entry |= {
+                "p50_ms": float(np.percentile(self.taken, 50)),
+                "p95_ms": float(np.percentile(self.taken, 95)),
+            }
+        return entry | ({"degraded": self.degraded} if self.degraded else {})
+
+
+@dataclass(frozen=True)
+class Arena:
+    """What contenders run on: a recording made before (`table`), or a workspace that records what they need.
+
+    The workspace is None where no contender needs one.
+    """
+
+    dataset: Dataset
+    setting: Setting
+    table: SignalTable | None
+    space: Workspace | None
+
+    @classmethod
+    def of(
+        cls,
+        dataset: Dataset,
+        named: Sequence[Named | Listed],
+        limit: int,
+        embedder: str,
+        table: SignalTable | None,
+        space: Workspace | Callable[[], Workspace] | None,
+    ) -> Arena:
+        """The arena for these contenders at a limit."""
+        if table is not None:
+            return cls(
+                dataset, Setting(limit, str(table.fingerprint["model"]), recorded_lists(table)), table, None
+            )
+        if not any(isinstance(one, Named) for one in named):
+            return cls(dataset, Setting(limit), None, None)
+        opened = space() if callable(space) else space or Workspace.open(dataset, embedder)
+        return cls(dataset, Setting(limit, opened.model), None, opened)
+
+    @property
+    def model(self) -> str:
+        """The vectors' model; empty without vectors."""
+        return self.setting.model
+
+    @property
+    def recipe(self) -> str:
+        """The text that was embedded."""
+        if self.table is not None:
+            return str(self.table.fingerprint["recipe"])
+        return (self.space.embedder.recipe or "of each system") if self.space and self.space.embedder else ""
+
+    def run(self, named: Sequence[Named | Listed], queries: Sequence[Query], timed: bool) -> list[Row]:
+        """A row a contender, in order."""
+        configs: list[tuple[Contender, list[str]]] = []
+        for one in named:
+            if isinstance(one, Named):
+                row = Contender(one.label, one.config(self.setting), one.kind)
+                configs.append(usable(self.space, row) if self.space else (row, []))
+        rows = {row.label: row for row in self._replayed(configs, queries, timed)}
+        for one in named:
+            if isinstance(one, Listed):
+                rows[one.label] = self._asked(one, queries, timed)
+        return [rows[one.label] for one in named]
+
+    def notices(self, rows: Sequence[Row], timed: bool) -> list[str]:
+        """What a reader has to know of how the contenders ran."""
+        configs = [row.contender for row in rows if isinstance(row.contender, Contender)]
+        return [*self._of_recording(), *self._shared_recipe(configs), *self._cached(timed)]
+
+    def _asked(self, one: Listed, queries: Sequence[Query], timed: bool) -> Row:
+        found = one.answers(queries, self.setting.size)
+        ranked = found.ranked(queries, self.setting.size)
+        return Row(one, ranked, tuple(found.notices), taken=found.taken if timed else None)
+
+    def _replayed(
+        self, configs: Sequence[tuple[Contender, list[str]]], queries: Sequence[Query], timed: bool
+    ) -> list[Row]:
+        """Record each group of contenders that find the same lists once, then replay each configuration."""
+        groups = [list(range(len(configs)))] if self.table else share([row.config for row, _ in configs])
+        members = ([configs[at] for at in group] for group in groups)
+        return [row for group in members for row in self._group(group, queries, timed)]
+
+    def _group(
+        self, members: Sequence[tuple[Contender, list[str]]], queries: Sequence[Query], timed: bool
+    ) -> list[Row]:
+        table = self._table([row for row, _ in members], queries)
+        found = []
+        for row, notices in bar("timing live search")(members) if self.space and timed else members:
+            run = replay(table, row.config)
+            calls = None if self.setting.lists is not None else int(run.embedded.sum())
+            taken, degraded = latencies(self.space, row.config, queries) if self.space and timed else (None, 0)
+            found.append(Row(row, run.ranked, tuple(notices), calls, taken, degraded))
+        return found
+
+    def _table(self, rows: Sequence[Contender], queries: Sequence[Query]) -> SignalTable:
+        if self.table is not None:
+            return only(self.table, [query.id for query in queries])
+        if self.space is None:
+            raise ValueError("configurations need a workspace or a recording")
+        return record(self.space, queries, [row.config for row in rows])
+
+    def _of_recording(self) -> list[str]:
+        if self.setting.lists is None:
+            return []
+        return [
+            "the recording holds lists of other engines: how they filtered, how deep they searched and what they "
+            "embedded is fixed in the lists and unknown here, so no latency and no embedding calls are shown"
+        ]
+
+    def _shared_recipe(self, configs: Sequence[Contender]) -> list[str]:
+        """Recorded vectors stand for one text recipe, whatever the systems document: say so."""
+        recipe = self.space.embedder.recipe if self.space and self.space.embedder else None
+        own = {
+            row.label: find_system(row.config.name).reading.recipe
+            for row in configs
+            if "vector" in row.config.retrievers
+        }
+        others = [label for label, documented in own.items() if recipe is not None and documented != recipe]
+        if not others:
+            return []
+        return [
+            f"all share the recorded vectors of {recipe!r}, also systems with another recipe: {', '.join(others)}"
+        ]
+
+    def _cached(self, timed: bool) -> list[str]:
+        """Vectors of queries that are kept on disk cost no time: say that latencies leave them out."""
+        if not timed or self.space is None or not isinstance(self.space.embedder, CachedEmbedder):
+            return []
+        return [f"latencies leave out the embedding of queries by {self.model}: their vectors come from the cache"]

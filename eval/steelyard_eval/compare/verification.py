@@ -1,0 +1,127 @@
+"""An independent check of a comparison: ir_measures reads the written runs and computes every metric again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from steelyard.errors import DataError, shown
+from steelyard.table import Floats
+from steelyard_eval.measures.metrics import Measure
+
+TOLERANCE = 1e-9
+"""How far a value may lie from that of ir_measures."""
+Qrels = Mapping[str, Mapping[str, int]]
+
+
+@contextmanager
+def run_folder(runs: Path | None, verify: bool) -> Iterator[Path | None]:
+    """Where runs are written: the folder asked for, a temporary one only to check them, or nowhere."""
+    if runs is not None or not verify:
+        yield runs
+    else:
+        with TemporaryDirectory(prefix="steelyard-") as folder:
+            yield Path(folder)
+
+
+def verify_runs(
+    files: Mapping[str, Path],
+    qrels: Qrels,
+    values: Mapping[str, Mapping[str, Floats]],
+    measures: Sequence[Measure],
+) -> dict[str, Any]:
+    """Compute the metrics of written runs with ir_measures and compare them with ours, query by query.
+
+    Parameters
+    ----------
+    files : label -> TREC run
+    qrels : query -> entry -> grade
+        Exactly the judged queries of the comparison, in the order of `values`.
+    values : label -> metric -> float64[Q]
+        Our values.
+    measures
+        What is compared. RecallAny and RecallAll are not measures of ir_measures and are not checked.
+
+    Returns
+    -------
+    dict
+        tool, tolerance, and metrics: a record each of metric, checked, largest_difference (None where it is
+        not checked), and the label and query where that occurs (empty where nothing differs).
+    """
+    theirs = {measure: _theirs(measure) for measure in measures}
+    known = {measure: public for measure, public in theirs.items() if public is not None}
+    worst = {str(measure): (0.0, "", "") for measure in known}
+    for label, path in files.items():
+        for metric, query, difference in _differences(path, qrels, values[label], known):
+            # NaN on one side is a difference too, and compares as none.
+            if not difference <= worst[metric][0]:
+                worst[metric] = (difference, label, query)
+    return {
+        "tool": f"ir_measures {version('ir_measures')}",
+        "tolerance": TOLERANCE,
+        "metrics": [_record(str(measure), worst.get(str(measure))) for measure in measures],
+    }
+
+
+def refuse_differences(record: Mapping[str, Any]) -> None:
+    """Raise DataError when a checked value differs from that of ir_measures by more than the tolerance."""
+    wrong = [
+        f"{row['metric']} of {row['label']} at query {shown(row['query'])} by {row['largest_difference']:.3g}"
+        for row in record["metrics"]
+        if row["checked"] and not row["largest_difference"] <= record["tolerance"]
+    ]
+    if wrong:
+        raise DataError(
+            f"{record['tool']} has other values on the same runs: {'; '.join(wrong)}; "
+            "do not use this comparison, and report it with the data set"
+        )
+
+
+def _theirs(measure: Measure) -> Any:  # noqa: ANN401 -- ir_measures is untyped
+    """The measure of ir_measures of that name; None when it has none."""
+    import ir_measures
+
+    family = getattr(ir_measures, measure.family, None)
+    if family is None:
+        return None
+    if sys.version_info < (3, 14):
+        return ir_measures.parse_measure(str(measure))
+    return family if measure.cutoff is None else family @ measure.cutoff  # its parser needs ast.Num
+
+
+def _differences(
+    path: Path, qrels: Qrels, own: Mapping[str, Floats], known: Mapping[Measure, Any]
+) -> Iterator[tuple[str, str, float]]:
+    """Metric, query and absolute difference of every value that ir_measures has of one run."""
+    import ir_measures
+
+    read: Any = ir_measures.read_trec_run
+    at = {query: place for place, query in enumerate(qrels)}
+    run = list(read(str(path)))
+    names = {str(public): str(measure) for measure, public in known.items()}
+    for found in ir_measures.iter_calc(list(known.values()), _rows(qrels), run):
+        metric = names[str(found.measure)]
+        yield metric, found.query_id, abs(float(found.value) - float(own[metric][at[found.query_id]]))
+
+
+def _rows(qrels: Qrels) -> Iterable[Any]:
+    import ir_measures
+
+    return [ir_measures.Qrel(query, entry, grade) for query, row in qrels.items() for entry, grade in row.items()]
+
+
+def _record(metric: str, found: tuple[float, str, str] | None) -> dict[str, Any]:
+    difference, label, query = found or (None, "", "")
+    checked = found is not None
+    return {
+        "metric": metric,
+        "checked": checked,
+        "largest_difference": difference,
+        "label": label,
+        "query": query,
+    }

@@ -1,0 +1,62 @@
+"""One query as a contender answers it that is known by its lists alone: places, and nothing that explains them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard.explain import Explanation
+from steelyard.query import Query
+from steelyard_eval.compare.lists import Listed
+from steelyard_eval.measures.runs import Ranked
+
+
+@dataclass(frozen=True)
+class ListView:
+    """The list of one query: `scores` by id, best first, and the same list as `lists`."""
+
+    contender: Listed
+    limit: int
+    scores: Mapping[str, float]
+    lists: Ranked
+
+    @classmethod
+    def of(cls, contender: Listed, query: Query, limit: int) -> ListView:
+        """Ask the contender."""
+        answers = contender.answers([query], limit)
+        return cls(contender, limit, dict(answers.lists[0][:limit]), answers.ranked([query], limit))
+
+    @property
+    def listed(self) -> Mapping[str, int]:
+        """Id -> rank."""
+        return {id_: rank for rank, id_ in enumerate(self.scores, 1)}
+
+    @property
+    def ranked(self) -> Mapping[str, int]:
+        """Id -> rank; beyond the list nothing is known."""
+        return self.listed
+
+    def tree(self, id_: str) -> Explanation | None:
+        """Nothing: what made the score is not known."""
+        return None
+
+    def score(self, id_: str) -> float:
+        """The score of a listed entry."""
+        return self.scores[id_]
+
+    def signals(self, id_: str) -> dict[str, dict[str, float | int | None]]:
+        """None."""
+        return {}
+
+    def about(self) -> dict[str, Any]:
+        """The contender, for the document."""
+        return {
+            "label": self.contender.label,
+            "system": None,
+            "profile": None,
+            "strategy": self.contender.source,
+            "limit": self.limit,
+            "depths": {},
+            "asked": [],
+        }

@@ -1,0 +1,83 @@
+"""What one search found, for a notebook."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from steelyard.entry import Hit
+from steelyard.errors import visible
+from steelyard.explain import Explanation
+from steelyard.query import Query
+from steelyard.results import SearchResult
+from steelyard_eval.compare.contenders import Contender
+from steelyard_eval.explain.view import contributions
+from steelyard_eval.results import Result, frame_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, repr=False)
+class Found(Result):
+    """The hits of one search. `result` is the engine's own; `notices` say what the search had to do without."""
+
+    contender: Contender
+    query: Query | str
+    result: SearchResult
+    notices: tuple[str, ...] = ()
+
+    @property
+    def hits(self) -> tuple[Hit, ...]:
+        """The entries found, best first."""
+        return self.result.hits
+
+    @property
+    def text(self) -> str:
+        """What was asked."""
+        return self.query if isinstance(self.query, str) else self.query.text
+
+    def explain(self, hit: Hit | str) -> Explanation:
+        """How the score of a hit, or of an entry by its id, came about; ConfigError when it was not ranked."""
+        return self.result.explain(hit)
+
+    def to_json(self) -> dict[str, Any]:
+        """The query, the strategy that answered, and the hits with their signals."""
+        return {
+            "query": self.text,
+            "strategy": str(self.result.strategy),
+            "degraded": self.result.degraded,
+            "notices": list(self.notices),
+            "hits": [
+                {"rank": h.rank, "score": h.score, "signals": dict(h.signals), **h.entry.to_json()}
+                for h in self.hits
+            ],
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a hit: rank, score, id, title, and the signals that were read."""
+        import pandas as pd
+
+        rows = [
+            {"rank": h.rank, "score": h.score, "id": h.entry.id, "title": h.entry.title, **h.signals}
+            for h in self.hits
+        ]
+        return pd.DataFrame(rows, columns=None if rows else ["rank", "score", "id", "title"])
+
+    def __repr__(self) -> str:
+        return visible(f"Found({len(self.hits)} for {self.text!r} by {self.contender.label})")
+
+    def _repr_html_(self) -> str:
+        return frame_html(self.to_frame())
+
+    def plot(self) -> Figure:
+        """What each signal adds to the score of each hit."""
+        from steelyard_eval import plots
+
+        rows = []
+        for hit in self.hits:
+            tree = self.explain(hit)
+            terms = contributions(tree)[0] if tree.parts else []
+            rows.append((hit.entry.title or hit.entry.id, {t["signal"]: t["contribution"] for t in terms}))
+        return plots.contributions(rows, str(self.result.strategy))

@@ -1,0 +1,238 @@
+"""The jobs on one data set behind one object: check, compare, tune, explain, search, record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from steelyard.errors import ConfigError
+from steelyard.systems import find_system
+from steelyard_eval import SYSTEMS
+from steelyard_eval.checked import Checked
+from steelyard_eval.compare import METRICS, Comparison, compare
+from steelyard_eval.compare.contenders import Contender, Given, GivenMany, Named, Setting, separate, usable
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.explain import QueryExplanation, explain
+from steelyard_eval.explain.configs import read_config
+from steelyard_eval.found import Found
+from steelyard_eval.recording.lists import save_lists
+from steelyard_eval.recording.record import needed, record_systems
+from steelyard_eval.recording.select import open_recording, recorded_lists
+from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.tune import Tuning, tune
+
+if TYPE_CHECKING:
+    from steelyard.query import Query
+
+
+class Workbench:
+    """A data set and what can be done with it. `steelyard_eval.load` makes one.
+
+    The data set is indexed at most once, when a job first needs it, and kept in memory.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        What is searched, and how it is judged.
+    embedder : str
+        What makes the vectors; see `Workspace.open`.
+    """
+
+    def __init__(self, dataset: Dataset, embedder: str = "auto") -> None:
+        self.dataset = dataset
+        self.embedder = embedder
+
+    def __repr__(self) -> str:
+        return repr(self.dataset).replace("Dataset", "Workbench", 1)
+
+    @cached_property
+    def workspace(self) -> Workspace:
+        """The data set, indexed, with its embedder."""
+        return Workspace.open(self.dataset, self.embedder)
+
+    def check(self) -> Checked:
+        """What is odd in the data set. A faulty one is never loaded: `load` names all its faults."""
+        return Checked(self.dataset)
+
+    def compare(
+        self,
+        contenders: GivenMany | None = None,
+        *,
+        systems: str | Sequence[str] | None = None,
+        strategies: str | Sequence[str] = (),
+        labels: Mapping[str, Given] | None = None,
+        baseline: Given | None = None,
+        metrics: str | Sequence[str] = METRICS,
+        split: str | None = None,
+        limit: int | None = None,
+        recording: str | Path | None = None,
+        runs: str | Path | None = None,
+        seed: int = 0,
+        timed: bool = True,
+    ) -> Comparison:
+        """Which strategy? Every contender on the same judged queries, with intervals, tests, latency and cost.
+
+        Parameters
+        ----------
+        contenders : str, sequence, mapping, or one contender
+            Systems, strategies, weights files, TREC runs, endpoints, tables of lists, functions. One string may
+            name several, separated by commas. The usual systems by default.
+        systems, strategies, labels
+            More contenders: systems by name, strategies, and any contender under the label it shall have.
+        baseline : str or any contender
+            What the others are tested against, such as what you run today; the first one by default.
+        metrics : str or sequence of str
+            Names of ir_measures; the first is tested.
+        split : str
+            train, dev, test, all; the data set's own choice by default.
+        limit : int
+            Length of every list; the largest cutoff of the metrics by default.
+        recording : str or Path
+            A folder that `record` wrote, to be replayed instead of searching.
+        runs : str or Path
+            Folder that gets every list as a TREC run.
+        seed : int
+            Of the resampling.
+        timed : bool
+            Whether searches are timed.
+        """
+        return compare(
+            self.dataset,
+            contenders,
+            strategies,
+            systems=systems,
+            labels=labels,
+            baseline=baseline,
+            metrics=metrics,
+            split=split,
+            limit=limit,
+            recording=recording,
+            runs=runs,
+            seed=seed,
+            timed=timed,
+            workspace=lambda: self.workspace,
+        )
+
+    def tune(
+        self,
+        contender: str | Named = "rrf(bm25, vector)",
+        *,
+        metric: str = "nDCG@10",
+        limit: int | None = None,
+        recording: str | Path | None = None,
+        seed: int = 0,
+        ablate: bool = False,
+    ) -> Tuning:
+        """Which weights? The best setting of one system or strategy, proven on queries that played no part.
+
+        Parameters
+        ----------
+        contender : str
+            A system, or the strategy to start from. For a recording of lists the strategy names these.
+        metric : str
+            The objective, by its name in ir_measures.
+        limit : int
+            Length of the lists; the cutoff of the metric by default.
+        recording : str or Path
+            A folder that `record` wrote with all queries, to be replayed instead of searching.
+        seed : int
+            Of the drawing of queries, of folds and of resampling.
+        ablate : bool
+            Whether it is measured what each signal, each weight and more labels are worth.
+        """
+        lists = () if recording is None else recorded_lists(open_recording(Path(recording), self.dataset)) or ()
+        named = read_config(contender, lists)
+        if named.kind == "weights":
+            raise ConfigError(f"{named.label} is a weights file; tune the system or the strategy that it holds")
+        system, strategy = ("plain", str(named.given)) if named.kind == "strategy" else (str(named.given), None)
+        return tune(
+            self.dataset,
+            system,
+            strategy,
+            metric=metric,
+            limit=limit,
+            recording=recording,
+            seed=seed,
+            ablate=ablate,
+            workspace=self.workspace if recording is None else None,
+        )
+
+    def explain(
+        self,
+        query_id: str,
+        config: Given = "echovault",
+        against: Given | None = None,
+        *,
+        entry: str | None = None,
+        limit: int | None = None,
+    ) -> QueryExplanation:
+        """Why is this query good or bad? Its ranking, signal by signal, and what a second configuration changes.
+
+        Parameters
+        ----------
+        query_id : str
+            One of the data set's queries.
+        config : contender
+            A system, a strategy or a weights file.
+        against : contender
+            Any contender; of one that is lists alone, such as a TREC run, only the places are known.
+        entry : str
+            An entry to explain in full, ranked or not.
+        limit : int
+            Length of the lists; 10 by default, and a weights file's own.
+        """
+        return explain(self.workspace, query_id, config, against, entry=entry, limit=limit)
+
+    def search(self, query: str | Query, config: Given = "echovault", *, limit: int | None = None) -> Found:
+        """Search the data set live.
+
+        Parameters
+        ----------
+        query : str or Query
+            The id of one of the data set's queries, or any text. Where the vectors are recorded, only the data
+            set's own queries have one; other texts are answered by keywords, and the result says so.
+        config : contender
+            A system, a strategy or a weights file.
+        limit : int
+            How many results; 10 by default, and a weights file's own.
+        """
+        space = self.workspace
+        named = read_config(config)
+        row = Contender(named.label, named.config(Setting(limit, space.model)), named.kind)
+        asked, notices = usable(space, row)
+        space.index_for([find_system(asked.config.name)], space.usable(needed([asked.config])))
+        own = {one.id: one for one in self.dataset.queries}
+        wanted = own.get(query, query) if isinstance(query, str) else query
+        return Found(asked, wanted, space.searcher(asked.config).search(wanted), tuple(notices))
+
+    def record(
+        self,
+        out: str | Path,
+        systems: str | Sequence[str] = SYSTEMS,
+        *,
+        lists: GivenMany | None = None,
+        split: str | None = None,
+        limit: int = 10,
+    ) -> dict[str, int]:
+        """Save signal tables, to compare and tune on them later; returns the rows by folder.
+
+        Parameters
+        ----------
+        out : str or Path
+            Folder: of the recording of lists, else of a recording a system.
+        systems : str or sequence of str
+            Whose retrievers run.
+        lists : str, sequence or mapping
+            Lists of other engines to record instead, by name: ``"bm25=a.run, mine=b.run"`` or a mapping to TREC
+            runs, tables, functions or endpoints.
+        split : str
+            Whose queries; all for lists, the data set's own choice for systems.
+        limit : int
+            Length of the results that the systems are recorded for.
+        """
+        if lists is not None:
+            return save_lists(self.dataset, lists, Path(out), split or "all")[0]
+        names = separate(systems) if isinstance(systems, str) else list(systems)
+        return record_systems(self.dataset, names, Path(out), split, limit, self.embedder)

@@ -1,0 +1,233 @@
+"""Lists of other engines as retrievers: recorded, compared, tuned, with ir_measures and ranx as witnesses."""
+
+import json
+
+import bm25s
+import ir_measures
+import numpy as np
+import pytest
+from ir_measures import nDCG
+
+from steelyard.config import SearchConfig
+from steelyard.entry import Entry
+from steelyard.errors import ConfigError, DataError
+from steelyard.fusion import parse_strategy
+from steelyard.search import Searcher
+from steelyard.stores.sqlite import Vault
+from steelyard_eval.cli import main
+from steelyard_eval.compare import compare
+from steelyard_eval.datasets import load
+from steelyard_eval.demonstration import starter
+from steelyard_eval.recording.files import load as open_folder
+from steelyard_eval.recording.lists import save_lists
+from steelyard_eval.recording.select import only
+from steelyard_eval.tune import tune
+
+DEPTH = 30
+NORMS = {"none": None, "minmax": "min-max", "max": "max", "zscore": "zmuv", "rank": "rank"}
+"""What ranx calls our normalisations."""
+STRATEGY = "weighted_sum(0.2*words, 0.3*titles, 0.5*dense, normalize=minmax)"
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return load(starter())
+
+
+@pytest.fixture(scope="module")
+def engines(dataset):
+    """Three engines that are not ours: bm25s over texts, bm25s over titles, a matrix product over the vectors."""
+    ids = [entry.id for entry in dataset.entries]
+    lists = {}
+    texts = {
+        "words": [f"{entry.title} {entry.text}" for entry in dataset.entries],
+        "titles": [entry.title for entry in dataset.entries],
+    }
+    asked = bm25s.tokenize([query.text for query in dataset.queries], show_progress=False)
+    for name, corpus in texts.items():
+        index = bm25s.BM25(method="lucene")
+        index.index(bm25s.tokenize(corpus, show_progress=False), show_progress=False)
+        places, scores = index.retrieve(asked, k=DEPTH, show_progress=False)
+        lists[name] = [
+            [(ids[at], float(score)) for at, score in zip(*own, strict=True)]
+            for own in zip(places.tolist(), scores.tolist(), strict=True)
+        ]
+    vectors = dataset.vectors["minilm", "text"].astype(float)
+    queries = dataset.query_vectors["minilm"].astype(float)
+    order = np.argsort(-(queries @ vectors.T), axis=1, kind="stable")[:, :DEPTH]
+    lists["dense"] = [[(ids[at], float(queries[q] @ vectors[at])) for at in own] for q, own in enumerate(order)]
+    return {name: [apart(own) for own in found] for name, found in lists.items()}
+
+
+def apart(own):
+    """No two scores equal: trec_eval, ranx and our tie rule order ties each in its way."""
+    return [(id_, score - 1e-4 * rank) for rank, (id_, score) in enumerate(own)]
+
+
+@pytest.fixture(scope="module")
+def runs(dataset, engines, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("engines")
+    for name, found in engines.items():
+        rows = [
+            f"{query.id} Q0 {id_} {rank} {score!r} {name}"
+            for query, own in zip(dataset.queries, found, strict=True)
+            for rank, (id_, score) in enumerate(own, 1)
+        ]
+        (folder / f"{name}.run").write_text("\n".join(rows) + "\n")
+    return {name: folder / f"{name}.run" for name in engines}
+
+
+@pytest.fixture(scope="module")
+def recording(runs, tmp_path_factory):
+    out = tmp_path_factory.mktemp("recording") / "lists"
+    options = ",".join(f"{name}={path}" for name, path in runs.items())
+    assert main(["record", str(starter()), str(out), "--runs", options], standalone_mode=False) is None
+    return out
+
+
+def ndcg(dataset, run):
+    qrels = [ir_measures.Qrel(q, e, g) for q, own in dataset.qrels.items() for e, g in own.items()]
+    return {row.query_id: row.value for row in ir_measures.iter_calc([nDCG @ 10], qrels, run)}
+
+
+def test_each_list_alone_has_the_value_of_its_run(dataset, runs, recording):
+    found = compare(dataset, recording=recording)
+
+    assert list(found.values) == ["dense", "titles", "words", "rrf(dense, titles, words, k=60)"]
+    for name, path in runs.items():
+        values = ndcg(dataset, ir_measures.read_trec_run(str(path)))
+        assert found.values[name]["nDCG@10"].tolist() == pytest.approx(
+            [values[q] for q in found.queries], abs=1e-9
+        )
+
+
+def test_the_recording_holds_scores_and_places_as_given(dataset, engines, recording):
+    table = open_folder(recording)
+
+    for at, query in enumerate(dataset.queries):
+        own = only(table, [query.id])
+        for name, found in engines.items():
+            values, places = own.columns[name], own.positions[name]
+            held = {own.entries[e]: (v, p) for e, v, p in zip(own.entry, values, places, strict=True) if p}
+            assert held == {id_: (score, rank) for rank, (id_, score) in enumerate(found[at], 1)}
+
+
+@pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaTypeSafetyWarning")  # of ranx's own code
+def test_tuned_weights_fused_by_ranx_give_the_same_ndcg(dataset, engines, recording, tmp_path):
+    found = tune(dataset, strategy=STRATEGY, recording=recording)
+    found.save(tmp_path / "w.json")
+
+    file = SearchConfig.load(tmp_path / "w.json")
+    assert str(file.strategy) == found.record["strategy"]
+    for strategy in {str(file.strategy), found.record["optimum"]["strategy"]}:
+        values = compare(dataset, strategies=[strategy], recording=recording).values[strategy]["nDCG@10"]
+        assert values.tolist() == pytest.approx(by_ranx(dataset, engines, strategy), abs=1e-9)
+
+
+def by_ranx(dataset, engines, strategy):
+    """nDCG@10 of every query, of a weighted sum as ranx fuses it."""
+    from ranx import Qrels, Run, evaluate, fuse
+
+    read = parse_strategy(strategy, engines)
+    weights = {str(term.expr): term.weight for term in read.terms}
+    names = [name for name in engines if name in weights]
+    queries = [query.id for query in dataset.queries]
+    lists = [Run({q: dict(own) for q, own in zip(queries, engines[name], strict=True) if own}) for name in names]
+    fused = fuse(
+        lists, norm=NORMS[read.normalize], method="wsum", params={"weights": [weights[name] for name in names]}
+    )
+    qrels = Qrels({q: {e: g for e, g in dataset.qrels[q].items() if g > 0} for q in queries})
+    return evaluate(qrels, fused, "ndcg@10", return_mean=False, make_comparable=True).tolist()
+
+
+def test_the_command_line_compares_and_tunes_over_the_recording(recording, runs, tmp_path, capsys):
+    arguments = ["--recording", str(recording), "--json"]
+    main(["compare", str(starter()), STRATEGY, "--current", "dense", *arguments], standalone_mode=False)
+    document = json.loads(capsys.readouterr().out)
+
+    assert document["baseline"] == "dense"
+    assert [row["embedding_calls"] for row in document["timing"]] == [None, None]
+    assert any("fixed in the lists and unknown here" in notice for notice in document["notices"])
+
+    out = tmp_path / "w.json"
+    main(
+        ["tune", str(starter()), "--strategy", "rrf(words, dense)", "--out", str(out), *arguments],
+        standalone_mode=False,
+    )
+    tuned = json.loads(capsys.readouterr().out)
+    assert tuned["embedding_calls"]["current"] is None
+    assert json.loads(out.read_text())["system"] == "lists"
+
+    main(["compare", str(starter()), "--weights", f"mine={out}", *arguments], standalone_mode=False)
+    assert json.loads(capsys.readouterr().out)["configurations"][0]["label"] == "mine"
+
+
+def test_weights_over_lists_are_refused_by_live_search(dataset, recording, tmp_path):
+    found = tune(dataset, strategy="rrf(words, dense)", recording=recording)
+
+    with Vault(":memory:") as vault, pytest.raises(ConfigError, match="live search cannot ask"):
+        Searcher(vault, found.config)
+
+
+def test_a_system_cannot_run_on_lists_and_says_what_can(dataset, recording):
+    with pytest.raises(
+        ConfigError, match=r"holds lists of other engines \(dense, titles, words\); write a strategy"
+    ):
+        compare(dataset, "echovault", recording=recording)
+
+
+def test_an_unknown_list_is_told_with_the_nearest(dataset, recording):
+    with pytest.raises(ConfigError, match="unknown signal or fusion 'wrods'; did you mean 'words'"):
+        compare(dataset, "rrf(wrods, dense)", recording=recording)
+
+
+def test_a_recording_of_another_corpus_is_refused(dataset, recording):
+    import dataclasses
+
+    other = dataclasses.replace(dataset, sha256="0" * 64, entries=(*dataset.entries, Entry("more")))
+
+    with pytest.raises(DataError, match="is of a data set with hash"):
+        compare(other, recording=recording)
+
+
+def test_queries_that_were_not_recorded_are_named(dataset, runs, tmp_path):
+    short = {name: str(path) for name, path in runs.items()}
+    save_lists(dataset, short, tmp_path / "all")
+    table = only(open_folder(tmp_path / "all"), [query.id for query in dataset.queries[:5]])
+
+    with pytest.raises(ConfigError, match="are not in the recording"):
+        only(table, [dataset.queries[7].id])
+
+
+@pytest.mark.parametrize("name", ["recency", "rrf", "tfidf", "my list", "2nd", "l\u00e4ngs"])
+def test_a_list_cannot_take_a_name_that_means_something_else(dataset, runs, tmp_path, name):
+    with pytest.raises(ConfigError, match="cannot be the name of a list"):
+        save_lists(dataset, {name: str(runs["dense"])}, tmp_path / "x")
+
+
+def test_distances_are_refused(dataset, tmp_path):
+    with pytest.raises(DataError, match="larger score must be better"):
+        save_lists(dataset, {"far": lambda query: [("a", 0.1), ("b", 0.7)]}, tmp_path / "x")
+
+
+def test_a_recording_of_our_own_retrievers_is_replayed_with_the_values_of_a_search(dataset, tmp_path):
+    out = tmp_path / "own"
+    main(["record", str(starter()), str(out), "--systems", "plain", "--split", "all"], standalone_mode=False)
+    strategy = "weighted_sum(0.3*fts, 0.7*vector, normalize=minmax)"
+
+    replayed = compare(dataset, strategy, recording=out / "plain.documented", timed=False)
+    searched = compare(dataset, strategy, timed=False)
+
+    assert replayed.values[strategy]["nDCG@10"].tolist() == searched.values[strategy]["nDCG@10"].tolist()
+    assert replayed.record["timing"][0]["embedding_calls"] == len(dataset.queries)
+
+
+def test_tuning_on_a_recording_tries_no_depth_beyond_it(dataset, tmp_path):
+    out = tmp_path / "own"
+    main(["record", str(starter()), str(out), "--systems", "plain", "--split", "all"], standalone_mode=False)
+
+    tuned = tune(dataset, recording=out / "plain.documented").record
+
+    assert tuned["looks"] > 1
+    assert tuned["depths"]["current"]["fts"] == 100  # as it was recorded; twice that is tried in a live search
+    assert tuned["depths"]["tuned"]["fts"] <= 100
