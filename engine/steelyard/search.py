@@ -135,7 +135,9 @@ class Searcher:
             strategy = self._available(missing)
             try:
                 return self._candidates(query, strategy, missing), strategy, missing, lost
-            except (LostError, *self.system.searching.survives) as error:
+            except SteelyardError as error:
+                if not isinstance(error, (LostError, *self.system.searching.survives)):
+                    raise
                 gone = frozenset({error.signal}) if isinstance(error, LostError) else EMBEDDING
                 if gone <= missing or self._left(missing | gone) is None:
                     raise
@@ -344,7 +346,8 @@ class Searcher:
         if left is None:
             raise ConfigError(
                 f"strategy {self.config.effective} needs vectors, and there are none "
-                "(no embedder, or none of its vectors in the vault); index the vault with an embedder, or choose a keyword strategy"
+                "(no embedder, or none of its vectors in the vault); index the vault with an embedder, or choose a "
+                "keyword strategy"
             )
         return left
 

@@ -59,7 +59,7 @@ class GuardedReranker:
     def _judge(self) -> None:
         if len(self._taken) >= LEAST and self.p95 > self._seconds:
             self.disabled = (
-                f"re-ranking switched itself off: one call in twenty took {self.p95 * 1000:.0f} ms or longer, more "
-                f"than {self._seconds * 1000:.0f}; start again, raise RERANK_P95_THRESHOLD, or lower "
+                f"re-ranking switched itself off: one call in twenty took {self.p95 * 1000:.0f} ms or longer, "
+                f"more than {self._seconds * 1000:.0f}; start again, raise RERANK_P95_THRESHOLD, or lower "
                 "MAX_RERANK_CANDIDATES"
             )

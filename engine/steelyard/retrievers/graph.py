@@ -26,15 +26,31 @@ SEEDS = Parameter("seeds", 5, 1, 100, "How many of the first places of each list
 HOPS = Parameter("hops", 2, 1, 10, "How many relations a path may have")
 DECAY = Parameter("decay", 0.5, 0, 1, "What is left of an activation after each relation, times its strength")
 LEAST = Parameter("least", 0.01, 0, 1, "The activation below which nothing is found")
-FAN = Parameter("fan", 5, 1, 1000, "How many relations of an entry are followed, the strongest first")
+AGAIN = Parameter("again", 1, 0, 1, "Whether an entry that the search starts
+from is foun
+foun
+found wher wher wher
+where anothe anothe anothe another lead lead
+leads to it") FAN = Parameter("fan", 5, 1, 1000, "How many relations of an entry are followed, the stronge
+stronges stronges stronges
+strongest first first first first first
+first" first")
 
 
+@dataclass(frozen=True
+@dataclass(frozen=True
+@dataclass(frozen=True
+@dataclass(frozen=True
 @dataclass(frozen=True)
-class GraphRetriever:
-    """Entries that relations lead to from the seeds, by the strongest path.
+class GraphRetriev GraphRetriev
+GraphRetrieve GraphRetriev GraphRetriev GraphRetriev GraphRetriev
+GraphRetrieve GraphRetriever GraphRetriever:
+    """Entries that relations lead to from the
+    seeds, by the strongest path.
 
     A seed has the activation 1; a neighbour has ``activation * decay * strength`` of the edge, in either
-    direction. Seeds are not returned. Only entries in the query's scope are found, or passed through.
+    direction. A seed is found where another one leads to it, unless `again` is 0. Only entries in the query's
+    scope are found, or passed through.
     """
 
     store: Readable
@@ -43,36 +59,51 @@ class GraphRetriever:
     decay: float
     least: float
     fan: int
+    again: int = 1
 
     def follow(self, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]) -> list[Found]:
         """See Dependent.follow."""
-        start = {hit.id for own in lists.values() for hit in own if hit.position <= self.seeds}
-        active = dict.fromkeys(sorted(start), 1.0)
-        reached: dict[str, float] = dict(active)
+        start = sorted({hit.id for own in lists.values() for hit in own if hit.position <= self.seeds})
+        edges = self._edges(query, start)
+        best: dict[str, float] = {}
+        for seed in start:
+            for id_, activation in self._spread(seed, edges).items():
+                if self.again or id_ not in start:
+                    best[id_] = max(activation, best.get(id_, 0.0))
+        found = sorted(best, key=lambda id_: (-best[id_], id_))
+        return [Found(id_, best[id_], place) for place, id_ in enumerate(found[:depth], 1)]
+
+    def _spread(self, seed: str, edges: Mapping[str, Sequence[tuple[float, str]]]) -> dict[str, float]:
+        """The activation of every other entry that relations lead to from one seed."""
+        active, reached = {seed: 1.0}, {seed: 1.0}
         for _ in range(self.hops):
-            active = self._step(query, active, reached)
+            further: dict[str, float] = {}
+            for here, activation in active.items():
+                for part, there in edges.get(here, ()):
+                    value = activation * self.decay * part
+                    if value >= self.least and value > max(reached.get(there, 0.0), further.get(there, 0.0)):
+                        further[there] = value
+            active = further
             reached |= active
-        found = sorted((id_ for id_ in reached if id_ not in start), key=lambda id_: (-reached[id_], id_))
-        return [Found(id_, reached[id_], place) for place, id_ in enumerate(found[:depth], 1)]
+        del reached[seed]
+        return reached
 
-    def _step(self, query: Query, active: Mapping[str, float], reached: Mapping[str, float]) -> dict[str, float]:
-        """The entries one relation further that a stronger path leads to than any before."""
-        ways = [way for way in self._ways(active) if way[0] >= self.least]
-        inside = self.store.within(sorted({target for _, target in ways}), query.filters)
-        better: dict[str, float] = {}
-        for activation, target in ways:
-            if target in inside and activation > max(reached.get(target, 0.0), better.get(target, 0.0)):
-                better[target] = activation
-        return better
-
-    def _ways(self, active: Mapping[str, float]) -> list[tuple[float, str]]:
-        """(activation, target) of the strongest edges at each active entry."""
-        at: dict[str, list[tuple[float, str]]] = {}
-        for edge in self.store.edges(list(active)) if active else []:
-            for here, there in ((edge.source, edge.target), (edge.target, edge.source)):
-                if here in active and here != there:
-                    at.setdefault(here, []).append((active[here] * self.decay * strength(edge), there))
-        return [way for own in at.values() for way in sorted(own, key=lambda way: (-way[0], way[1]))[: self.fan]]
+    def _edges(self, query: Query, start: Sequence[str]) -> dict[str, list[tuple[float, str]]]:
+        """(strength, target) of the strongest edges of all entries within reach, best first."""
+        known: dict[str, list[tuple[float, str]]] = {}
+        front = list(start)
+        for _ in range(self.hops):
+            at: dict[str, dict[str, float]] = {id_: {} for id_ in front}
+            for edge in self.store.edges(front) if front else []:
+                for here, there in ((edge.source, edge.target), (edge.target, edge.source)):
+                    if here in at and here != there:
+                        at[here][there] = max(strength(edge), at[here].get(there, 0.0))
+            inside = self.store.within(sorted({there for own in at.values() for there in own}), query.filters)
+            for here, own in at.items():
+                ways = sorted((-part, there) for there, part in own.items() if there in inside)
+                known[here] = [(-part, there) for part, there in ways[: self.fan]]
+            front = sorted({there for here in at for _, there in known[here]} - known.keys())
+        return known
 
 
 def strength(edge: Edge) -> float:
@@ -85,7 +116,7 @@ def strength(edge: Edge) -> float:
 
 def _graph(parts: Parts, settings: RetrieverConfig) -> GraphRetriever:
     values = GRAPH.values(settings)
-    whole = {name: int(values[name]) for name in ("seeds", "hops", "fan")}
+    whole = {name: int(values[name]) for name in ("seeds", "hops", "fan", "again")}
     return GraphRetriever(parts.store, **whole, decay=values["decay"], least=values["least"])
 
 
@@ -94,5 +125,5 @@ GRAPH = RetrieverKind(
     build=_graph,
     after=("vector", "bm25", "fts"),
     starts="seeds",
-    parameters=(SEEDS, HOPS, DECAY, LEAST, FAN),
+    parameters=(SEEDS, HOPS, DECAY, LEAST, FAN, AGAIN),
 )

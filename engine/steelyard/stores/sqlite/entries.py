@@ -66,8 +66,8 @@ class EntryTable(VaultFile):
         """See Readable.edges."""
         sql = (
             "SELECT e.source, e.target, e.type, e.strength FROM json_each(?1) j JOIN edges e "
-            "ON e.source = j.value UNION SELECT e.source, e.target, e.type, e.strength FROM json_each(?1) j JOIN edges e "
-            "ON e.target = j.value ORDER BY 1, 2, 3, 4"
+            "ON e.source = j.value UNION SELECT e.source, e.target, e.type, e.strength "
+            "FROM json_each(?1) j JOIN edges e ON e.target = j.value ORDER BY 1, 2, 3, 4"
         )
         return [Edge(*row) for row in self._db.execute(sql, (json.dumps(list(ids)),))]
 
