@@ -346,8 +346,8 @@ class Searcher:
         if left is None:
             raise ConfigError(
                 f"strategy {self.config.effective} needs vectors, and there are none "
-                "(no embedder, or none of its vectors in the vault); index the vault with an embedder, or choose a "
-                "keyword strategy"
+                "(no embedder, or none of its vectors in the vault); index the vault with an embedder, or choose "
+                "a keyword strategy"
             )
         return left
 

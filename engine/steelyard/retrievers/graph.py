@@ -26,27 +26,13 @@ SEEDS = Parameter("seeds", 5, 1, 100, "How many of the first places of each list
 HOPS = Parameter("hops", 2, 1, 10, "How many relations a path may have")
 DECAY = Parameter("decay", 0.5, 0, 1, "What is left of an activation after each relation, times its strength")
 LEAST = Parameter("least", 0.01, 0, 1, "The activation below which nothing is found")
-AGAIN = Parameter("again", 1, 0, 1, "Whether an entry that the search starts
-from is foun
-foun
-found wher wher wher
-where anothe anothe anothe another lead lead
-leads to it") FAN = Parameter("fan", 5, 1, 1000, "How many relations of an entry are followed, the stronge
-stronges stronges stronges
-strongest first first first first first
-first" first")
+AGAIN = Parameter("again", 1, 0, 1, "1: an entry that the search starts from is found where another leads to it")
+FAN = Parameter("fan", 5, 1, 1000, "How many relations of an entry are followed, the strongest first")
 
 
-@dataclass(frozen=True
-@dataclass(frozen=True
-@dataclass(frozen=True
-@dataclass(frozen=True
 @dataclass(frozen=True)
-class GraphRetriev GraphRetriev
-GraphRetrieve GraphRetriev GraphRetriev GraphRetriev GraphRetriev
-GraphRetrieve GraphRetriever GraphRetriever:
-    """Entries that relations lead to from the
-    seeds, by the strongest path.
+class GraphRetriever:
+    """Entries that relations lead to from the seeds, by the strongest path.
 
     A seed has the activation 1; a neighbour has ``activation * decay * strength`` of the edge, in either
     direction. A seed is found where another one leads to it, unless `again` is 0. Only entries in the query's
