@@ -19,7 +19,7 @@ from steelyard.systems.spec_kit.environment import resolve
 from steelyard.systems.spec_kit.forms import result, result_within
 from steelyard.systems.spec_kit.intents import intent, intent_js, intent_shipped
 from steelyard.systems.spec_kit.match import any_word, every_word_js
-from steelyard.systems.spec_kit.tokens import indexed_text, tokens, tokens_js, tokens_shipped
+from steelyard.systems.spec_kit.tokens import indexed_text, tokens_documented, tokens_js, tokens_shipped
 from steelyard.systems.traits import Searching, Showing
 
 FIELDS = ("title", "tags", "uri", "text")
@@ -67,7 +67,7 @@ DOCUMENTED = System(
         index=KeywordIndex("spec_kit", FIELDS, "unicode61"),
         recipe="{title}\n{text}",
         match=any_word,
-        bm25_words=Words(indexed_text, tokens, whole=True),
+        bm25_words=Words(indexed_text, tokens_documented, whole=True),
         classify=intent,
         rewrite=enhanced,
     ),

@@ -244,9 +244,9 @@ def classify_shipped(query: str) -> Intent:
 def classify_js(query: str) -> Intent:
     """The JavaScript classifier: five intents, primary keywords 1 and secondary ones 0.5, patterns 0.4 each."""
     text = query.lower().strip()
-    scores = dict.fromkeys(_PRIMARY, 0.0)
     if not text:
-        return Intent(FALLBACK, 0.0, scores)
+        return Intent(FALLBACK, 0.0, {})
+    scores = dict.fromkeys(_PRIMARY, 0.0)
     for name, primary in _PRIMARY.items():
         secondary = _SECONDARY[name]
         most = len(primary) + 0.5 * len(secondary)

@@ -81,12 +81,12 @@ def stem_js(word: str) -> str:
     return left if len(left) >= 2 else word
 
 
-def tokens(text: str) -> list[str]:
+def tokens_documented(text: str) -> list[str]:
     """The document's terms: letters and digits of any script, lower-cased, stop words dropped, stemmed.
 
     Underscores and hyphens separate words.
 
-    >>> tokens("the user_authentication_flow")
+    >>> tokens_documented("the user_authentication_flow")
     ['user', 'authent', 'flow']
     """
     return [stem(word) for word in _WORDS.findall(text.lower()) if word not in STOP_WORDS]
