@@ -37,9 +37,15 @@ def identity(config: SearchConfig) -> dict[str, Any]:
         **{name: kind.values(own[name]) for name, kind in kinds.items() if kind.parameters},
         "field_weights": {name: dict(settings.field_weights) for name, settings in own.items()},
         "filters": {name: settings.filters for name, settings in own.items()},
-        "after": {name: list(config.before(name)) for name, kind in kinds.items() if kind.after},
+        "after": {name: list(_starts(config, name)) for name, kind in kinds.items() if kind.after},
         "similarity": {name: settings.similarity for name, settings in own.items() if name in EMBEDDING},
     }
+
+
+def _starts(config: SearchConfig, name: str) -> tuple[str, ...]:
+    """What a retriever starts from; checked where the strategy reads it."""
+    used = name in config.effective.signals()
+    return config.before(name) if used else config.retrievers[name].after
 
 
 def share(configs: Iterable[SearchConfig]) -> list[list[int]]:

@@ -189,7 +189,7 @@ class SignalTable:
     def exists(self) -> Bools:
         """bool[N]: the candidates, rows that fts, bm25, vector or a recorded list returned."""
         found = np.zeros(len(self), dtype=bool)
-        for name in self.columns.keys() - SCORERS - ASIDE - set(LAYERS):
+        for name in self.columns.keys() - SCORERS - ASIDE - DEPENDENT - {*LAYERS, RERANK}:
             found |= ~np.isnan(self.columns[name])
         return found
 
@@ -213,7 +213,7 @@ class SignalTable:
         Raises ConfigError for a depth below 1 or beyond the depth that was recorded.
         """
         recorded = self.fingerprint.get("max_depth", {})
-        columns = {name: c for name, c in self.columns.items() if name in depths or name in SCORERS}
+        columns = {name: c for name, c in self.columns.items() if name in depths or name in {*SCORERS, RERANK}}
         for name, depth in depths.items():
             if depth is None or name not in columns or name not in self.positions:
                 continue

@@ -38,7 +38,7 @@ def close(expected, here, tolerance=TOLERANCE):
 
 
 def ranked(expected, here, tolerance=TOLERANCE):
-    """Two lists of (id, score), best first: equal scores in each place; ids where no others have the same score."""
+    """Two lists of (id, score), best first: equal scores in each place; ids where no others share their score."""
     if len(expected) != len(here):
         return same([id_ for id_, _ in expected], [id_ for id_, _ in here])
     error = max((abs(one - other) for (_, one), (_, other) in zip(expected, here, strict=True)), default=0.0)

@@ -13,7 +13,7 @@ from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Plan
 from steelyard.fusion.reading import NOTHING, Reading
 from steelyard.grammar import number_text
-from steelyard.table import RETRIEVERS, Bools, Floats, SignalTable
+from steelyard.table import Bools, Floats, SignalTable
 
 LOW, HIGH = 0.1, 10.0
 """The bounds of the product where none are written."""
@@ -28,6 +28,7 @@ class Boost(Expr):
 
     keyword: ClassVar[str] = "boost"
     shown_as: ClassVar[str] = "boosted"
+    wraps: ClassVar[bool] = True
     AMOUNTS: ClassVar = (0.0, 0.5, 1.0)
 
     expr: Expr
@@ -49,7 +50,7 @@ class Boost(Expr):
                 "as in boost(rrf(fts, vector), 0.5*decay)"
             )
         for term in others:
-            if term.expr.leaf is None or term.expr.signals() & RETRIEVERS:
+            if term.expr.leaf is None or term.expr.retrievers():
                 call.fault(f"boost: {term.expr} is no factor; name a signal that every entry has, such as decay")
         known = [Term(t.weight, t.expr) for t in others if t.expr.leaf is not None]
         return cls(first.expr, tuple(known) or (Term(1.0, call.build(NOTHING)),), low, high)
