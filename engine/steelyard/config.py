@@ -196,6 +196,11 @@ class SearchConfig:
     @classmethod
     def from_json(cls, record: object, source: str = "weights") -> SearchConfig:
         """The configuration of a parsed weights file; see `load` for the errors."""
+        if is_foreign(record):
+            raise ConfigError(
+                f"{shown(source, PATH_WIDTH)} is system-spec-kit's own configs/search-weights.json; read it with "
+                "steelyard import FILE --out search-weights.json, and name that file"
+            )
         problems = _problems(record)
         if problems or not isinstance(record, Mapping):
             raise ConfigError(f"weights file {shown(source)}: " + "; ".join(problems))
@@ -226,6 +231,26 @@ class SearchConfig:
             context=ContextConfig(**record.get("context", {})),
         )
         return _weighed(config, record.get("weights", {}), source)
+
+
+def is_foreign(record: object) -> bool:
+    """Whether this is system-spec-kit's own file, which has the name of ours."""
+    return (
+        isinstance(record, Mapping)
+        and "strategy" not in record
+        and bool({"smartRanking", "rrfFusion"} & record.keys())
+    )
+
+
+def read_json(path: str | Path) -> Any:  # noqa: ANN401 -- whatever the file holds
+    """The JSON of a weights file of anybody's; ConfigError where there is none."""
+    place = shown(str(path), PATH_WIDTH)
+    try:
+        return STRICT_JSON.decode(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read the weights file {place}: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"weights file {place} is not valid JSON: {error}") from None
 
 
 def _weighed(config: SearchConfig, weights: Mapping[str, float], source: str) -> SearchConfig:

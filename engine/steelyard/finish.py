@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.errors import ConfigError, nearest, shown
-from steelyard.fusion import Expr, parse_strategy
+from steelyard.explain import Explanation
+from steelyard.fusion import Expr, Plan, parse_strategy
 from steelyard.grammar import Item, number_text, parse_call
 from steelyard.signals import PRIORS
 from steelyard.table import (
@@ -171,6 +172,15 @@ class Rerank:
         best = np.lexsort((np.where(behind, 0, ranking.row), key, behind, query))
         return Ranking(ranking.offsets, ranking.row[best], score[best])
 
+    def explain(self, table: SignalTable, ranking: Ranking, row: int) -> Explanation | None:
+        """How the score of a row came about; None for one behind the first places."""
+        if row not in ranking.row[: self.top]:
+            return None
+        parts = [Explanation(float(table.column(RERANK)[row]), "score of the re-ranker")]
+        if self.penalty:
+            parts.append(Explanation(float(PRIORS[self.penalty](table, {}).values[row]), self.penalty))
+        return Explanation(float(self.final(table)[row]), str(self), tuple(parts), "product")
+
     def final(self, table: SignalTable) -> Floats:
         """float64[N]: the score of every row, NaN where it was not scored."""
         scores = table.column(RERANK)
@@ -193,9 +203,16 @@ class Rescore:
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step; a row that the strategy does not rank goes."""
+        return order(table, self._plan(table, ranking).scores())
+
+    def explain(self, table: SignalTable, ranking: Ranking, row: int) -> Explanation | None:
+        """How the score of a row came about."""
+        return self._plan(table, ranking).explain(row)
+
+    def _plan(self, table: SignalTable, ranking: Ranking) -> Plan:
         within = np.zeros(len(table), dtype=bool)
         within[ranking.row] = True
-        return order(table, self.strategy.compile(table, within).scores())
+        return self.strategy.compile(table, within)
 
     @property
     def needs(self) -> frozenset[str]:

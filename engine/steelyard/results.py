@@ -10,7 +10,7 @@ import numpy as np
 from steelyard.entry import Hit
 from steelyard.errors import ConfigError, VaultError, shown
 from steelyard.explain import Explanation
-from steelyard.finish import Ranking
+from steelyard.finish import Ranking, Rerank, Rescore, Stage, finish
 from steelyard.fusion import Expr, compile_plan, leaves
 from steelyard.query import Query
 from steelyard.signals import PRIORS
@@ -35,12 +35,23 @@ class SearchResult:
     embedding_calls: int
     degraded: bool
     notes: tuple[str, ...] = ()
+    finish: tuple[Stage, ...] = ()
     query: Query = field(default_factory=lambda: Query(""))
 
     @cached_property
     def fused(self) -> Floats:
         """float64[N]: the strategy's score of every row, before anything is finished; NaN where it ranks none."""
         return compile_plan(self.table, self.strategy).scores()
+
+    def _scored_again(self, row: int) -> Explanation | None:
+        """How the last finish stage that gives scores of its own came to that of a row; None where none does."""
+        for at in reversed(range(len(self.finish))):
+            stage = self.finish[at]
+            if isinstance(stage, Rerank | Rescore):
+                before = finish(self.table, self.fused, self.finish[:at])
+                if row in before.row:
+                    return stage.explain(self.table, before, row)
+        return None
 
     def place(self, hit: Hit, retriever: str) -> int | None:
         """The rank of a hit among what a retriever found, from 1; None where it did not find it."""
@@ -63,6 +74,9 @@ class SearchResult:
         id_ = hit if isinstance(hit, str) else hit.entry.id
         names = self.table.entries
         rows = [row for row, entry in enumerate(self.table.entry) if plain_id(names[entry]) == id_]
+        again = self._scored_again(rows[0]) if rows else None
+        if again is not None:
+            return again
         tree = compile_plan(self.table, self.strategy).explain(rows[0]) if rows else None
         if tree is not None:
             return tree

@@ -122,6 +122,7 @@ class Searcher:
             self._sources.embedding_calls - calls,
             bool(lost),
             tuple(map(str, lost)) if lost else self._notes(strategy, vectors, semantic),
+            config.finish,
             asked,
         )
 

@@ -16,6 +16,7 @@ from steelyard_eval.export import (
     opensearch,
     qdrant,
     soleri,
+    spec_kit,
     vespa,
     weaviate,
 )
@@ -23,7 +24,7 @@ from steelyard_eval.export.base import Export, Lost, Target
 
 TARGETS: dict[str, Target] = {
     module.TARGET.name: module.TARGET
-    for module in (echovault, moltnet, soleri, opensearch, elasticsearch, vespa, weaviate, qdrant)
+    for module in (echovault, moltnet, soleri, spec_kit, opensearch, elasticsearch, vespa, weaviate, qdrant)
 }
 
 __all__ = ["TARGETS", "Export", "Lost", "Target", "export", "say"]
