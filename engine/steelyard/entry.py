@@ -1,23 +1,24 @@
-"""What a vault holds and what a search returns: entries and hits.
+"""Entries, which a vault stores, and hits, which a search returns.
 
-Field names are those of the data-set format; each system's own names are mapped onto them by its
-preset. Times are seconds since 1970-01-01 UTC; a time without a zone is UTC.
+Fields have the names of the data-set format; the preset of each system maps its own names onto them.
+Times are seconds since 1970-01-01 UTC; a time without a zone is UTC.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.errors import Fault, shown
-from steelyard.fields import READERS, RULES, Reader, read_number, read_text
+from steelyard.errors import DataError, Fault, shown
+from steelyard.fields import READERS, RULES, TIME_FIELDS, Reader, read_number, read_text
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A typed edge from an entry to another; `strength` is on the scale of its data set, or absent."""
+    """A typed edge from one entry to another; `strength` is on the scale of its data set, or None."""
 
     type: str
     target: str
@@ -76,7 +77,7 @@ class Entry:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """The fields that are given, as plain values."""
+        """Return the fields that are not empty, as plain values."""
         return {
             name: value for name, value in dataclasses.asdict(self).items() if value not in ("", None, (), {}, [])
         }
@@ -84,8 +85,18 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result: `rank` from 1, `score` (None where an entry was filled in unscored), and by name the
-    signals that the strategy read of it, with 0 for a retriever that did not return it.
+    """One result of a search.
+
+    Attributes
+    ----------
+    rank : int
+        From 1.
+    score : float or None
+        None for an entry that fills up a context and was not scored.
+    entry : Entry
+        The entry itself.
+    signals : mapping of str to float
+        The signals that the strategy used, by name; 0 for a retriever that did not return the entry.
     """
 
     rank: int
@@ -116,7 +127,7 @@ def _relations(value: object) -> tuple[Relation, ...]:
 FIELDS: dict[str, Reader] = {
     f.name: READERS.get(f.name, _relations) for f in dataclasses.fields(Entry) if f.name != "extra"
 }
-"""Every entry field with the function that reads its JSON value."""
+"""Every field of an entry, with the function that reads its JSON value."""
 
 _RULES: dict[Reader, tuple[str, str]] = RULES | {
     _relations: (
@@ -129,7 +140,24 @@ _RULES: dict[Reader, tuple[str, str]] = RULES | {
 def read_fields(
     record: Mapping[str, Any], parsers: Mapping[str, Reader], required: Sequence[str], file: str, line: int
 ) -> tuple[dict[str, Any], list[Fault]]:
-    """Read the known fields of a JSON object; null counts as absent. Returns values and faults."""
+    """Read the known fields of a JSON object.
+
+    Parameters
+    ----------
+    record : mapping
+        The object; null counts as absent.
+    parsers : mapping of str to Reader
+        How each known field is read; other fields are ignored.
+    required : sequence of str
+        The fields that may not be absent.
+    file, line : str, int
+        Where the object is, for the faults.
+
+    Returns
+    -------
+    tuple of dict and list of Fault
+        The values by field, and everything that is wrong.
+    """
     values: dict[str, Any] = {}
     faults: list[Fault] = []
     for name, raw in record.items():
@@ -151,8 +179,33 @@ def read_fields(
     return values, faults
 
 
+_PLAIN = (str, tuple, type(None))
+
+
+def check_entry(entry: Entry) -> None:
+    """DataError naming every value that no data set could hold: an id with white space, NaN, a number as a tag."""
+    record = {name: value for name in FIELDS if type(value := getattr(entry, name)) not in _PLAIN or value}
+    record["id"] = entry.id
+    if entry.relations and all(isinstance(relation, Relation) for relation in entry.relations):
+        record["relations"] = [dataclasses.asdict(relation) for relation in entry.relations]
+    values, faults = read_fields(record, FIELDS, ("id",), "entry", 0)
+    faults += [
+        Fault("entry", 0, name, shown(record[name]), "must be seconds", "Read it with steelyard.fields.parse_time")
+        for name in TIME_FIELDS & values.keys()
+        if isinstance(record[name], str)
+    ]
+    try:
+        json.dumps(dict(entry.extra), allow_nan=False)
+    except (ValueError, TypeError, RecursionError) as error:
+        faults.append(
+            Fault("entry", 0, "extra", shown(error), "must be JSON", "Leave out what JSON does not have")
+        )
+    if faults:
+        raise DataError(f"entry {shown(entry.id)}: " + "; ".join(map(str, faults)))
+
+
 def read_entry(record: Mapping[str, Any], file: str = "entry", line: int = 0) -> tuple[Entry | None, list[Fault]]:
-    """Build an Entry from a JSON object, keeping unknown fields in `extra`; None when faulty."""
+    """Build an entry from a JSON object, with unknown fields in `extra`; None, with faults, when it is wrong."""
     values, faults = read_fields(record, FIELDS, ("id",), file, line)
     if faults:
         return None, faults

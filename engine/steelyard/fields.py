@@ -1,8 +1,9 @@
-"""How the values of JSON objects are read, and what kind of value each field of an entry holds."""
+"""The fields of entries with the types of their values, and the functions that read them from JSON."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 TIME_FIELDS = frozenset(
     {"created_at", "updated_at", "last_accessed_at", "last_review", "valid_from", "valid_until"}
 )
+FIRST_TIME, END_OF_TIME = -62_135_596_800.0, 253_402_300_800.0
+"""Seconds UTC from the year 1 to the end of 9999: what a calendar can show."""
 NUMBER_FIELDS = TIME_FIELDS | {
     "importance",
     "stability",
@@ -27,11 +30,11 @@ TEXT_FIELDS = frozenset(
 )
 
 Reader = Callable[[Any], Any]
-"""Reads one JSON value; ValueError or OverflowError when it is of another kind."""
+"""Reads one JSON value; ValueError or OverflowError when it has the wrong type."""
 
 
 def parse_time(value: object) -> float:
-    """Seconds UTC of an ISO 8601 date or date-time, or of a number that is already seconds.
+    """Read a time as seconds UTC, from an ISO 8601 date or date-time or a number of seconds.
 
     >>> parse_time("1970-01-02")
     86400.0
@@ -41,6 +44,8 @@ def parse_time(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError("not a time")
     if isinstance(value, str):
+        if not value.isascii():
+            raise ValueError("not a time in ASCII")
         moment = datetime.fromisoformat(value)
         seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     else:
@@ -49,15 +54,29 @@ def parse_time(value: object) -> float:
     return seconds
 
 
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def parse_number(text: str) -> float:
+    """A number as it is written in ASCII; ValueError for one in other digits, with underscores, or infinite.
+
+    >>> parse_number("1.5e3")
+    1500.0
+    """
+    if not _NUMBER.fullmatch(text) or not math.isfinite(value := float(text)):
+        raise ValueError("not a finite number")
+    return value
+
+
 def format_time(seconds: float | None) -> str:
-    """ISO 8601 in UTC with a final Z, or the empty string for an absent time."""
+    """Format a time (seconds UTC) as ISO 8601 with a final Z; empty for None."""
     if seconds is None:
         return ""
     return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
 def read_text(value: object) -> str:
-    """A string of valid Unicode."""
+    """Read a string of valid Unicode."""
     if not isinstance(value, str):
         raise ValueError("not a string")
     value.encode("utf-8")  # lone surrogates from \ud800 escapes cannot be stored
@@ -65,14 +84,14 @@ def read_text(value: object) -> str:
 
 
 def read_number(value: object) -> float:
-    """A finite number."""
+    """Read a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError("not a finite number")
     return float(value)
 
 
 def read_texts(value: object) -> tuple[str, ...]:
-    """A list of strings."""
+    """Read a list of strings."""
     if not isinstance(value, list | tuple):
         raise ValueError("not a list")
     return tuple(read_text(item) for item in value)
@@ -84,7 +103,7 @@ RULES: dict[Reader, tuple[str, str]] = {
     read_texts: ("must be a list of strings", 'Write it as ["...", "..."]'),
     parse_time: ("must be an ISO 8601 date or time", "Write it as 2026-11-21 or 2026-11-21T10:00:00Z"),
 }
-"""What each reader wants, and how to write it."""
+"""For each reader, the rule that a value has to follow and the remedy."""
 
 READERS: dict[str, Reader] = {
     **dict.fromkeys(TEXT_FIELDS, read_text),
@@ -92,4 +111,4 @@ READERS: dict[str, Reader] = {
     **dict.fromkeys(NUMBER_FIELDS, read_number),
     **dict.fromkeys(TIME_FIELDS, parse_time),
 }
-"""The reader of every field whose value is plain."""
+"""The reader of every field except relations."""

@@ -1,6 +1,6 @@
-"""From scores to the list that is shown: order by the one tie rule, then a tuple of pure stages.
+"""Turns scores into the list that is shown: sorts by the tie rule, then applies a tuple of pure stages.
 
-A stage maps a ranking to a ranking and prints as it is written in a weights file: ``cut(10)``.
+A stage maps a ranking to a ranking, and prints as it is written in a weights file: ``cut(10)``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,12 @@ class Ranking:
 
     Attributes
     ----------
-    offsets : int64[Q+1]. row : int64[R], indices of table rows. score : float64[R].
+    offsets : int64[Q+1]
+        Query q has the places ``offsets[q]:offsets[q+1]``.
+    row : int64[R]
+        Indices of table rows.
+    score : float64[R]
+        Their scores.
     """
 
     offsets: NDArray[np.int64]
@@ -44,29 +49,39 @@ class Ranking:
     score: Floats
 
     def keep(self, kept: NDArray[np.bool_]) -> Ranking:
-        """The same lists with only the given places (bool[R])."""
+        """Return the same lists with only the given places (bool[R])."""
         before = np.concatenate(([0], np.cumsum(kept)))
         return Ranking(before[self.offsets].astype(np.int64), self.row[kept], self.score[kept])
 
 
+LONGEST = 1_000_000_000
+"""The largest length a stage can name; far beyond any list, and small enough for numpy's integers."""
+
+
 class Stage(Protocol):
-    """One step between ranked rows and the final list."""
+    """One step between the ranked rows and the final list."""
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
-        """The list after this step."""
+        """Return the ranking after this step."""
 
     @property
     def needs(self) -> frozenset[str]:
-        """The signals it reads, for every query."""
+        """The signals that it reads, for every query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
     """Keep the first `limit` places of every list.
 
-    With `all_below` a small list is kept whole: one of fewer than that many candidates, if the cut would
-    drop more than half of it (Soleri's small-corpus guard). `counting` names the retriever whose
-    candidates are counted; without it, all that are ranked.
+    Attributes
+    ----------
+    limit : int
+        At least 1.
+    all_below : int
+        A list of fewer candidates than this is not cut if the cut would drop more than half of it
+        (Soleri's small-corpus guard).
+    counting : str
+        The retriever whose candidates are counted for this; empty to count all that are ranked.
     """
 
     limit: int
@@ -80,14 +95,14 @@ class Cut:
         return ranking.keep(place < np.repeat(np.where(self._whole(table, size), size, self.limit), size))
 
     def _whole(self, table: SignalTable, size: NDArray[np.int64]) -> Bools:
-        """bool[Q]: the lists that are kept whole."""
+        """The lists that are not cut; bool[Q]."""
         count = count_rows(table, ~np.isnan(table.column(self.counting))) if self.counting else size
         whole: Bools = (count < self.all_below) & (size > 2 * self.limit)
         return whole
 
     @property
     def needs(self) -> frozenset[str]:
-        """What it counts."""
+        """The retriever whose candidates are counted."""
         return frozenset({self.counting} - {""})
 
     def __str__(self) -> str:
@@ -97,9 +112,9 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Add what a retriever found beside the strategy, all at one score (Soleri's memories at 0.5).
+    """Add what a separate retriever found, all at one score (Soleri's memories at 0.5).
 
-    Rows that are ranked already keep their score and stand before added ones of the same score.
+    Rows that are already ranked keep their score, and come before added rows of the same score.
     """
 
     retriever: str
@@ -119,7 +134,7 @@ class Merge:
 
     @property
     def needs(self) -> frozenset[str]:
-        """The retriever."""
+        """The retriever whose rows are added."""
         return frozenset({self.retriever})
 
     def __str__(self) -> str:
@@ -128,7 +143,7 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Drop the rows for which a signal is 0, without filling up (MoltNet's negation)."""
+    """Drop the rows for which a signal is 0, without filling the list up (MoltNet's negation)."""
 
     signal: str
 
@@ -138,7 +153,7 @@ class Drop:
 
     @property
     def needs(self) -> frozenset[str]:
-        """The signal."""
+        """The signal that decides."""
         return frozenset({self.signal})
 
     def __str__(self) -> str:
@@ -260,7 +275,7 @@ def to_rerank(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> Bo
 def order(table: SignalTable, scores: Floats) -> Ranking:
     """Sort the scored rows of every query: score descending, then id ascending by bytes.
 
-    `scores` is float64[N] with NaN on rows that are not ranked.
+    `scores` is float64[N], NaN for rows that are not ranked.
     """
     row = np.flatnonzero(~np.isnan(scores))
     offsets = np.searchsorted(row, table.offsets).astype(np.int64)
@@ -277,7 +292,7 @@ def finish(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> Ranki
 
 
 def parse_stages(texts: Sequence[str]) -> tuple[Stage, ...]:
-    """Read stages as a weights file writes them; ConfigError names every one it cannot read.
+    """Parse stages as they are written in a weights file; ConfigError lists every one that is wrong.
 
     >>> [str(stage) for stage in parse_stages(["merge(memory, score=0.5)", "cut(10, all_below=50, counting=fts)"])]
     ['merge(memory, score=0.5)', 'cut(10, all_below=50, counting=fts)']
@@ -304,7 +319,7 @@ def _stage(text: str) -> Stage:
         if item.weight is not None or len(call.items) != 1 or len(options) < len(call.options):
             raise ValueError
         return read(call.items[0], **options)
-    except (TypeError, ValueError):  # an option there is none of, or a value of another kind
+    except (TypeError, ValueError):  # an unknown option, or a value of the wrong type
         raise ConfigError(f"it needs {form}") from None
 
 
@@ -333,7 +348,7 @@ def _drop(signal: Item) -> Drop:
 
 
 def _whole(value: object, low: int = 1) -> int:
-    if not isinstance(value, float) or value < low or value != int(value):
+    if not isinstance(value, float) or not low <= value <= LONGEST or value != int(value):
         raise ValueError
     return int(value)
 
@@ -345,7 +360,7 @@ def _name(item: Item, valid: Collection[str]) -> str:
 
 
 _READERS: dict[str, tuple[str, Callable[..., Stage]]] = {
-    "cut": ("one whole number of at least 1, as in cut(10) or cut(10, all_below=50, counting=fts)", _cut),
+    "cut": ("a whole number from 1 to 1000000000, as in cut(10) or cut(10, all_below=50, counting=fts)", _cut),
     "merge": ("a retriever and a number, as in merge(memory, score=0.5)", _merge),
     "rerank": (
         "a whole number and no more than a factor, as in rerank(20) or rerank(20, penalty=length)",

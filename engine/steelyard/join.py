@@ -1,4 +1,4 @@
-"""From what retrievers and scorers return to a table: rows are the union of each query's lists."""
+"""Joins what retrievers and scorers return to a table; its rows are the union of each query's lists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from steelyard.stores.base import Found
 from steelyard.table import FACT_FIELDS, NO_FACTS, Floats, Ints, SignalTable, entry_facts, query_facts
 
 Lists = Mapping[str, Sequence[Found]]
-"""What each retriever returned for one query."""
+"""The list of each retriever for one query."""
 ScoreIds = Callable[[Query, Sequence[str]], Floats]
 
 
@@ -26,9 +26,23 @@ def join(
     scorers: Mapping[str, ScoreIds],
     get: Callable[[Sequence[str], Sequence[str]], list[Entry]] | None,
 ) -> SignalTable:
-    """The table of these queries; `get` fetches the entries whose facts it carries, None leaves them out.
+    """Build the table of some queries.
 
-    Raises ConfigError when a retriever or scorer gave a number that is not finite.
+    Parameters
+    ----------
+    clocks : sequence of float
+        The clock of each query, seconds UTC.
+    lists : sequence of Lists
+        The lists of each query.
+    scorers : mapping of str to callable
+        By signal, the function that scores the candidates of a query.
+    get : callable or None
+        Fetches the entries whose facts the table contains; None for a table without facts.
+
+    Raises
+    ------
+    ConfigError
+        When a retriever or scorer returned a number that is not finite.
     """
     ids = sorted({found.id for own in lists for part in own.values() for found in part})
     code = {id_: at for at, id_ in enumerate(ids)}

@@ -1,4 +1,4 @@
-"""What a search gives back: hits with their entries and signals, and the explanation of each score."""
+"""The result of a search: hits with their entries and signals, and the explanation of each score."""
 
 from __future__ import annotations
 
@@ -21,11 +21,20 @@ from steelyard.table import Floats, SignalTable, ranks
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What one search gave.
+    """The result of one search.
 
-    `table` holds the signals and `ranking` the final rows of it, for explanation. `embedding_calls`
-    is 0 or 1, or one for each model that tiers have; `degraded` says that the embedder failed and keywords
-    answered alone. `notes` says what else was searched by keywords alone, and why.
+    Attributes
+    ----------
+    hits : tuple of Hit
+        Best first.
+    table, ranking, strategy : SignalTable, Ranking, Expr
+        The signals, the final rows of the table and the strategy that was used, from which `explain` works.
+    embedding_calls : int
+        0 or 1, or up to one for each model of a federation.
+    degraded : bool
+        Whether the embedder failed, so that keywords answered alone.
+    notes : tuple of str
+        What else was searched by keywords alone, and why.
     """
 
     hits: tuple[Hit, ...]
@@ -66,7 +75,7 @@ class SearchResult:
         return int(self.ranking.row[hit.rank - 1])
 
     def explain(self, hit: Hit | str) -> Explanation:
-        """How the score of a hit, or of an entry by its id, came about.
+        """Explain the score of a hit, or of an entry by its id, as a tree.
 
         Raises ConfigError when the strategy did not rank the entry. A hit that a finish stage added has the
         score of that stage.
@@ -89,12 +98,12 @@ class SearchResult:
 
 
 def hits_of(store: Readable, table: SignalTable, ranking: Ranking, strategy: Expr) -> tuple[Hit, ...]:
-    """The ranked entries with what the strategy read of them; VaultError when one is gone meanwhile."""
+    """Read the ranked entries and their signals; VaultError when an entry was deleted meanwhile."""
     ids = [table.entries[table.entry[row]] for row in ranking.row]
     found = {entry.id: entry for entry in store.get(ids)}
     if gone := [id_ for id_ in ids if id_ not in found]:
         raise VaultError(
-            f"entry {shown(plain_id(gone[0]))} was found and is gone; search again, or run steelyard reindex"
+            f"entry {shown(plain_id(gone[0]))} was deleted meanwhile; search again, or run steelyard reindex"
         )
     signals = _signals(table, strategy, ranking)
     scored = enumerate(zip(ids, ranking.score, signals, strict=True), 1)
@@ -102,9 +111,9 @@ def hits_of(store: Readable, table: SignalTable, ranking: Ranking, strategy: Exp
 
 
 def _signals(table: SignalTable, strategy: Expr, ranking: Ranking) -> list[dict[str, float]]:
-    """What the strategy read of each ranked row, by the name of the signal; 0 where it was not returned.
+    """The signals that the strategy used, of each ranked row by name; 0 where the row was not returned.
 
-    Nothing of a row that it does not rank, which a finish stage added.
+    A row that a finish stage added has no signals.
     """
     everywhere = np.ones(len(table), dtype=bool)
     ranked = strategy.members(table, strategy.everywhere(table))[ranking.row]

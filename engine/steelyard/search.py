@@ -1,7 +1,7 @@
-"""A searcher binds a store, a configuration and an embedder: candidates, ranking, results, explanation.
+"""Live search: a searcher combines a store, a configuration and an embedder.
 
-Live search is a table with one query; a recording is a table with thousands, filled by the same
-retrievers. `rank_table` is the one way from a table to ranked lists.
+Live search makes a table with one query. A recording is a table with thousands, filled by the same
+retrievers. `rank_table` turns either into ranked lists.
 """
 
 from __future__ import annotations
@@ -52,24 +52,45 @@ def _part(error: SteelyardError) -> str:
 
 
 def rank_table(table: SignalTable, config: SearchConfig, strategy: Expr) -> tuple[SignalTable, Ranking]:
-    """Mask the table to the configuration's depths, fuse, finish; the masked table and the lists."""
+    """Mask the table to the configuration's depths, fuse and finish; return the masked table and the ranking."""
     masked = table.at_depth(config.depths)
     return masked, finish(masked, fuse(masked, strategy), config.finish)
 
 
 class Searcher:
-    """Searches one store under one configuration.
+    """Searches one store with one configuration.
 
-    Without an embedder, or when the store holds no vectors of its model, the strategy falls back to
-    what keywords can answer. `clock` gives the time (seconds UTC) of queries that carry none. `visible` is
-    what the caller may see: no query, filter or strategy reaches beyond it.
-    Of a federation whose tiers have models of their own `embedder` is all of theirs; tiers that hold
-    vectors of none are found by keywords, and each result says so.
     `degraded` counts the searches in which the embedder, the re-ranker, or a retriever that the system can do
     without failed; the first of each is logged as a warning.
 
-    Threads may share a searcher, as they may share a vault. What a search reads is one state of the vault
-    where its thread holds a snapshot; else an entry that goes while it is being found is a VaultError.
+    Threads may share a searcher and its vault. A search reads a single state of the vault when its thread
+    has opened a snapshot; without one, an entry that is deleted during the search is a VaultError.
+
+    Parameters
+    ----------
+    store : Readable
+        The vault, or a federation of several.
+    config : SearchConfig
+        How to search.
+    embedder : Embedder, sequence of Embedder or None
+        Embeds the queries; for a federation whose tiers use different models, the embedders of all. Without
+        one, or when the store has no vectors of its model, the strategy falls back to keywords. Tiers
+        without vectors of any embedder are searched by keywords, and a note of the result lists them.
+    clock : callable
+        The time (seconds UTC) of queries that have none.
+    visible : Filters
+        What the caller may see: no query, filter or strategy returns anything else, and no statistics are
+        computed from anything else, except those in the embedder, such as LSA fitted on more.
+
+    Attributes
+    ----------
+    degraded : int
+        The number of searches in which the embedder failed; the first is logged as a warning.
+
+    Raises
+    ------
+    ConfigError
+        For a configuration over recorded lists, which cannot be searched live.
     """
 
     def __init__(
@@ -84,13 +105,13 @@ class Searcher:
     ) -> None:
         if config.system == LISTS:
             raise ConfigError(
-                f"{config.strategy} fuses recorded lists of other engines, which live search cannot ask; "
+                f"{config.strategy} fuses recorded lists of other engines, which live search cannot query; "
                 "fuse them where the lists come from"
             )
-        self.store = store
+        self.store = store.seen_by(visible)
         self.config = config
         self.system = find_system(config.name)
-        self._sources = Sources(store, self.system, config, embedder, visible)
+        self._sources = Sources(self.store, self.system, config, embedder)
         self._clock = clock
         self.reranker = reranker
         self.degraded = 0
@@ -100,10 +121,21 @@ class Searcher:
     # Searching
 
     def search(self, query: Query | str, *, semantic: str | bool = "always") -> SearchResult:
-        """Search one query. `semantic` is always, auto (only if the model is warm) or never.
+        """Search for one query.
 
-        Raises ConfigError for an empty query, or a strategy that cannot do without vectors; EmbedderError
-        when such a strategy has vectors to search and the embedder fails.
+        Parameters
+        ----------
+        query : Query or str
+            What to search for.
+        semantic : str or bool
+            When vectors are used: always, auto (only if the model is loaded) or never.
+
+        Raises
+        ------
+        ConfigError
+            For an empty query, and for a strategy that needs vectors when there are none.
+        EmbedderError
+            When the embedder fails and the strategy cannot do without vectors.
         """
         asked = self._admit(Query(query) if isinstance(query, str) else query)
         calls = self._sources.embedding_calls
@@ -177,10 +209,10 @@ class Searcher:
         return replace(table, columns={**table.columns, RERANK: scores})
 
     def candidates(self, query: Query, strategy: Expr, vectors: bool = True) -> SignalTable:
-        """The table of one query, fetching only what the strategy turns out to need.
+        """Build the table of one query, fetching only the signals that the strategy turns out to need.
 
-        It carries facts only when the strategy computes signals from them. Without `vectors` none are
-        searched, also where the strategy names no retriever and would rank what all of them find.
+        It contains facts only when the strategy computes signals from them. Without `vectors` no vectors are
+        searched, even when the strategy names no retriever and would rank what all of them find.
         """
         return self._candidates(self._admit(query), strategy, frozenset() if vectors else EMBEDDING)
 
@@ -206,11 +238,20 @@ class Searcher:
         semantic: str | bool | None = None,
         topup_recent: bool | None = None,
     ) -> tuple[list[Hit], int]:
-        """Relevant entries filled up with recent ones to the limit; only recent ones for a text that asks nothing.
+        """Return relevant entries, filled up with recent ones to the limit.
 
-        `semantic` and `topup_recent` are the configuration's by default, else the system's own. Recent entries
-        carry no score, obey the same filters and never repeat. Returns the hits and how many entries the
-        filters admit in all. Source: EchoVault's document, context retrieval.
+        For a text that counts as no query, all are recent ones. Recent entries have no score, pass the same
+        filters and are not repeated. Source: EchoVault's document, context retrieval.
+
+        Parameters
+        ----------
+        semantic, topup_recent : optional
+            As in `ContextConfig`; by default those of the configuration, else the system's own.
+
+        Returns
+        -------
+        tuple of list of Hit and int
+            The hits, and the number of entries that pass the filters.
         """
         own, configured = self.system.contexts, self.config.context
         if topup_recent is None:
@@ -241,10 +282,24 @@ class Searcher:
         corpus: str,
         progress: Callable[[Sequence[Query]], Iterable[Query]] = iter,
     ) -> SignalTable:
-        """The table of many queries with every list down to `max_depth` (None: whole) and every scorer filled.
+        """Build the table of many queries, with the complete column of every signal.
 
-        `corpus` is the hash of what was indexed; it goes into the fingerprint. EmbedderError says how many
-        queries were done when the embedder failed: a recording is never half keywords.
+        Parameters
+        ----------
+        signals : iterable of str
+            The retrievers and scorers to record.
+        max_depth : int or None
+            The length of each retriever's list; None for all.
+        corpus : str
+            The hash of what was indexed, for the fingerprint.
+        progress : callable
+            Wraps the queries, for example to draw a progress bar.
+
+        Raises
+        ------
+        EmbedderError
+            When the embedder fails, with the number of queries that were done; a recording never falls back
+            to keywords.
         """
         names = sorted(signals, key=lambda name: (name in DEPENDENT, name))
         depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
@@ -262,7 +317,7 @@ class Searcher:
         return replace(table, fingerprint=self.fingerprint(corpus, {k: v for k, v in depths.items() if v}))
 
     def fingerprint(self, corpus: str, max_depth: Mapping[str, int]) -> dict[str, Any]:
-        """What a replay of a recording cannot change, as JSON values."""
+        """Return what a replay of a recording cannot change, as JSON values."""
         embedders = self._sources.embedders
         layers = [name for name in LAYERS if name in self.config.retrievers] if embedders else []
         return {
@@ -286,7 +341,7 @@ class Searcher:
             _log.warning("%s: %s", _DEGRADED.get(type(error), _DEGRADED[EmbedderError]), error)
 
     def _notes(self, strategy: Expr, vectors: bool, semantic: str | bool) -> tuple[str, ...]:
-        """What was searched by keywords alone although vectors were asked for."""
+        """Notes on what was searched by keywords alone although vectors were requested."""
         if not vectors:
             asked = self.system.searching.mode(semantic) == "always" and strategy != self.config.effective
             return ("the vault has no vectors of the configured model; keywords answered alone",) if asked else ()
@@ -319,8 +374,8 @@ class Searcher:
     def _admit(self, query: Query) -> Query:
         """The query with its clock and the text that keywords match.
 
-        Every query passes here once, so what rewrites a text or reads an intent from it belongs here.
-        Raises ConfigError for an empty one, also where no retriever reads the words.
+        Every query passes through here once, so this is the place to rewrite a text or detect an intent.
+        Raises ConfigError for an empty query, even when no retriever matches words.
         """
         reading = self.system.reading
         text = clean_query(query.text if query.matched is None else query.matched)

@@ -1,4 +1,4 @@
-"""From abstracts to details: layers of one entry, gated by the first (Cortex-Mem)."""
+"""Scores an entry by its layers, abstract to details, when the first layer passes a threshold (Cortex-Mem)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from steelyard.table import Bools, SignalTable, count_rows
 class Layered(Sum):
     """``0.2*l0 + 0.3*l1 + 0.5*l2`` over the entries whose first layer reaches the threshold.
 
-    A query whose first layer finds nothing at `threshold` tries the steps of `relax` below it, in
-    order; when the last finds nothing, every entry is ranked by the last layer alone. A layer that
-    an entry lacks adds 0.
+    For a query with no entry at `threshold`, the steps of `relax` below it are tried in order; when
+    none finds an entry, every entry is ranked by the last layer alone. A layer that an entry lacks
+    adds 0.
     """
 
     keyword: ClassVar[str] = "layered"
@@ -35,7 +35,7 @@ class Layered(Sum):
 
     @classmethod
     def read(cls, call: Reading) -> Self:
-        """Layers coarse to fine, each with its weight; they hold no layers themselves."""
+        """Read the layers, coarse to fine, each with its weight; layers cannot be nested."""
         threshold = call.number("threshold", 0.5, -1.0)
         relax = call.take("relax")
         if relax is not None and not isinstance(relax, tuple):
@@ -48,28 +48,28 @@ class Layered(Sum):
         return cls(terms, threshold, (0.4, 0.3) if relax is None else relax)
 
     def variants(self) -> Iterator[Expr]:
-        """Each threshold."""
+        """Iterate over the thresholds that tuning tries."""
         yield from (replace(self, threshold=step) for step in sorted({*self.THRESHOLDS, self.threshold}))
 
     def coordinates(self) -> tuple[float, ...]:
-        """The threshold."""
+        """Return the threshold."""
         return (self.threshold,)
 
     def describe(self) -> Description:
-        """Why it is no fusion of lists."""
+        """State that it is not one fusion of lists."""
         return Description(
             "layered(...) gates entries by their first layer and relaxes; a hybrid query has no gate"
         )
 
     def members(self, table: SignalTable, within: Bools) -> Bools:
-        """The entries that pass the gate; where none does, those that have the last layer."""
+        """Return the entries that pass the threshold, or those with the last layer where none passes."""
         layers, fallback = self.compile(table, within).branches
         return layers.rows | fallback.rows
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """Two branches: the gated layers, and the last layer where the gate stayed empty.
+        """Compile to two branches: the gated layers, and the last layer for queries where no entry passed.
 
-        Layers are computed over every row that has one, so that the gate does not move their scales.
+        Layers are computed over every row that has one, so that the threshold does not change their scales.
         """
         rows = super().members(table, self.everywhere(table) if self._finders() else within)
         pairs = self._columns(table, rows)
@@ -82,7 +82,7 @@ class Layered(Sum):
         return Plan(len(table), (layers, fallback))
 
     def _gate(self, table: SignalTable, first: Column, present: Bools) -> tuple[Bools, Bools]:
-        """bool[N] rows that pass their query's threshold, and bool[Q] queries where any does."""
+        """The rows that pass their query's threshold, bool[N], and the queries where any does, bool[Q]."""
         gated = np.zeros(len(table), dtype=bool)
         passed = np.zeros(len(table.queries), dtype=bool)
         for step in (self.threshold, *(s for s in self.relax if s < self.threshold)):

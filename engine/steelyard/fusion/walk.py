@@ -1,4 +1,4 @@
-"""Walking through expressions: their signals, and every choice of parameters in them."""
+"""Walks through expressions to list their signals and the variants of their parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from steelyard.fusion.signal import Signal
 
 
 def leaves(expr: Expr) -> list[Signal]:
-    """The signals of a strategy, in the order they are written, each once."""
+    """List the signals of a strategy in the order written, each once."""
     own = expr.leaf
     found = [own] if own else [leaf for child in expr.children() for leaf in leaves(child)]
     return list(dict.fromkeys(found))
@@ -24,14 +24,14 @@ def replaced(expr: Expr, instead: Mapping[str, str]) -> Expr:
 
 
 def all_variants(expr: Expr) -> Iterator[Expr]:
-    """Every combination of the variants of an expression and of those in it."""
+    """Iterate over every combination of the variants of an expression and of the expressions in it."""
     options = [list(all_variants(child)) for child in expr.children()]
     for children in itertools.product(*options):
         yield from expr.with_children(children).variants()
 
 
 def near_variants(expr: Expr) -> Iterator[Expr]:
-    """The variants that differ from an expression in the parameters of one node."""
+    """Iterate over the variants that differ from an expression in the parameters of one node."""
     yield from expr.variants()
     children = expr.children()
     for at, child in enumerate(children):

@@ -1,4 +1,4 @@
-"""Retrievers find candidates (query -> entries with scores); scorers give a number to every candidate.
+"""Retrievers find candidates (query -> entries with scores); scorers compute a number for every candidate.
 
 To add one, write a module with its declaration and name it in the list below.
 """
@@ -54,6 +54,6 @@ __all__ = [
 
 
 def layers_read(signals: set[str]) -> set[str]:
-    """The layers of vectors that these signals compare queries with."""
+    """Return the layers of vectors that these signals compare queries with."""
     kinds: list[RetrieverKind | ScorerKind] = [*RETRIEVER_KINDS.values(), *SCORER_KINDS.values()]
     return {kind.layer for kind in kinds if kind.name in signals and kind.layer}

@@ -1,4 +1,4 @@
-"""BM25 in memory, with statistics of the query's own scope (Robertson and Zaragoza, 2009).
+"""BM25 in memory, with the statistics of the query's own scope (Robertson and Zaragoza, 2009).
 
 ``sum of idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / mean length))`` with
 ``idf = ln(1 + (N - n + 0.5) / (n + 0.5))``, over the terms of the query.
@@ -20,20 +20,28 @@ from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.kinds import Parameter, Parts, RetrieverConfig, RetrieverKind
 from steelyard.stores.base import Found, Readable
 
-K1 = Parameter("k1", 1.2, 0, 1000, "How long further occurrences of a term go on counting; 0: only the first does")
-B = Parameter("b", 0.75, 0, 1, "How much long entries are marked down; 0: not at all, 1: by their whole length")
+K1 = Parameter("k1", 1.2, 0, 1000, "How much further occurrences of a term add; at 0 only the first one counts")
+B = Parameter("b", 0.75, 0, 1, "How much long entries are penalised: from 0, not at all, to 1, in full")
 
 
 @dataclass(frozen=True)
 class Bm25Index:
-    """Impacts of every term: for term t, entries ``posting[t][0]`` with scores ``posting[t][1]``."""
+    """Impacts of every term: the entries ``postings[t][0]`` contain term t and score ``postings[t][1]``."""
 
     ids: tuple[str, ...]
     postings: dict[str, tuple[NDArray[np.int64], Floats]]
 
     @classmethod
     def of(cls, documents: Iterable[tuple[str, list[str]]], k1: float, b: float) -> Bm25Index:
-        """Index (id, terms) pairs; ids must ascend, so that ties come out by id."""
+        """Index (id, terms) pairs; ids must ascend, because ties are broken by position.
+
+        Parameters
+        ----------
+        documents : iterable of (str, list of str)
+            Ids with the terms of each entry, repeated terms included.
+        k1, b : float
+            See `K1` and `B`.
+        """
         ids: list[str] = []
         sizes: list[int] = []
         found: dict[str, dict[int, int]] = {}
@@ -48,7 +56,7 @@ class Bm25Index:
         return cls(tuple(ids), {word: _impacts(counts, norm, len(ids), k1) for word, counts in found.items()})
 
     def scores(self, words: Iterable[str]) -> Floats:
-        """float64[entries]: 0 where no term occurs; a repeated term counts again."""
+        """Score every entry, float64[entries]; 0 where no term occurs, and a repeated term counts again."""
         total = np.zeros(len(self.ids))
         for word in words:
             if word in self.postings:

@@ -1,4 +1,4 @@
-"""Search by meaning: nearest vectors, the cosine of given candidates, and the layers of an entry."""
+"""Vector search: nearest neighbours, the cosine of given candidates, and the layers of an entry."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class VectorRetriever:
-    """Nearest neighbours by a metric, see Readable.nearest; the scope acts before or after the cut."""
+    """Finds nearest neighbours by a metric (see Readable.nearest); the scope acts before or after the cut."""
 
     store: Readable
     space: Space
@@ -96,7 +96,7 @@ def _still_important(entry: Entry, clock: float | None) -> float:
 
 @dataclass(frozen=True)
 class CosineScorer:
-    """Cosine similarity of the query with each candidate, in -1..1; 0 for an entry without a vector."""
+    """Scores the cosine of the query and each candidate, in -1..1; 0 for an entry without a vector."""
 
     store: Readable
     space: Space
@@ -114,14 +114,14 @@ class CosineScorer:
 
 
 class LayerRetriever:
-    """The cosine of one layer for every entry in scope that has it; vectors are kept in memory."""
+    """Scores one layer of every entry in scope that has it, by cosine; vectors are kept in memory."""
 
     def __init__(self, store: Readable, space: Space, embed: QueryVector) -> None:
         self._embed = embed
         self._scope = ScopeCache(store, lambda filters: store.vectors(space, filters))
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
-        """See Retriever.retrieve; without a depth, as layered strategies ask, it is the whole scope."""
+        """See Retriever.retrieve; without a depth, as in layered strategies, it returns the whole scope."""
         ids, matrix = self._scope(query.filters)
         vector = self._embed(query.text)
         if not ids or not vector.any():
@@ -133,7 +133,7 @@ class LayerRetriever:
 
 @dataclass(frozen=True)
 class EverySpace:
-    """What several retrievers found, each in the vectors of one model: best first, an entry once, cut once."""
+    """Merges retrievers that each search the vectors of one model; an entry is listed once, at its best score."""
 
     store: Readable
     parts: Sequence[Retriever]
@@ -155,7 +155,7 @@ class EverySpace:
 
 @dataclass(frozen=True)
 class SumOfSpaces:
-    """The score of several scorers, each in the vectors of one model: an entry has a score in one of them."""
+    """Merges scorers that each read the vectors of one model; an entry has vectors of only one of them."""
 
     parts: Sequence[Scorer]
 
@@ -168,16 +168,24 @@ class SumOfSpaces:
 
 
 def cosine(matrix: Vectors, vector: Vectors) -> Floats:
-    """Cosine of every row with the vector, float64[rows]; 0 where either is all zeros.
+    """Compute the cosine of every row and a vector, float64[rows]; 0 where either is all zeros.
 
-    Raises DimensionMismatchError when the rows have another length than the vector.
+    Each row is summed separately, so its value does not depend on the number of rows; the last bits of a
+    matrix product depend on its shape.
 
-    Each row is summed by itself, so its value does not depend on how many rows there are; a matrix
-    product would change the last bits with the shape.
+    Parameters
+    ----------
+    matrix : float32[rows, dim]
+    vector : float32[dim]
+
+    Raises
+    ------
+    DimensionMismatchError
+        When the rows and the vector differ in length.
     """
     if len(matrix) and matrix.shape[1] != len(vector):
         raise DimensionMismatchError(
-            f"the vault holds vectors of dimension {matrix.shape[1]}, the embedder gave {len(vector)}; "
+            f"the vault has vectors of dimension {matrix.shape[1]}, the embedder returned {len(vector)}; "
             "run steelyard reindex to rebuild them"
         )
     rows, query = matrix.astype(np.float64), vector.astype(np.float64)
@@ -202,13 +210,13 @@ def _of_layer(parts: Parts, settings: RetrieverConfig, name: str) -> Retriever:
     made: list[Retriever] = []
     for space, embed in parts.vectors(name):
         if space.layer != name:
-            _log.warning("there are no vectors of the layer %s, so those of the text stand for it", name)
+            _log.warning("there are no vectors of the layer %s, so the vectors of the text are used for it", name)
         made.append(LayerRetriever(parts.store, space, embed))
     return made[0] if len(made) == 1 else EverySpace(parts.store, made, settings.filters != "after_cut")
 
 
 def _layer(name: str) -> RetrieverKind:
-    """A signal that compares the query with one layer of every entry."""
+    """Declare a signal that compares the query with one layer of every entry."""
     return RetrieverKind(
         name=name, build=lambda parts, settings: _of_layer(parts, settings, name), layer=name, whole=True
     )

@@ -1,6 +1,6 @@
-"""Signals derived from facts on read: pure functions of a table, vectorised over its rows.
+"""Signals that are derived from facts: pure functions of a table, vectorised over its rows.
 
-To add one: write ``name(table, **options) -> Derived`` in a file of its own and list it here.
+To add one, write ``name(table, **options) -> Derived`` in its own file and list it here.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from steelyard.table import SignalTable
 
 @dataclass(frozen=True)
 class Prior:
-    """A derived signal; its spans of time with their defaults; its words, the first of them the default."""
+    """A derived signal with its options: spans of time with their defaults, and words, the first the default."""
 
     compute: Callable[..., Derived]
     spans: dict[str, Duration] = field(default_factory=dict)
     words: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __call__(self, table: SignalTable, options: Mapping[str, Duration | str]) -> Derived:
-        """The signal under these options and the defaults of the others."""
+        """Compute the signal with these options and the defaults of the others."""
         return self.compute(table, **{**self.spans, **{name: v[0] for name, v in self.words.items()}, **options})
 
 

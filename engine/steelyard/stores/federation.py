@@ -45,7 +45,9 @@ def plain(entry: Entry) -> Entry:
 
 def same_copies(found: list[Found], lists: Mapping[str, Sequence[Found]]) -> list[Found]:
     """The list with the copies of a federation's entries that the lists before it chose."""
-    chosen = {plain_id(hit.id): hit.id for own in lists.values() for hit in own}
+    chosen = {plain_id(hit.id): hit.id for own in lists.values() for hit in own if MARK in hit.id}
+    if not chosen:  # a single vault has no copies
+        return found
     return [replace(hit, id=chosen.get(plain_id(hit.id), hit.id)) for hit in found]
 
 
@@ -107,6 +109,12 @@ class Federation:
     def _weight(self, tier: Tier) -> float:
         known = self.rule.priorities.get(tier.name, self.rule.dynamic)
         return known if tier.priority is None else tier.priority
+
+    def seen_by(self, visible: Filters) -> Readable:
+        """See Readable.seen_by: each tier as the caller sees it, so that a hidden copy hides no other one."""
+        if not visible:
+            return self
+        return Federation([replace(tier, store=tier.store.seen_by(visible)) for tier in self.tiers], self.rule)
 
     # Entries
 

@@ -1,4 +1,4 @@
-"""A system is a preset: which text it indexes and embeds, how it retrieves, fuses and shows results."""
+"""Systems: presets of what is indexed and embedded, and of how results are retrieved, fused and shown."""
 
 from __future__ import annotations
 
@@ -17,35 +17,45 @@ from steelyard.systems.traits import Contexts, Searching, Showing
 
 @dataclass(frozen=True)
 class System:
-    """The assembly of one system, under one profile."""
+    """One system under one profile."""
 
     name: str
-    """As in ``echovault``."""
+    """For example ``echovault``."""
     profile: str
-    """documented, or shipped: what the system's code does where it departs from its document."""
+    """``documented``, or ``shipped`` for what the system's code does where it differs from its document."""
     reading: Reading
-    """What it indexes and embeds, and how queries become expressions."""
+    """What it indexes and embeds, and how it turns queries into expressions."""
     searching: Searching
-    """How it finds, fuses and finishes."""
+    """How it retrieves, fuses and finishes."""
     showing: Showing
     """How it shows results."""
     contexts: Contexts = field(default_factory=Contexts)
-    """How it puts a context together."""
+    """How it assembles a context."""
     federation: FederationRule = field(default_factory=FederationRule)
-    """How it treats several vaults."""
+    """How it searches several vaults as one."""
     adaptive: AdaptiveRule | None = None
-    """The rule by which its weights follow feedback, where it documents one."""
+    """The rule by which its weights adapt to feedback; None when it documents none."""
     environment: Callable[[SearchConfig, Mapping[str, str]], SearchConfig] | None = None
     """How environment variables change its configuration, where its document names some."""
 
     def config(
         self, limit: int | None = None, model: str = "", environ: Mapping[str, str] | None = None
     ) -> SearchConfig:
-        """The configuration for a limit (the system's own by default), with vectors of `model`.
+        """Make the search configuration of this system.
 
-        The variables of `environ` that the system's document names are resolved into it.
+        Parameters
+        ----------
+        limit : int, optional
+            Number of results; the system's own by default.
+        model : str
+            The model of the vectors; empty for the model of the embedder.
+        environ : mapping, optional
+            Environment variables; those that the system's document names are resolved into the configuration.
 
-        Raises ConfigError for a limit below 1.
+        Raises
+        ------
+        ConfigError
+            For a limit below 1, or a variable with a value of another kind.
         """
         own = self.searching
         size = own.limit if limit is None else limit
