@@ -16,7 +16,7 @@ from steelyard.finish import Cut, Stage, parse_stages
 from steelyard.fusion import ByIntent, Expr, parse_strategy, replaced, reweighted, term_names
 from steelyard.inputs import read_text
 from steelyard.rerank.settings import RerankConfig
-from steelyard.retrievers import RETRIEVER_KINDS, Parameter, RetrieverConfig
+from steelyard.retrievers import RETRIEVER_KINDS, Parameter, RetrieverConfig, RetrieverKind
 
 SCHEMA_VERSION = 1
 SCHEMA_FILE = "search-weights.schema.json"
@@ -323,11 +323,16 @@ def schema() -> dict[str, Any]:
     loaded: dict[str, Any] = json.loads(text)
     common: dict[str, Any] = loaded["$defs"]["retriever"]
     loaded["properties"]["retrievers"]["properties"] = {
-        name: common | {"properties": common["properties"] | _parameters(kind.parameters)}
+        name: common | {"properties": _settings(common["properties"], kind) | _parameters(kind.parameters)}
         for name, kind in RETRIEVER_KINDS.items()
     }
     loaded["else"]["properties"]["retrievers"]["properties"] = dict.fromkeys(RETRIEVER_KINDS, True)
     return loaded
+
+
+def _settings(common: Mapping[str, Any], kind: RetrieverKind) -> dict[str, Any]:
+    """What every retriever is set by; `after` only where it starts from others."""
+    return {name: rule for name, rule in common.items() if name != "after" or kind.after}
 
 
 def published_schema() -> str:

@@ -24,7 +24,17 @@ from steelyard_eval.export.base import Export, Lost, Target
 
 TARGETS: dict[str, Target] = {
     module.TARGET.name: module.TARGET
-    for module in (echovault, moltnet, soleri, spec_kit, opensearch, elasticsearch, vespa, weaviate, qdrant)
+    for module in (
+        echovault,
+        moltnet,
+        soleri,
+        spec_kit,
+        opensearch,
+        elasticsearch,
+        vespa,
+        weaviate,
+        qdrant,
+    )
 }
 
 __all__ = ["TARGETS", "Export", "Lost", "Target", "export", "say"]
