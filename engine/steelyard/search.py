@@ -379,8 +379,8 @@ class Searcher:
         """
         reading = self.system.reading
         text = clean_query(query.text if query.matched is None else query.matched)
-        if query.matched is None and self.config.rewrite:
-            text = clean_query(reading.rewrite(text))
+        if query.matched is None and self.config.rewrite and (other := reading.rewrite(text)) != text:
+            text = clean_query(other)
         intent = query.intent or reading.classify(query.text)
         return replace(self._timed(query), matched=text, intent=intent)
 

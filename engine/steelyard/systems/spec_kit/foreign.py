@@ -15,13 +15,12 @@ from typing import Any
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError, shown
 from steelyard.finish import reranked
-from steelyard.fusion import Expr, parse_strategy
-from steelyard.fusion.boost import Boost
-from steelyard.fusion.rrf import Rrf
-from steelyard.grammar import number_text
+from steelyard.fusion import parse_strategy
+from steelyard.grammar import Item, amount_of, number_text, parse_call
 from steelyard.rerank.settings import RerankConfig
 from steelyard.signals.types import DOCUMENT_TYPES
 from steelyard.systems import find_system
+from steelyard.systems.spec_kit import FACTORS
 
 KEPT = "imported"
 """The key of the provenance under which the imported file is kept, so that an export gives it back."""
@@ -58,16 +57,10 @@ def read_foreign(record: Mapping[str, Any]) -> SearchConfig:
         problems.append("crossEncoder.lengthPenalty differs from the document's, which the signal length has")
     if problems:
         raise ConfigError("; ".join(problems))
-    config = find_system("spec_kit").config()
-    strategy = config.strategy
-    if not isinstance(strategy, Boost):  # the preset is one
-        raise ConfigError(f"{strategy} is no boost")
-    fused = parse_strategy(
-        f"rrf(vector, bm25, {graph}*graph, k={number_text(k)}, bonus=times({number_text(bonus)}))"
-    )
+    weight, after, extra = map(number_text, (graph, k, bonus))
+    fused = f"rrf(vector, bm25, {weight}*graph, k={after}, bonus=times({extra}))"
     return replace(
-        config,
-        strategy=replace(strategy, expr=fused),
+        find_system("spec_kit").config().with_strategy(parse_strategy(f"boost({fused}, {FACTORS})")),
         rerank=RerankConfig("auto", p95, ttl, int(size)),
         provenance={KEPT: dict(record)},
     )
@@ -75,16 +68,8 @@ def read_foreign(record: Mapping[str, Any]) -> SearchConfig:
 
 def write_foreign(config: SearchConfig) -> dict[str, Any]:
     """The file that says the same; ConfigError for a strategy that it has no words for."""
-    fused = _fused(config.effective)
     record = copy.deepcopy(dict(config.provenance.get(KEPT, DEFAULTS)))
-    bonus = fused.bonus.amount if fused.bonus else 0.0
-    graph = next((term.weight for term in fused.terms if str(term.expr) == "graph"), 1.5)
-    record["rrfFusion"] = {
-        **record.get("rrfFusion", {}),
-        "k": fused.k,
-        "convergenceBonus": bonus,
-        "graphWeightBoost": graph,
-    }
+    record["rrfFusion"] = {**record.get("rrfFusion", {}), **_fused(str(config.effective))}
     stage = reranked(config.finish)
     limits = config.rerank
     record["crossEncoder"] = {
@@ -98,18 +83,22 @@ def write_foreign(config: SearchConfig) -> dict[str, Any]:
     return record
 
 
-def _fused(strategy: Expr) -> Rrf:
-    inner = strategy.expr if isinstance(strategy, Boost) else strategy
-    weights = {str(term.expr): term.weight for term in inner.terms} if isinstance(inner, Rrf) else {}
-    known = weights.keys() <= {"vector", "bm25", "fts", "graph"}
-    plain = all(weight == 1 for name, weight in weights.items() if name != "graph")
-    kind = inner.bonus.kind if isinstance(inner, Rrf) and inner.bonus else "times"
-    if not isinstance(inner, Rrf) or not known or not plain or kind != "times":
+def _fused(strategy: str) -> dict[str, float]:
+    """The numbers of a reciprocal rank fusion, as it is written, inside its factors or without any."""
+    call = parse_call(strategy).call
+    inner = call.items[0].call if call.name == "boost" else call
+    options = dict(inner.options)
+    weights = {item.call.name: 1.0 if item.weight is None else item.weight for item in inner.items}
+    graph = weights.pop("graph", 1.5)
+    bonus, k = options.get("bonus"), options.get("k")
+    extra = amount_of(bonus) if isinstance(bonus, Item) and bonus.call.name == "times" else None
+    said = (bonus is None or extra is not None) and weights.keys() <= {"vector", "bm25", "fts"}
+    if inner.name != "rrf" or not said or any(weight != 1 for weight in weights.values()):
         raise ConfigError(
-            f"{shown(str(strategy), 200)} cannot be said in its terms: it fuses vector, bm25 and graph by "
-            "reciprocal rank, with k, a bonus that multiplies, and a weight for graph alone"
+            f"{shown(strategy, 200)} cannot be said in its terms: it fuses vector, bm25 and graph by reciprocal "
+            "rank, with k, a bonus that multiplies, and a weight for graph alone"
         )
-    return inner
+    return {"k": k if isinstance(k, float) else 60.0, "convergenceBonus": extra or 0.0, "graphWeightBoost": graph}
 
 
 def _part(record: Mapping[str, Any], name: str, problems: list[str]) -> Mapping[str, Any]:
