@@ -195,11 +195,10 @@ def check_entry(entry: Entry) -> None:
         if isinstance(record[name], str)
     ]
     try:
-        json.dumps(dict(entry.extra), allow_nan=False)
+        if entry.extra:
+            json.dumps(dict(entry.extra), allow_nan=False)
     except (ValueError, TypeError, RecursionError) as error:
-        faults.append(
-            Fault("entry", 0, "extra", shown(error), "must be JSON", "Leave out what JSON does not have")
-        )
+        faults.append(Fault("entry", 0, "extra", shown(str(error)), "must be JSON", "Leave out what JSON has not"))
     if faults:
         raise DataError(f"entry {shown(entry.id)}: " + "; ".join(map(str, faults)))
 

@@ -234,4 +234,4 @@ def test_every_stage_that_cannot_be_read_is_named():
     message = str(raised.value)
     assert "finish stage 'cutt(3)': unknown stage 'cutt'; did you mean 'cut'?" in message
     assert "finish stage 'cut((': expression 'cut((': expected a name at position 4" in message
-    assert "finish stage 'cut(0)': it needs one whole number" in message
+    assert "finish stage 'cut(0)': it needs a whole number" in message

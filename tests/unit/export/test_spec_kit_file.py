@@ -66,5 +66,5 @@ def test_every_value_of_another_kind_is_named(theirs):
     "strategy", ["fts", "rrf(vector, 2*bm25)", "rrf(vector, tfidf)", "rrf(vector, bm25, bonus=each(0.1))"]
 )
 def test_what_it_cannot_say_is_refused(strategy):
-    with pytest.raises(ConfigError, match="cannot be said"):
+    with pytest.raises(ConfigError, match="a weight for graph alone"):
         write_foreign(find_system("spec_kit").config().with_strategy(parse_strategy(strategy)))

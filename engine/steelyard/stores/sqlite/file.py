@@ -64,8 +64,9 @@ class VaultFile:
     def _another(self) -> apsw.Connection:
         """A connection for one more thread; the file at the path may be another one by now."""
         db = self._connect(create=False)
-        with self.snapshot():
-            check_schema(db, self.path, VERSION)
+        if not self._memory:
+            with self.snapshot():
+                check_schema(db, self.path, VERSION)
         return db
 
     def _connect(self, create: bool) -> apsw.Connection:

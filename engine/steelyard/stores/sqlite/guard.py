@@ -9,6 +9,7 @@ file has bytes for is broken off.
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -113,7 +114,8 @@ class GuardedConnection(apsw.Connection):
         self.cursor_factory = CheckedCursor
         self.authorizer = _authorize
         self._path = path
-        self.set_progress_handler(self._look, STEPS)
+        own = weakref.ref(self)  # a handler that held the connection would keep it open for ever
+        self.set_progress_handler(lambda: (db := own()) is not None and db._look(), STEPS)
 
     @contextmanager
     def upgrading(self) -> Iterator[None]:
