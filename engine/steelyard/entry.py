@@ -53,6 +53,10 @@ class Entry:
     uri: str = ""
     speaker: str = ""
     spec_level: str = ""
+    document_type: str = ""
+    memory_type: str = ""
+    context_type: str = ""
+    importance_tier: str = ""
     visibility: str = ""
     embedding_status: str = ""
     superseded_by: str = ""
@@ -62,6 +66,7 @@ class Entry:
     difficulty: float | None = None
     review_count: float | None = None
     access_count: float | None = None
+    correction_count: float | None = None
     half_life_days: float | None = None
     created_at: float | None = None
     updated_at: float | None = None

@@ -19,12 +19,14 @@ NUMBER_FIELDS = TIME_FIELDS | {
     "difficulty",
     "review_count",
     "access_count",
+    "correction_count",
     "half_life_days",
 }
 LIST_FIELDS = frozenset({"tags", "participants"})
 TEXT_FIELDS = frozenset(
     """id title text context why impact details l0 l1 type category domain severity project source vault tenant
-    kind uri speaker spec_level visibility embedding_status superseded_by""".split()  # noqa: SIM905 -- a list of 24 words reads worse
+    kind uri speaker spec_level document_type memory_type context_type importance_tier visibility embedding_status
+    superseded_by""".split()  # noqa: SIM905 -- a list of 28 words reads worse
 )
 
 Reader = Callable[[Any], Any]
