@@ -162,7 +162,7 @@ def recommendation(record: Mapping[str, Any]) -> str:
         ]
         facts += [f"chosen:  {record['chosen']['strategy']}, {_depths(record['chosen']['depths'])}"]
     facts += [f"current: {record['current']['strategy']}", *_second(record)]
-    note = "Tuned rows were chosen on these very queries, which flatters them; the promise does not."
+    note = "Tuned rows were chosen on these very queries, so they are optimistically biased; the promise is not."
     parts = [wrapped(record["sentence"], 0), table(rows, columns), wrapped(note, 0)]
     return "\n\n".join([*parts, "\n".join(wrapped(fact, 9) for fact in facts)])
 

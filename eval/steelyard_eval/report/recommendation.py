@@ -55,4 +55,4 @@ def _signed(part: Record) -> str:
 
 def _parted(second: Record) -> str:
     lead = _signed({**second, "value": second.get("mean")})
-    return f"{'which these queries tell apart' if second.get('parted') else 'which nothing parts from it'}: {lead}"
+    return f"{'which these queries tell apart' if second.get('parted') else 'which these queries cannot tell apart'}: {lead}"
