@@ -25,7 +25,8 @@ class Place:
     """One row: a configuration with its metrics on every query, float64[Q] each.
 
     `tuned` is true where it was chosen among the candidates of its family on these very queries, so its
-    values are optimistically biased. `calls` are the queries that live search would embed; None where nobody can know.
+    values are optimistically biased. `calls` counts the queries that live search would embed; None where that
+    cannot be known.
     """
 
     label: str
