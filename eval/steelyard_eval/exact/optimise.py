@@ -157,9 +157,7 @@ def on_simplices(weights: Floats, form: Form, branches: list[Indices]) -> Floats
         raise ConfigError(f"{scaled.size} weights for {len(form.labels)} columns ({', '.join(form.labels)})")
     for own in branches:
         if not (np.isfinite(scaled[own]) & (scaled[own] >= 0)).all():
-            raise ConfigError(
-                f"weights {shown(str(scaled[own].tolist()))} must all be at least 0"
-            )
+            raise ConfigError(f"weights {shown(str(scaled[own].tolist()))} must all be at least 0")
         total = scaled[own].sum()
         scaled[own] = scaled[own] / total if total > 0 else 1.0 / len(own)
     return scaled

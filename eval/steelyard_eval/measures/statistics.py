@@ -1,7 +1,7 @@
 """Paired statistics over queries: intervals, tests, corrections, power, verdicts.
 
-The unit is the query, or its group (a conversation): groups are resampled and flipped whole, while means
-stay means over queries. Everything is a function of its arguments and the seed; memory is bounded.
+The unit is the query, or its group (such as a conversation): groups are resampled and flipped as a whole, while
+means are means over queries. Everything is a function of its arguments and the seed; memory is bounded.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ TIE = 1e-12  # differences up to this are rounding
 DRAWS = 10_000
 ALPHA = 0.05
 MARGIN = 0.02
-_BLOCK = 1 << 20  # numbers held at once while resampling
+_BLOCK = 1 << 20  # numbers in memory at a time while resampling
 _POWER = float(ndtri(1 - ALPHA / 2) + ndtri(0.80))
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean with the ends of its confidence interval."""
+    """A mean and the ends of its confidence interval."""
 
     mean: float
     low: float
@@ -35,7 +35,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """A challenger against a baseline on the same queries; differences are challenger - baseline.
+    """The comparison of a challenger with a baseline on the same queries; differences are challenger - baseline.
 
     Attributes
     ----------
@@ -44,13 +44,13 @@ class Paired:
     p, p_holm : float
         Two-sided sign-flip p-value, alone and corrected for all challengers of the comparison.
     wins, ties, losses : int
-        Queries; a tie is a difference within 1e-12.
+        Numbers of queries; a tie is a difference within 1e-12.
     mde : float or None
         Smallest difference detected with 80% power at two-sided 5%. None with fewer than two units.
     queries_needed : int or None
         Queries that detect `delta` with that power. None when delta is 0 or there are fewer than two units.
     verdict : str
-        better, worse, no difference, unresolvable: see `verdict`.
+        better, worse, no difference or unresolvable; see `verdict`.
     """
 
     delta: float
@@ -79,7 +79,7 @@ class _Units:
             return cls(values, np.ones(values.size))
         if len(groups) != values.size:
             raise ValueError(f"{len(groups)} groups for {values.size} values")
-        # First appearance numbers the groups; a query without one stands alone.
+        # Groups are numbered by first appearance; a query without one is its own group.
         seen: dict[object, int] = {}
         keys = [(i, None) if group is None else group for i, group in enumerate(groups)]
         codes = np.array([seen.setdefault(key, len(seen)) for key in keys])
@@ -91,7 +91,7 @@ class _Units:
 
     @property
     def effects(self) -> Floats:
-        """How far each unit pulls the mean: their variance / n is the variance of the mean (ratio estimator)."""
+        """The effect of each unit on the mean: their variance / n is the mean's variance (ratio estimator)."""
         pulls: Floats = (self.sums - self.mean * self.counts) / self.counts.mean()
         return pulls
 
@@ -111,15 +111,19 @@ def mean_interval(
     seed: int = 0,
     level: float = 0.95,
 ) -> Interval:
-    """Return the mean of `values` with its BCa bootstrap interval.
+    """Compute the mean of `values` with its BCa bootstrap interval.
 
     Parameters
     ----------
     values : float64[n]
         One value per query, finite, n >= 1.
     groups : sequence of n, optional
-        The group of each query, None for a query that stands alone. Groups are resampled whole and the
+        The group of each query, None for a query without one. Groups are resampled as a whole and the
         statistic is sum of sums / sum of counts.
+    draws : int
+        Number of bootstrap resamples.
+    seed : int
+        Seed of the resamples.
     level : float
         Coverage, between 0 and 1.
 
@@ -161,7 +165,7 @@ def _blocks(draws: int, n: int) -> Iterator[slice]:
 
 
 def _acceleration(units: _Units) -> float:
-    """Return the skewness of the jackknife: each mean that leaves one unit out."""
+    """Return the acceleration of BCa, from the skewness of the jackknife means, each without one unit."""
     left_out = (units.sums.sum() - units.sums) / (units.counts.sum() - units.counts)
     spread = left_out.mean() - left_out
     return float((spread**3).sum() / (6 * (spread**2).sum() ** 1.5))
@@ -170,7 +174,7 @@ def _acceleration(units: _Units) -> float:
 def _bca(means: Floats, mean: float, acceleration: float, tails: Floats) -> Floats:
     """Return the tail probabilities, corrected for bias and skewness."""
     below = np.count_nonzero(means < mean - TIE) + np.count_nonzero(means <= mean + TIE)
-    # Half a draw from the ends, or the bias of a lopsided sample would be infinite.
+    # At least half a draw from either end, because the bias of a one-sided sample would be infinite.
     bias = ndtri(np.clip(below / 2, 0.5, means.size - 0.5) / means.size)
     z = bias + ndtri(tails)
     return np.asarray(ndtr(bias + z / np.maximum(1 - acceleration * z, TIE)), dtype=np.float64)
@@ -179,13 +183,13 @@ def _bca(means: Floats, mean: float, acceleration: float, tails: Floats) -> Floa
 def _flip_p(sums: Floats, draws: int, rng: np.random.Generator) -> float:
     """Return the two-sided p-value of |sum| under random signs; exact when all signs fit in `draws`.
 
-    Exact: the share of the 2^n sign patterns. Else (b + 1) / (m + 1), Phipson & Smyth 2010. Units that
-    tie are dropped: their sign changes nothing.
+    The exact p-value is the share of the 2^n sign patterns; else it is (b + 1) / (m + 1), Phipson & Smyth 2010.
+    Units that tie are dropped, because their sign changes nothing.
     """
     sums = sums[np.abs(sums) > TIE]
     exact = 2**sums.size <= draws
     total = 2**sums.size if exact else draws
-    # A flipped pattern may sum to the observed value in another order.
+    # A flipped pattern may add up to the observed value in a different order, with different rounding.
     enough = abs(sums.sum()) - TIE * max(1.0, float(np.abs(sums).sum()))
     count = 0
     for block in _blocks(total, max(1, sums.size)):
@@ -211,12 +215,25 @@ def compare_paired(
     seed: int = 0,
     margin: float = MARGIN,
 ) -> Paired:
-    """Return the comparison of two systems' values, float64[n] each, query by query, `p_holm` = `p`.
+    """Compare the values of two systems query by query; `p_holm` equals `p`.
 
-    The interval is `mean_interval` of the differences; the test flips the signs of the differences, of
-    whole groups where `groups` are given, and is exact when there are at most `draws` sign patterns
-    (Smucker, Allan & Carterette, CIKM 2007).
+    The interval is `mean_interval` of the differences. The test flips the signs of the differences, or of
+    whole groups, and is exact when there are at most `draws` sign patterns (Smucker, Allan & Carterette,
+    CIKM 2007).
 
+    Parameters
+    ----------
+    challenger, baseline : float64[n]
+        Values of the same queries in the same order.
+    groups : sequence of n, optional
+        As in `mean_interval`.
+    draws, seed : int
+        Number of resamples and of sign patterns, and their seed.
+    margin : float
+        As in `verdict`.
+
+    Examples
+    --------
     >>> c = compare_paired([1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0])
     >>> c.p == 2 / 2**6, c.wins, c.verdict
     (True, 6, 'better')
@@ -238,10 +255,10 @@ def compare_paired(
 
 
 def _power(units: _Units) -> tuple[float | None, int | None]:
-    """Return the smallest effect detectable at 80% power and the queries that the observed one needs.
+    """Return the smallest effect detectable with 80% power, and the number of queries for the observed effect.
 
-    The normal approximation (z_.975 + z_.80) * sd / sqrt(n) over units, and the same solved for n, in
-    queries of the mean unit.
+    This is the normal approximation (z_.975 + z_.80) * sd / sqrt(n) over units, and the same solved for n, in
+    queries of an average unit.
     """
     n = units.sums.size
     if n < 2:
@@ -255,9 +272,9 @@ def _power(units: _Units) -> tuple[float | None, int | None]:
 
 
 def verdict(comparison: Paired, margin: float = MARGIN) -> str:
-    """Return better or worse when p_holm < 0.05; no difference when the interval lies within +-margin.
+    """Return better or worse when p_holm < 0.05, and no difference when the interval is within +-margin.
 
-    Else unresolvable; so is everything on a single unit, whose interval is a point.
+    Everything else is unresolvable, and so is a comparison on a single unit, whose interval is a point.
     """
     if comparison.p_holm < ALPHA:
         return "better" if comparison.delta > 0 else "worse"
@@ -274,9 +291,10 @@ def compare_all(
     seed: int = 0,
     margin: float = MARGIN,
 ) -> dict[str, Paired]:
-    """Return each challenger against the baseline, `p_holm` and `verdict` corrected over all of them.
+    """Compare each challenger with the baseline, with `p_holm` and `verdict` corrected over all of them.
 
-    All see the same resamples, so a challenger's numbers do not depend on the others, but for `p_holm`.
+    All use the same resamples, so except for `p_holm` and the verdict the numbers of a challenger do not depend
+    on the others. See `compare_paired` for the parameters.
     """
     alone = {
         name: compare_paired(values, baseline, groups, draws=draws, seed=seed, margin=margin)
