@@ -165,8 +165,8 @@ def test_the_same_seed_finds_the_same_bits_and_nothing_else_is_asked_for_chance(
     ("weights", "rule"),
     [
         ([0.5], "1 weights for 2 columns"),
-        ([-1.0, 1.0], "not all at least 0"),
-        ([np.nan, 1.0], "not all at least 0"),
+        ([-1.0, 1.0], "must all be at least 0"),
+        ([np.nan, 1.0], "must all be at least 0"),
     ],
 )
 def test_weights_that_cannot_be_searched_from_are_refused(weights, rule):
