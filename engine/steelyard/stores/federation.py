@@ -45,7 +45,9 @@ def plain(entry: Entry) -> Entry:
 
 def same_copies(found: list[Found], lists: Mapping[str, Sequence[Found]]) -> list[Found]:
     """The list with the copies of a federation's entries that the lists before it chose."""
-    chosen = {plain_id(hit.id): hit.id for own in lists.values() for hit in own}
+    chosen = {plain_id(hit.id): hit.id for own in lists.values() for hit in own if MARK in hit.id}
+    if not chosen:  # a single vault has no copies
+        return found
     return [replace(hit, id=chosen.get(plain_id(hit.id), hit.id)) for hit in found]
 
 

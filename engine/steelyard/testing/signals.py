@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from steelyard.grammar import Duration
@@ -12,8 +14,9 @@ from steelyard.testing.tables import random_table, same_bits, select_queries, se
 SEEDS = range(25)
 
 
-def _tables() -> list[SignalTable]:
-    return [random_table(np.random.default_rng(seed), ties=bool(seed % 2)) for seed in SEEDS]
+@cache
+def _tables() -> tuple[SignalTable, ...]:
+    return tuple(random_table(np.random.default_rng(seed), ties=bool(seed % 2)) for seed in SEEDS)
 
 
 class SignalContract:

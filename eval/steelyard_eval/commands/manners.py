@@ -36,7 +36,7 @@ EXAMPLES = {
     ],
     "report": ["steelyard report results.json -o reports/mine"],
     "explain": ["steelyard explain mine q1 --against bm25", "steelyard explain mine q1 --entry m1"],
-    "doctor": ["steelyard doctor"],
+    "doctor": ["steelyard doctor", "steelyard doctor memory.db"],
     "demo": ["steelyard demo -o reports/demo"],
     "export": ["steelyard export search-weights.json --to elasticsearch"],
     "index": [

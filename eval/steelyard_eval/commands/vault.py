@@ -131,6 +131,7 @@ def search(
 
     A tier has the name of its file (agent.db is the tier agent), or is written TIER=FILE.
     """
+    from steelyard.escape import visible
     from steelyard.query import Query
     from steelyard_eval.commands.arguments import parse_filters, parse_weights
     from steelyard_eval.terminal import hits, scan
@@ -160,7 +161,9 @@ def search(
     text = (scan if mode == "scan" else hits)(result.hits)
     if explain:
         document["explanations"] = [tree.to_json() for tree in trees]
-        text += "".join(f"\n\n{hit.entry.id}\n{tree}" for hit, tree in zip(result.hits, trees, strict=True))
+        text += "".join(
+            f"\n\n{visible(hit.entry.id)}\n{tree}" for hit, tree in zip(result.hits, trees, strict=True)
+        )
     put(document, as_json, text)
 
 

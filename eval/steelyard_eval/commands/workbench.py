@@ -243,12 +243,14 @@ def tune(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Search for better weights, prove them on held-out queries, and write search-weights.json.
+    """Choose the settings and weights of one strategy, estimate their gain, and write search-weights.json.
 
-    Ctrl-C ends the search and reports the best weights found so far, unproven: the file keeps the current
-    weights, and the exit code is 130. A second Ctrl-C ends the command.
+    With the verdict ship the file has the chosen weights. With try and keep it has the current ones, and what is
+    worth trying is written beside it as *.try.json. Ctrl-C ends the search with the best found so far, which never
+    ships, and the exit code is 130. A second Ctrl-C ends the command.
     """
     from steelyard_eval.datasets import load
+    from steelyard_eval.recommend.attempt import save_weights
     from steelyard_eval.terminal import tuning
     from steelyard_eval.tune import tune as run
 
@@ -263,8 +265,60 @@ def tune(
         seed=seed,
         ablate=ablate,
     )
-    found.config.save(out)
-    put(found.to_json(), as_json, f"{tuning(found.to_json())}\nwritten: {out}")
+    files = [str(path) for path in save_weights(out, found.config, found.attempt)]
+    put(found.to_json(), as_json, f"{tuning(found.to_json())}\nwritten: {', '.join(files)}")
+    if found.interrupted:
+        raise KeyboardInterrupt  # the result is printed; the exit code marks it as incomplete
+
+
+@click.command()
+@click.argument("dataset", type=click.Path())
+@click.option(
+    "--current",
+    metavar="CONTENDER",
+    type=completion.CONFIGURATION,
+    help="What you use today: a system, a strategy, a weights file. The data set's own, else bm25, by default.",
+)
+@click.option("--metric", default="nDCG@10", show_default=True, type=completion.METRIC)
+@click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
+@click.option("--report", "folder", type=click.Path(), help="Write HTML, Markdown and JSON to this folder.")
+@limit_option
+@embedder_option
+@seed_option
+@json_option
+def recommend(
+    dataset: str,
+    current: str | None,
+    metric: str,
+    out: str,
+    folder: str | None,
+    limit: int | None,
+    embedder: str,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Say which strategy and which weights to use instead of what you use today, and what to expect of them.
+
+    Every family and system is tuned over all signals of the data set. Under ship the file holds what was chosen.
+    Under try and keep it holds the current weights, and what is worth trying goes beside it as *.try.json. Ctrl-C
+    decides on what was tried so far, of which nothing ships, and the exit code is 130.
+    """
+    from steelyard_eval.datasets import load
+    from steelyard_eval.recommend.answer import recommend as run
+    from steelyard_eval.terminal import recommendation
+
+    found = run(load(dataset), current, metric=metric, limit=limit, embedder=embedder, seed=seed)
+    document = found.to_json()
+    for notice in document["notices"]:
+        click.echo(f"note: {notice}", err=True)
+    files = [
+        str(path)
+        for path in [
+            *found.save_weights(out),
+            *(found.report(folder) if folder and document["leaderboard"] else []),
+        ]
+    ]
+    put(document, as_json, f"{recommendation(document)}\nwritten: {', '.join(files) or 'nothing'}")
     if found.interrupted:
         raise KeyboardInterrupt  # the result is printed; the exit code marks it as incomplete
 
@@ -343,15 +397,13 @@ def doctor(vaults: tuple[str, ...], as_json: bool) -> None:
 @click.option("--out", type=click.Path(), default="reports/demo", show_default=True)
 @json_option
 def demo(out: str, as_json: bool) -> None:
-    """Compare, tune and report on the data set that comes with the package."""
+    """Recommend, report and write weights for the data set that comes with the package."""
     from steelyard_eval.demonstration import demo as run
-    from steelyard_eval.terminal import comparison, tuning
+    from steelyard_eval.terminal import recommendation
 
-    outcome, tuned, files = run(Path(out))
-    paths = [str(path) for path in files]
-    document = {**outcome.to_json(), "tuning": tuned.to_json(), "files": paths}
-    text = f"{comparison(outcome.to_json())}\n\n{tuning(tuned.to_json())}\n\n" + "\n".join(paths)
-    put(document, as_json, text)
+    found, files = run(Path(out))
+    document = {**found.to_json(), "files": [str(path) for path in files]}
+    put(document, as_json, "\n".join([recommendation(document), "", *document["files"], "", found.sentence]))
 
 
-COMMANDS = (check, record, compare, tune, report, explain, doctor, demo)
+COMMANDS = (check, record, compare, recommend, tune, report, explain, doctor, demo)

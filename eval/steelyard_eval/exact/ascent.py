@@ -3,13 +3,12 @@
 A step moves weight s from 0 to 1 while the others keep their proportions. It is a sweep, so it finds every value
 on the line, where a grid finds only some. Metzler and Croft (Information Retrieval 10, 2007) tune linear
 retrieval models in this way with grid steps. An ascent ends where no single weight improves the measure, which
-may be a local optimum; lines in random directions and seeded restarts search further.
+may be a local optimum; lines in random directions search further from there.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,8 +18,7 @@ from steelyard_eval.exact.curve import SAME, Plateau
 from steelyard_eval.exact.objective import Objective
 from steelyard_eval.exact.sweep import segment, sweep
 
-RESTARTS = 10
-DIRECTIONS = 30
+DIRECTIONS = 12
 """The number of successive random directions without a gain after which a search ends."""
 
 
@@ -105,23 +103,9 @@ def _along(objective: Objective, point: Point, own: Indices, direction: Floats) 
     return Point(found, value, stay.looks) if value > point.value + SAME else stay
 
 
-def climb(objective: Objective, point: Point, own: Indices, seed: int, restarts: int = RESTARTS) -> Point:
-    """Return the best result of searches from a point and from weights drawn uniformly from the simplex."""
-    return list(climbs(objective, point, own, seed, restarts))[-1]
-
-
-def climbs(objective: Objective, point: Point, own: Indices, seed: int, restarts: int) -> Iterator[Point]:
-    """Iterate over the best point so far, after each start's ascent and lines in random directions."""
-    rng = np.random.default_rng(seed)
-    best = wander(objective, ascend(objective, point, own), own, rng)
-    yield best
-    for draw in rng.dirichlet(np.ones(len(own)), restarts):
-        weights = point.weights.copy()
-        weights[own] = draw
-        start = Point(weights, objective.mean(weights), best.looks)
-        found = wander(objective, ascend(objective, start, own), own, rng)
-        best = found if found.value > best.value + SAME else replace(best, looks=found.looks)
-        yield best
+def climb(objective: Objective, point: Point, own: Indices, seed: int) -> Point:
+    """Return the end of an ascent from a point, continued along lines in random directions."""
+    return wander(objective, ascend(objective, point, own), own, np.random.default_rng(seed))
 
 
 def settle_in(objective: Objective, point: Point, own: Indices) -> tuple[Point, Plateau]:

@@ -11,8 +11,9 @@ import numpy as np
 
 from steelyard.errors import ConfigError, shown
 from steelyard.table import Bools, Floats, Indices
-from steelyard_eval.exact.ascent import RESTARTS, Point, climb, line_of, settle_in, step
+from steelyard_eval.exact.ascent import Point, climb, line_of, settle_in, step
 from steelyard_eval.exact.curve import SAME
+from steelyard_eval.exact.evolve import evolved
 from steelyard_eval.exact.objective import PRECISION, Objective
 from steelyard_eval.exact.simplex import NODES, ceiling, prove
 from steelyard_eval.exact.sweep import Sweep, segment
@@ -20,6 +21,8 @@ from steelyard_eval.kernel import Form
 from steelyard_eval.measures.metrics import Measure
 
 _MOST_CORNERS = 64
+_PROVABLE = 3
+"""Weights that branch and bound can prove."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +61,13 @@ def optimise(
     seed: int = 0,
     queries_mask: Bools | None = None,
     *,
-    restarts: int = RESTARTS,
     nodes: int = NODES,
 ) -> Found:
     """Search the weights of every branch with two columns or more, each on its own simplex.
 
-    Two weights are swept, three are searched by branch and bound, and more by exact coordinate ascent. Several
-    branches take turns. Of equally good weights, the result is the nearest to the start, in the middle of its
-    plateau. It is never worse than the start.
+    Two weights are swept, three are searched by branch and bound, and more by CMA-ES on the kernel followed by
+    exact coordinate ascent. Several branches take turns. Of equally good weights, the result is the nearest to the
+    start, in the middle of its plateau. It is never worse than the start.
 
     The result is `exact` when a single branch of two or three columns is searched and its optimum is proven, over
     all weights except those within rounding of a crossing (`sweep`, `simplex`). No proof is claimed for AP.
@@ -75,11 +77,9 @@ def optimise(
     start_weights : float64[S]
         Where the search begins.
     seed : int
-        Seed of the random directions and restarts.
+        Seed of CMA-ES and of the random directions.
     queries_mask : bool[Q], optional
         The queries that count; all by default.
-    restarts : int
-        How many more starts to draw for four or more weights.
     nodes : int
         How many polygons branch and bound may evaluate.
 
@@ -102,7 +102,8 @@ def optimise(
     while point.value > before + SAME:
         before = point.value
         for own in branches:
-            point, bound = _improve(objective, point, own, seed, restarts, nodes)
+            point = _evolved(form, measure, objective, point, own, seed, queries_mask)
+            point, bound = _improve(objective, point, own, nodes, seed)
         if len(branches) == 1:
             break  # only another branch could make room for more
     if len(branches) != 1:
@@ -163,16 +164,31 @@ def on_simplices(weights: Floats, form: Form, branches: list[Indices]) -> Floats
     return scaled
 
 
-def _improve(
-    objective: Objective, point: Point, own: Indices, seed: int, restarts: int, nodes: int
-) -> tuple[Point, float]:
+def _evolved(
+    form: Form,
+    measure: Measure,
+    objective: Objective,
+    point: Point,
+    own: Indices,
+    seed: int,
+    queries: Bools | None,
+) -> Point:
+    """Return where the exact search of many weights begins: the point, or a better one by CMA-ES."""
+    if len(own) <= _PROVABLE:
+        return point
+    weights = evolved(form, measure, point.weights, own, seed, queries)
+    value = objective.mean(weights)
+    return Point(weights, value, point.looks) if value > point.value else point
+
+
+def _improve(objective: Objective, point: Point, own: Indices, nodes: int, seed: int) -> tuple[Point, float]:
     """Improve a point by the method for its number of weights; return it with an upper bound."""
     if len(own) == 2:  # of several branches
         point, plateau = step(objective, point, own, int(own[0]))
         return point, plateau.value
-    point = climb(objective, point, own, seed, restarts if len(own) > 3 else 0)  # a proof needs no restarts
+    point = climb(objective, point, own, seed)
     corners = _corners(point.weights, [own])
-    if len(own) > 3:
+    if len(own) > _PROVABLE:
         return point, ceiling(objective, corners)
     proof = prove(objective, corners, point.weights, nodes)
     return Point(proof.weights, proof.value, point.looks + proof.nodes), proof.bound

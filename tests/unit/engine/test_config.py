@@ -23,7 +23,7 @@ PROVENANCE = {
     "objective": "nDCG@10",
     "seed": 0,
     "holdout": {"value": 0.61, "low": 0.57, "high": 0.65, "queries": 40},
-    "verdict": "keep-default",
+    "verdict": "keep",
     "certificate": "exact",
     "plateau": [0.4, 0.47],
     "learned_from": "labels",
@@ -208,7 +208,7 @@ class TestBadFiles:
             (["retrievers", "vector", "filters"], "before", "'before' is not one of ['before_cut', "),
             (["retrievers", "vector", "similarity"], "dot", "'dot' is not one of ['cosine', 'l2']"),
             (["provenance", "verdct"], "ship", "'provenance': unknown key 'verdct'; did you mean 'verdict'?"),
-            (["provenance", "verdict"], "maybe", "'maybe' is not one of ['ship', 'keep-default']"),
+            (["provenance", "verdict"], "maybe", "'maybe' is not one of ['ship', 'try', 'keep', 'keep-default']"),
             (["provenance", "holdout", "p"], 1, "'provenance.holdout': unknown key 'p'; valid: high, low"),
             (["stratgy"], "fts", "'the file': unknown key 'stratgy'; did you mean 'strategy'?"),
         ],
@@ -271,3 +271,8 @@ class TestWriting:
         (tmp_path / "a").write_text("")
         with pytest.raises(MachineError, match="cannot write"):
             CONFIG.save(tmp_path / "a" / "w.json")
+
+
+def test_keep_default_of_earlier_files_reads_as_keep():
+    record = find_system("echovault").config(10, "minilm").to_json() | {"provenance": {"verdict": "keep-default"}}
+    assert SearchConfig.from_json(record).provenance["verdict"] == "keep"

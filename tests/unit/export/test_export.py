@@ -666,7 +666,7 @@ def test_the_table_of_the_documentation_is_what_the_exporters_say() -> None:
 @pytest.fixture
 def weights(tmp_path: Path) -> Path:
     path = tmp_path / "search-weights.json"
-    replace(config(MINMAX), provenance={"verdict": "keep-default"}).save(path)
+    replace(config(MINMAX), provenance={"verdict": "keep"}).save(path)
     return path
 
 
