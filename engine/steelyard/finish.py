@@ -41,6 +41,10 @@ class Ranking:
         return Ranking(before[self.offsets].astype(np.int64), self.row[kept], self.score[kept])
 
 
+LONGEST = 1_000_000_000
+"""The largest length a stage can name; far beyond any list, and small enough for numpy's integers."""
+
+
 class Stage(Protocol):
     """One step between the ranked rows and the final list."""
 
@@ -209,7 +213,7 @@ def _drop(signal: Item) -> Drop:
 
 
 def _whole(value: object, low: int = 1) -> int:
-    if not isinstance(value, float) or value < low or value != int(value):
+    if not isinstance(value, float) or not low <= value <= LONGEST or value != int(value):
         raise ValueError
     return int(value)
 
@@ -221,7 +225,7 @@ def _name(item: Item, valid: Collection[str]) -> str:
 
 
 _READERS: dict[str, tuple[str, Callable[..., Stage]]] = {
-    "cut": ("one whole number of at least 1, as in cut(10) or cut(10, all_below=50, counting=fts)", _cut),
+    "cut": ("a whole number from 1 to 1000000000, as in cut(10) or cut(10, all_below=50, counting=fts)", _cut),
     "merge": ("a retriever and a number, as in merge(memory, score=0.5)", _merge),
     "drop": (f"one of {', '.join(sorted(SCORERS))}, as in drop(lexical)", _drop),
 }

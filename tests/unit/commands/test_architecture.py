@@ -1,4 +1,4 @@
-"""The map in ARCHITECTURE.md names what exists, and every folder there is."""
+"""The map in ARCHITECTURE.md names what exists, and every folder; other pages name no file that is gone."""
 
 import re
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 PACKAGES = ("engine/steelyard", "eval/steelyard_eval")
+OTHERS = [*sorted((ROOT / "docs").glob("*.md")), *(ROOT / f"{name}.md" for name in ("README", "SECURITY"))]
 
 
 def named(page):
@@ -43,3 +44,18 @@ def test_a_file_that_is_gone_would_be_seen():
     page = "## [engine](engine/steelyard/)\n`table.py` and `gone.py`\n### [x/](engine/steelyard/x/)\n`y.py`"
 
     assert missing(page) == ["engine/steelyard/gone.py", "engine/steelyard/x/", "engine/steelyard/x/y.py"]
+
+
+@pytest.mark.parametrize("page", OTHERS, ids=lambda page: page.name)
+def test_other_pages_name_files_from_the_root_a_package_or_the_tests(page):
+    names = set(re.findall(r"`([\w/.-]+\.py)\b", page.read_text(encoding="utf-8")))
+
+    found = {name for name in names for at in ("", *PACKAGES, "tests") if (ROOT / at / name).is_file()}
+    assert names - found == set()
+
+
+@pytest.mark.parametrize("page", [*OTHERS, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+def test_the_files_that_other_pages_link_to_exist(page):
+    links = re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8"))
+
+    assert [link for link in links if not (page.parent / link).exists()] == []
