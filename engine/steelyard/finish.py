@@ -12,9 +12,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Bools, Floats
 from steelyard.errors import ConfigError, nearest, shown
 from steelyard.grammar import Item, number_text, parse_call
-from steelyard.table import RETRIEVERS, SCORERS, Bools, Floats, SignalTable, best_first, count_rows
+from steelyard.table import RETRIEVERS, SCORERS, SignalTable, best_first, count_rows
 
 
 @dataclass(frozen=True)

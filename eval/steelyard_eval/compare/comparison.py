@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from steelyard import __version__
+from steelyard.arrays import Floats
 from steelyard.errors import ConfigError, nearest, shown, together, visible
 from steelyard.fields import format_time
 from steelyard.query import Query
-from steelyard.table import Floats
 from steelyard_eval import SYSTEMS
 from steelyard_eval.compare.arena import Arena, Row
 from steelyard_eval.compare.contenders import (

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.arrays import Floats, Ints
 from steelyard.config import SearchConfig
 from steelyard.finish import Ranking
 from steelyard.identity import agree
 from steelyard.search import rank_table
-from steelyard.table import EMBEDDING, Floats, Ints, SignalTable
+from steelyard.table import EMBEDDING, SignalTable
 from steelyard_eval.measures.metrics import Judgments, Measure, evaluate
 from steelyard_eval.measures.runs import Ranked
 
