@@ -13,9 +13,10 @@ from typing import Any
 from steelyard.errors import PATH_WIDTH, ConfigError, nearest, shown
 from steelyard.files import STRICT_JSON, canonical, write_text
 from steelyard.finish import Cut, Stage, parse_stages
-from steelyard.fusion import ByIntent, Expr, parse_strategy, reweighted, term_names
+from steelyard.fusion import ByIntent, Expr, parse_strategy, replaced, reweighted, term_names
 from steelyard.inputs import read_text
-from steelyard.retrievers import RETRIEVER_KINDS, Parameter, RetrieverConfig
+from steelyard.rerank.settings import RerankConfig
+from steelyard.retrievers import RETRIEVER_KINDS, Parameter, RetrieverConfig, RetrieverKind
 
 SCHEMA_VERSION = 1
 SCHEMA_FILE = "search-weights.schema.json"
@@ -80,6 +81,10 @@ class SearchConfig:
     by_intent: Mapping[str, Expr] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     keywords_only: Expr | None = None
+    rewrite: bool = True
+    """Whether the system may match keywords by another text than was asked (Reading.rewrite)."""
+    rerank: RerankConfig = field(default_factory=RerankConfig)
+    """Which re-ranker serves the stage rerank, where there is one."""
     context: ContextConfig = field(default_factory=ContextConfig)
 
     @property
@@ -113,6 +118,36 @@ class SearchConfig:
     def depths(self) -> dict[str, int | None]:
         """The depth of every retriever; None where it returns all."""
         return {name: retriever.depth for name, retriever in self.retrievers.items()}
+
+    def standing_in(self, instead: Mapping[str, str]) -> SearchConfig:
+        """The same search with other signals in the place of some; those that this one lacks stay."""
+        known = {name: other for name, other in instead.items() if other in self.retrievers}
+        strategy, alone = replaced(self.strategy, known), self.keywords_only
+        return replace(
+            self,
+            strategy=strategy,
+            keywords_only=None if alone is None else replaced(alone, known),
+            by_intent={intent: replaced(expr, known) for intent, expr in self.by_intent.items()},
+        )
+
+    def before(self, name: str) -> tuple[str, ...]:
+        """The retrievers that one of this configuration starts from.
+
+        Raises ConfigError where it reads more of a list than the list is deep: a recording, whose lists are
+        deeper, would give it other starting points than live search.
+        """
+        kind, own = RETRIEVER_KINDS[name], self.retrievers[name]
+        reads = kind.values(own).get(kind.starts, 0)
+        for other in own.after:
+            depth = self.retrievers[other].depth if other in self.retrievers else None
+            if other not in kind.after or other not in self.retrievers:
+                raise ConfigError(f"{name} cannot start from {shown(other)}{nearest(other, kind.after)}")
+            if depth is not None and depth < reads:
+                raise ConfigError(
+                    f"{name} starts from the first {reads:g} places of {other}, whose depth is {depth}; "
+                    f"set {kind.starts} to {depth} at most, or {other} deeper"
+                )
+        return own.after
 
     def with_strategy(self, strategy: Expr) -> SearchConfig:
         """Return the same search with another strategy."""
@@ -159,6 +194,8 @@ class SearchConfig:
             "finish": [str(stage) for stage in self.finish],
             "by_intent": {intent: str(expr) for intent, expr in self.by_intent.items()},
             **({"keywords_only": str(self.keywords_only)} if self.keywords_only else {}),
+            **({} if self.rewrite else {"rewrite": False}),
+            **({"rerank": rerank} if (rerank := self.rerank.to_json()) else {}),
             **({"context": context} if (context := self.context.to_json()) else {}),
             "provenance": dict(self.provenance),
         }
@@ -195,6 +232,11 @@ class SearchConfig:
     @classmethod
     def from_json(cls, record: object, source: str = "weights") -> SearchConfig:
         """Make the configuration from a parsed weights file; `source` names it in errors (see `load`)."""
+        if is_foreign(record):
+            raise ConfigError(
+                f"{shown(source, PATH_WIDTH)} is system-spec-kit's own configs/search-weights.json; read it with "
+                "steelyard import FILE --out search-weights.json, and name that file"
+            )
         problems = _problems(record)
         if problems or not isinstance(record, Mapping):
             raise ConfigError(f"weights file {shown(source)}: " + "; ".join(problems))
@@ -220,9 +262,31 @@ class SearchConfig:
             by_intent=strategies,
             provenance=_provenance(record.get("provenance", {})),
             keywords_only=keywords_only,
+            rewrite=record.get("rewrite", True),
+            rerank=RerankConfig(**record.get("rerank", {})),
             context=ContextConfig(**record.get("context", {})),
         )
         return _weighed(config, record.get("weights", {}), source)
+
+
+def is_foreign(record: object) -> bool:
+    """Whether this is system-spec-kit's own file, which has the name of ours."""
+    return (
+        isinstance(record, Mapping)
+        and "strategy" not in record
+        and bool({"smartRanking", "rrfFusion"} & record.keys())
+    )
+
+
+def read_json(path: str | Path) -> Any:  # noqa: ANN401 -- whatever the file holds
+    """The JSON of anybody's weights file; ConfigError where there is none."""
+    place = shown(str(path), PATH_WIDTH)
+    try:
+        return STRICT_JSON.decode(read_text(Path(path)))
+    except OSError as error:
+        raise ConfigError(f"cannot read the weights file {place}: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"weights file {place} is not valid JSON: {error}") from None
 
 
 def _weighed(config: SearchConfig, weights: Mapping[str, float], source: str) -> SearchConfig:
@@ -259,11 +323,16 @@ def schema() -> dict[str, Any]:
     loaded: dict[str, Any] = json.loads(text)
     common: dict[str, Any] = loaded["$defs"]["retriever"]
     loaded["properties"]["retrievers"]["properties"] = {
-        name: common | {"properties": common["properties"] | _parameters(kind.parameters)}
+        name: common | {"properties": _settings(common["properties"], kind) | _parameters(kind.parameters)}
         for name, kind in RETRIEVER_KINDS.items()
     }
     loaded["else"]["properties"]["retrievers"]["properties"] = dict.fromkeys(RETRIEVER_KINDS, True)
     return loaded
+
+
+def _settings(common: Mapping[str, Any], kind: RetrieverKind) -> dict[str, Any]:
+    """What every retriever is set by; `after` only where it starts from others."""
+    return {name: rule for name, rule in common.items() if name != "after" or kind.after}
 
 
 def published_schema() -> str:

@@ -53,6 +53,10 @@ class Entry:
     uri: str = ""
     speaker: str = ""
     spec_level: str = ""
+    document_type: str = ""
+    memory_type: str = ""
+    context_type: str = ""
+    importance_tier: str = ""
     visibility: str = ""
     embedding_status: str = ""
     superseded_by: str = ""
@@ -62,6 +66,7 @@ class Entry:
     difficulty: float | None = None
     review_count: float | None = None
     access_count: float | None = None
+    correction_count: float | None = None
     half_life_days: float | None = None
     created_at: float | None = None
     updated_at: float | None = None
@@ -190,11 +195,10 @@ def check_entry(entry: Entry) -> None:
         if isinstance(record[name], str)
     ]
     try:
-        json.dumps(dict(entry.extra), allow_nan=False)
+        if entry.extra:
+            json.dumps(dict(entry.extra), allow_nan=False)
     except (ValueError, TypeError, RecursionError) as error:
-        faults.append(
-            Fault("entry", 0, "extra", shown(error), "must be JSON", "Leave out what JSON does not have")
-        )
+        faults.append(Fault("entry", 0, "extra", shown(str(error)), "must be JSON", "Leave out what JSON has not"))
     if faults:
         raise DataError(f"entry {shown(entry.id)}: " + "; ".join(map(str, faults)))
 

@@ -46,6 +46,18 @@ class EmbedderError(SteelyardError):
     """A failure to embed text; live search then answers by keywords."""
 
 
+class RerankError(SteelyardError):
+    """Texts could not be re-ranked; live search then shows them as they were fused."""
+
+
+class LostError(SteelyardError):
+    """A retriever that its system can do without has failed; `signal` names it."""
+
+    def __init__(self, signal: str, reason: SteelyardError) -> None:
+        super().__init__(f"{signal} failed: {reason}")
+        self.signal = signal
+
+
 class MachineError(SteelyardError):
     """A fault of the machine and not of the input: a missing extra, no permission, no disk space."""
 

@@ -19,12 +19,14 @@ NUMBER_FIELDS = TIME_FIELDS | {
     "difficulty",
     "review_count",
     "access_count",
+    "correction_count",
     "half_life_days",
 }
 LIST_FIELDS = frozenset({"tags", "participants"})
 TEXT_FIELDS = frozenset(
     """id title text context why impact details l0 l1 type category domain severity project source vault tenant
-    kind uri speaker spec_level visibility embedding_status superseded_by""".split()  # noqa: SIM905 -- a list of 24 words reads worse
+    kind uri speaker spec_level document_type memory_type context_type importance_tier visibility embedding_status
+    superseded_by""".split()  # noqa: SIM905 -- a list of 28 words reads worse
 )
 
 Reader = Callable[[Any], Any]
@@ -48,7 +50,10 @@ def parse_time(value: object) -> float:
         seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     else:
         seconds = read_number(value)
-    datetime.fromtimestamp(seconds, UTC)  # raises for milliseconds and all else beyond the year 9999
+    try:
+        datetime.fromtimestamp(seconds, UTC)  # raises for milliseconds and all else beyond the year 9999
+    except OSError as error:  # some numbers do not reach the check of years
+        raise ValueError(str(error)) from None
     return seconds
 
 

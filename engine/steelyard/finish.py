@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 
 from steelyard.arrays import Bools, Floats
 from steelyard.errors import ConfigError, nearest, shown
+from steelyard.explain import Explanation
+from steelyard.fusion import Expr, Plan, parse_strategy
 from steelyard.grammar import Item, number_text, parse_call
-from steelyard.table import RETRIEVERS, SCORERS, SignalTable, best_first, count_rows
+from steelyard.signals import PRIORS
+from steelyard.table import FETCHED, RERANK, RETRIEVERS, SCORERS, SignalTable, best_first, count_rows
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,118 @@ class Drop:
         return f"drop({self.signal})"
 
 
+@dataclass(frozen=True, slots=True)
+class Rerank:
+    """Sort the first `top` places again by a re-ranker's score, times a `penalty` where one is named.
+
+    The places behind follow in their order, under their own scores. Raises ConfigError where the table holds no
+    re-ranker's score of a place.
+    """
+
+    top: int
+    penalty: str = ""
+
+    def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
+        """The list after this step."""
+        size = np.diff(ranking.offsets)
+        query = np.repeat(np.arange(len(size)), size)
+        behind = np.arange(len(ranking.row)) - np.repeat(ranking.offsets[:-1], size) >= self.top
+        again = self.final(table)[ranking.row]
+        if np.isnan(again[~behind]).any():
+            raise ConfigError(
+                f"{self} reads places that no re-ranker scored in this recording; record with --rerank all, "
+                "or with this configuration"
+            )
+        score = np.where(behind, ranking.score, again)
+        key = np.where(behind, 0.0, -score)
+        best = np.lexsort((np.where(behind, 0, ranking.row), key, behind, query))
+        return Ranking(ranking.offsets, ranking.row[best], score[best])
+
+    def explain(self, table: SignalTable, ranking: Ranking, row: int) -> Explanation | None:
+        """How the score of a row came about; None for one behind the first places."""
+        if row not in ranking.row[: self.top]:
+            return None
+        parts = [Explanation(float(table.column(RERANK)[row]), "score of the re-ranker")]
+        if self.penalty:
+            parts.append(Explanation(float(PRIORS[self.penalty](table, {}).values[row]), self.penalty))
+        return Explanation(float(self.final(table)[row]), str(self), tuple(parts), "product")
+
+    def final(self, table: SignalTable) -> Floats:
+        """float64[N]: the score of every row, NaN where it was not scored."""
+        scores = table.column(RERANK)
+        return scores * PRIORS[self.penalty](table, {}).values if self.penalty else scores
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """No signal that is fetched for every candidate."""
+        return frozenset()
+
+    def __str__(self) -> str:
+        return f"rerank({self.top}{f', penalty={self.penalty}' if self.penalty else ''})"
+
+
+@dataclass(frozen=True, slots=True)
+class Rescore:
+    """Sort what is left of every list again by another strategy, which sees these rows alone."""
+
+    strategy: Expr
+
+    def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
+        """The list after this step; a row that the strategy does not rank goes."""
+        return order(table, self._plan(table, ranking).scores())
+
+    def explain(self, table: SignalTable, ranking: Ranking, row: int) -> Explanation | None:
+        """How the score of a row came about."""
+        return self._plan(table, ranking).explain(row)
+
+    def _plan(self, table: SignalTable, ranking: Ranking) -> Plan:
+        within = np.zeros(len(table), dtype=bool)
+        within[ranking.row] = True
+        return self.strategy.compile(table, within)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Its fetched signals."""
+        return self.strategy.signals() & FETCHED
+
+    def __str__(self) -> str:
+        return f"rescore({self.strategy})"
+
+
+def facts_read(stages: Sequence[Stage]) -> frozenset[str]:
+    """The derived signals that stages compute."""
+    found = {stage.penalty for stage in stages if isinstance(stage, Rerank)} - {""}
+    strategies = [stage.strategy for stage in stages if isinstance(stage, Rescore)]
+    return frozenset(found).union(*(strategy.signals() & PRIORS.keys() for strategy in strategies))
+
+
+def reranked(stages: Sequence[Stage]) -> Rerank | None:
+    """The stage that reads a re-ranker's scores, where there is one."""
+    return next((stage for stage in stages if isinstance(stage, Rerank)), None)
+
+
+def stages_without(stages: Sequence[Stage], missing: Collection[str]) -> tuple[Stage, ...]:
+    """What is left of the stages when these signals cannot be had."""
+    left: list[Stage] = []
+    for stage in stages:
+        if isinstance(stage, Rescore):
+            strategy = stage.strategy.without(missing)
+            left += [] if strategy is None else [Rescore(strategy)]
+        elif not (stage.needs & set(missing)) and not (isinstance(stage, Rerank) and RERANK in missing):
+            left.append(stage)
+    return tuple(left)
+
+
+def to_rerank(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> Bools:
+    """bool[N]: the rows whose re-ranker's score the stages read."""
+    rows = np.zeros(len(table), dtype=bool)
+    stage = reranked(stages)
+    if stage is not None:
+        ranking = finish(table, scores, (*stages[: list(stages).index(stage)], Cut(stage.top)))
+        rows[ranking.row] = True
+    return rows
+
+
 def order(table: SignalTable, scores: Floats) -> Ranking:
     """Sort the scored rows of every query: score descending, then id ascending by bytes.
 
@@ -209,6 +324,16 @@ def _merge(retriever: Item, score: float) -> Merge:
     return Merge(_name(retriever, RETRIEVERS), score)
 
 
+def _rerank(top: Item, penalty: Item | None = None) -> Rerank:
+    return Rerank(_whole(top.weight), "" if penalty is None else _name(penalty, PRIORS))
+
+
+def _rescore(strategy: Item) -> Rescore:
+    if strategy.weight is not None:
+        raise ValueError
+    return Rescore(parse_strategy(str(strategy)))
+
+
 def _drop(signal: Item) -> Drop:
     return Drop(_name(signal, SCORERS))
 
@@ -228,5 +353,10 @@ def _name(item: Item, valid: Collection[str]) -> str:
 _READERS: dict[str, tuple[str, Callable[..., Stage]]] = {
     "cut": ("a whole number from 1 to 1000000000, as in cut(10) or cut(10, all_below=50, counting=fts)", _cut),
     "merge": ("a retriever and a number, as in merge(memory, score=0.5)", _merge),
+    "rerank": (
+        "a whole number and no more than a factor, as in rerank(20) or rerank(20, penalty=length)",
+        _rerank,
+    ),
+    "rescore": ("a strategy, as in rescore(weighted_sum(0.4*cosine, 0.6*importance))", _rescore),
     "drop": (f"one of {', '.join(sorted(SCORERS))}, as in drop(lexical)", _drop),
 }

@@ -10,13 +10,14 @@ from typing import Any
 
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
+from steelyard.reading import as_asked
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.systems import find_system
 from steelyard.table import EMBEDDING
 
-BY_RETRIEVER = ("field_weights", "filters", "similarity")
+BY_RETRIEVER = ("field_weights", "filters", "similarity", "after")
 """The keys of an identity whose values are stored by retriever."""
-LATER = ("embedded",)
+LATER = ("embedded", "classified", "rewritten", "bm25_words")
 """Keys that the oldest recordings lack; their absence is not a difference."""
 
 
@@ -32,11 +33,19 @@ def identity(config: SearchConfig) -> dict[str, Any]:
     return {
         **reading.identity(),
         "embedded": reading.recipe,
+        "rewritten": reading.rewrite.__name__ if config.rewrite else as_asked.__name__,
         **{name: kind.values(own[name]) for name, kind in kinds.items() if kind.parameters},
         "field_weights": {name: dict(settings.field_weights) for name, settings in own.items()},
         "filters": {name: settings.filters for name, settings in own.items()},
+        "after": {name: list(_starts(config, name)) for name, kind in kinds.items() if kind.after},
         "similarity": {name: settings.similarity for name, settings in own.items() if name in EMBEDDING},
     }
+
+
+def _starts(config: SearchConfig, name: str) -> tuple[str, ...]:
+    """What a retriever starts from; checked where the strategy reads it."""
+    used = name in config.effective.signals()
+    return config.before(name) if used else config.retrievers[name].after
 
 
 def share(configs: Iterable[SearchConfig]) -> list[list[int]]:

@@ -25,6 +25,16 @@ def words_or(text: str) -> str:
     return " OR ".join(map(quote, unique_words(text)))
 
 
+def no_intent(text: str) -> str:
+    """No intent, whatever the text asks."""
+    return ""
+
+
+def as_asked(text: str) -> str:
+    """The text as it is."""
+    return text
+
+
 @dataclass(frozen=True)
 class Words:
     """How entries and queries are split into words, for signals that count words."""
@@ -33,6 +43,10 @@ class Words:
     """Returns the text of an entry that is counted."""
     split: Callable[[str], list[str]] = terms
     """Splits a text into words."""
+    least: int = 0
+    """How many words an entry needs to be counted at all."""
+    whole: bool = False
+    """Whether statistics are those of all that the system searches, not of the query's own scope."""
 
     def of(self, entry: Entry) -> list[str]:
         """Return the words of an entry."""
@@ -56,6 +70,12 @@ class Reading:
     """The same for entries of kind memory, which are searched separately."""
     words: Words = field(default_factory=Words)
     """The words that TF-IDF counts."""
+    bm25_words: Words = field(default_factory=Words)
+    """What BM25 counts."""
+    classify: Callable[[str], str] = no_intent
+    """The intent of a query that names none."""
+    rewrite: Callable[[str], str] = as_asked
+    """The text that keywords match; what is embedded is the text as asked."""
     valid_words: bool = False
     """Whether TF-IDF counts only the entries that are valid at the query's clock."""
     corpus: Filters = EVERYTHING
@@ -64,7 +84,8 @@ class Reading:
     """Whether only entries whose validity window contains the query's clock are searched."""
 
     def __post_init__(self) -> None:
-        for function in (self.match, self.match_memory, self.words.text, self.words.split):
+        words = (own for each in (self.words, self.bm25_words) for own in (each.text, each.split))
+        for function in (self.match, self.match_memory, self.classify, self.rewrite, *words):
             if getattr(function, "__name__", "<lambda>") == "<lambda>":
                 raise ConfigError(
                     f"{function!r} has no name, and recordings compare functions by their names; use a def"
@@ -75,12 +96,15 @@ class Reading:
 
         Function names are part of recordings that people keep: renaming a function makes those unusable.
         """
+        own = self.bm25_words
         return {
             "index": _index(self.index),
             "match": self.match.__name__,
             "match_memory": self.match_memory.__name__,
             "words": [self.words.text.__name__, self.words.split.__name__, self.valid_words],
             "searched": [str(self.corpus), self.valid_only],
+            "classified": self.classify.__name__,
+            "bm25_words": [own.text.__name__, own.split.__name__, own.least, own.whole],
         }
 
 

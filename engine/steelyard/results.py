@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.entry import Hit
 from steelyard.errors import ConfigError, VaultError, shown
 from steelyard.explain import Explanation
-from steelyard.finish import Ranking
+from steelyard.finish import Ranking, Rerank, Rescore, Stage, finish
 from steelyard.fusion import Expr, compile_plan, leaves
+from steelyard.query import Query
 from steelyard.signals import PRIORS
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import plain, plain_id
-from steelyard.table import SignalTable
+from steelyard.table import SignalTable, ranks
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,35 @@ class SearchResult:
     embedding_calls: int
     degraded: bool
     notes: tuple[str, ...] = ()
+    finish: tuple[Stage, ...] = ()
+    query: Query = field(default_factory=lambda: Query(""))
+
+    @cached_property
+    def fused(self) -> Floats:
+        """float64[N]: the strategy's score of every row, before anything is finished; NaN where it ranks none."""
+        return compile_plan(self.table, self.strategy).scores()
+
+    def _scored_again(self, row: int) -> Explanation | None:
+        """How the last finish stage that gives scores of its own came to that of a row; None where none does."""
+        for at in reversed(range(len(self.finish))):
+            stage = self.finish[at]
+            if isinstance(stage, Rerank | Rescore):
+                before = finish(self.table, self.fused, self.finish[:at])
+                if row in before.row:
+                    return stage.explain(self.table, before, row)
+        return None
+
+    def place(self, hit: Hit, retriever: str) -> int | None:
+        """The rank of a hit among what a retriever found, from 1; None where it did not find it."""
+        if retriever not in self.table.columns:
+            return None
+        values = self.table.columns[retriever]
+        place = ranks(self.table, values, ~np.isnan(values))[self.row(hit)]
+        return None if np.isnan(place) else int(place)
+
+    def row(self, hit: Hit) -> int:
+        """The row of the table that a hit stands for."""
+        return int(self.ranking.row[hit.rank - 1])
 
     def explain(self, hit: Hit | str) -> Explanation:
         """Explain the score of a hit, or of an entry by its id, as a tree.
@@ -52,6 +84,9 @@ class SearchResult:
         id_ = hit if isinstance(hit, str) else hit.entry.id
         names = self.table.entries
         rows = [row for row, entry in enumerate(self.table.entry) if plain_id(names[entry]) == id_]
+        again = self._scored_again(rows[0]) if rows else None
+        if again is not None:
+            return again
         tree = compile_plan(self.table, self.strategy).explain(rows[0]) if rows else None
         if tree is not None:
             return tree

@@ -16,25 +16,40 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.arrays import Bools
 from steelyard.config import LISTS, SearchConfig
 from steelyard.embed import Embedder
 from steelyard.entry import Hit
-from steelyard.errors import ConfigError, EmbedderError, SteelyardError, shown
+from steelyard.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError, shown
 from steelyard.filters import EVERYTHING, Filters
-from steelyard.finish import Ranking, finish
+from steelyard.finish import Ranking, facts_read, finish, reranked, stages_without, to_rerank
 from steelyard.fusion import Expr, fuse
 from steelyard.identity import identity
 from steelyard.join import Lists, join
 from steelyard.query import Query, clean_query
+from steelyard.rerank import CrossEncoder, Document
 from steelyard.results import SearchResult, hits_of
 from steelyard.signals import PRIORS
 from steelyard.sources import Sources
 from steelyard.stores.base import Found, Readable
 from steelyard.stores.federation import plain
 from steelyard.systems import find_system
-from steelyard.table import EMBEDDING, LAYERS, RETRIEVERS, SCORERS, SignalTable
+from steelyard.table import DEPENDENT, EMBEDDING, LAYERS, RERANK, RETRIEVERS, SCORERS, SignalTable
+from steelyard.text import content
 
 _log = logging.getLogger(__name__)
+
+
+_DEGRADED: dict[type[SteelyardError], str] = {
+    EmbedderError: "the embedder failed, keywords answer alone",
+    LostError: "the search goes on without one of its retrievers",
+    RerankError: "the list is shown as it was fused",
+}
+
+
+def _part(error: SteelyardError) -> str:
+    """What has failed, so that it is told once."""
+    return error.signal if isinstance(error, LostError) else type(error).__name__
 
 
 def rank_table(table: SignalTable, config: SearchConfig, strategy: Expr) -> tuple[SignalTable, Ranking]:
@@ -45,6 +60,9 @@ def rank_table(table: SignalTable, config: SearchConfig, strategy: Expr) -> tupl
 
 class Searcher:
     """Searches one store with one configuration.
+
+    `degraded` counts the searches in which the embedder, the re-ranker, or a retriever that the system can do
+    without failed; the first of each is logged as a warning.
 
     Threads may share a searcher and its vault. A search reads a single state of the vault when its thread
     has opened a snapshot; without one, an entry that is deleted during the search is a VaultError.
@@ -84,6 +102,7 @@ class Searcher:
         *,
         clock: Callable[[], float] = time.time,
         visible: Filters = EVERYTHING,
+        reranker: CrossEncoder | None = None,
     ) -> None:
         if config.system == LISTS:
             raise ConfigError(
@@ -95,7 +114,9 @@ class Searcher:
         self.system = find_system(config.name)
         self._sources = Sources(self.store, self.system, config, embedder)
         self._clock = clock
+        self.reranker = reranker
         self.degraded = 0
+        self._told: set[str] = set()
         self._counting = threading.Lock()
 
     # Searching
@@ -120,27 +141,73 @@ class Searcher:
         asked = self._admit(Query(query) if isinstance(query, str) else query)
         calls = self._sources.embedding_calls
         vectors = self._wants_vectors(semantic)
-        strategy = self._available(vectors)
-        degraded = False
-        try:
-            table = self._candidates(asked, strategy, vectors)
-        except self.system.searching.survives as error:
-            if self.config.without(EMBEDDING) is None:
-                raise
-            degraded = True
-            self._count(error)
-            strategy = self._available(False)
-            table = self._candidates(asked, strategy, False)
-        masked, ranking = rank_table(table, self.config, strategy)
+        table, strategy, missing, lost = self._surviving(asked, vectors)
+        table, config, failed = self._rescored(asked, table, strategy, missing)
+        lost += failed
+        if lost:
+            self._count(lost)
+        masked, ranking = rank_table(table, config, strategy)
         return SearchResult(
             hits_of(self.store, masked, ranking, strategy),
             masked,
             ranking,
             strategy,
             self._sources.embedding_calls - calls,
-            degraded,
-            () if degraded else self._notes(strategy, vectors, semantic),
+            bool(lost),
+            tuple(map(str, lost)) if lost else self._notes(strategy, vectors, semantic),
+            config.finish,
+            asked,
         )
+
+    def _surviving(
+        self, query: Query, vectors: bool
+    ) -> tuple[SignalTable, Expr, frozenset[str], list[SteelyardError]]:
+        """The candidates by the strategy that is left without what fails; what is missing, what failed."""
+        missing = frozenset() if vectors else EMBEDDING
+        lost: list[SteelyardError] = []
+        while True:
+            strategy = self._available(missing)
+            try:
+                return self._candidates(query, strategy, missing), strategy, missing, lost
+            except SteelyardError as error:
+                if not isinstance(error, (LostError, *self.system.searching.survives)):
+                    raise
+                gone = frozenset({error.signal}) if isinstance(error, LostError) else EMBEDDING
+                if gone <= missing or self._left(missing | gone) is None:
+                    raise
+                missing |= gone
+                lost.append(error)
+
+    def _rescored(
+        self, query: Query, table: SignalTable, strategy: Expr, missing: frozenset[str]
+    ) -> tuple[SignalTable, SearchConfig, list[SteelyardError]]:
+        """The table with a re-ranker's scores; without a re-ranker, or when it fails, the stage is left out."""
+        config = (
+            replace(self.config, finish=stages_without(self.config.finish, missing)) if missing else self.config
+        )
+        if reranked(config.finish) is None:
+            return table, config, []
+        masked = table.at_depth(config.depths)
+        rows = to_rerank(masked, fuse(masked, strategy), config.finish)
+        try:
+            return self.rerank([query], table, rows), config, []
+        except RerankError as error:
+            return table, replace(config, finish=stages_without(config.finish, {RERANK})), [error]
+
+    def rerank(self, queries: Sequence[Query], table: SignalTable, rows: Bools) -> SignalTable:
+        """The table with the re-ranker's scores of these rows (bool[N]); RerankError when it fails."""
+        if self.reranker is None:
+            raise RerankError("there is no re-ranker; give the searcher one, or leave out the stage rerank")
+        scores = np.full(len(table), np.nan)
+        for at, query in enumerate(queries):
+            own = np.flatnonzero(rows[table.offsets[at] : table.offsets[at + 1]]) + table.offsets[at]
+            ids = [table.entries[table.entry[row]] for row in own]
+            texts = {entry.id: content(entry) for entry in self.store.get(ids)}
+            known = [(row, id_) for row, id_ in zip(own, ids, strict=True) if id_ in texts]
+            documents = [Document(id_, texts[id_]) for _, id_ in known]
+            if documents:
+                scores[[row for row, _ in known]] = self.reranker.score(query.text, documents)
+        return replace(table, columns={**table.columns, RERANK: scores})
 
     def candidates(self, query: Query, strategy: Expr, vectors: bool = True) -> SignalTable:
         """Build the table of one query, fetching only the signals that the strategy turns out to need.
@@ -148,14 +215,14 @@ class Searcher:
         It contains facts only when the strategy computes signals from them. Without `vectors` no vectors are
         searched, even when the strategy names no retriever and would rank what all of them find.
         """
-        return self._candidates(self._timed(query), strategy, vectors)
+        return self._candidates(self._admit(query), strategy, frozenset() if vectors else EMBEDDING)
 
-    def _candidates(self, query: Query, strategy: Expr, vectors: bool) -> SignalTable:
+    def _candidates(self, query: Query, strategy: Expr, missing: frozenset[str]) -> SignalTable:
         lists: dict[str, list[Found]] = {}
         scorers: list[str] = []
-        facts = bool(strategy.signals() & PRIORS.keys())
+        facts = bool((strategy.signals() & PRIORS.keys()) | facts_read(self.config.finish))
         table = self._table([query], [lists], scorers, facts)
-        while wanted := self._wanted(table, strategy, vectors):
+        while wanted := self._wanted(table, strategy, missing):
             for name in wanted:
                 if name in SCORERS:
                     scorers.append(name)
@@ -235,7 +302,7 @@ class Searcher:
             When the embedder fails, with the number of queries that were done; a recording never falls back
             to keywords.
         """
-        names = sorted(signals)
+        names = sorted(signals, key=lambda name: (name in DEPENDENT, name))
         depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
         lists: list[Lists] = []
         try:
@@ -265,13 +332,14 @@ class Searcher:
 
     # Inside
 
-    def _count(self, error: SteelyardError) -> None:
-        """Count a degraded search; only the first is logged."""
+    def _count(self, lost: Sequence[SteelyardError]) -> None:
+        """A degraded search: counted every time, and each kind of it told the first time."""
         with self._counting:
             self.degraded += 1
-            first = self.degraded == 1
-        if first:
-            _log.warning("the embedder failed, keywords answer alone: %s", error)
+            new = [error for error in lost if _part(error) not in self._told]
+            self._told |= set(map(_part, lost))
+        for error in new:
+            _log.warning("%s: %s", _DEGRADED.get(type(error), _DEGRADED[EmbedderError]), error)
 
     def _notes(self, strategy: Expr, vectors: bool, semantic: str | bool) -> tuple[str, ...]:
         """Notes on what was searched by keywords alone although vectors were requested."""
@@ -285,15 +353,20 @@ class Searcher:
             for name in self._sources.keywords_only()
         )
 
-    def _wanted(self, table: SignalTable, strategy: Expr, vectors: bool) -> list[str]:
-        needs = dict(strategy.needs(table, self._retrievable(vectors)))
-        needs |= dict.fromkeys(sorted(self.config.needs), np.ones(len(table.queries), dtype=bool))
-        return [name for name, queries in needs.items() if name not in table.columns and queries.any()]
+    def _wanted(self, table: SignalTable, strategy: Expr, missing: frozenset[str]) -> list[str]:
+        """What has to be fetched next; a retriever stands behind those that it starts from."""
+        possible = self._retrievable(missing)
+        needs = dict(strategy.needs(table, possible))
+        needs |= dict.fromkeys(sorted(self.config.needs - missing), np.ones(len(table.queries), dtype=bool))
+        names = {name for name, queries in needs.items() if queries.any()}
+        for name in names & DEPENDENT & self.config.retrievers.keys():
+            names |= set(self.config.before(name)) & set(possible)
+        return sorted(names - table.columns.keys(), key=lambda name: (name in DEPENDENT, name))
 
-    def _retrievable(self, vectors: bool) -> list[str]:
-        """The system's retrievers; those that need vectors only where they are wanted and there are any."""
-        possible = vectors and self._sources.has_vectors()
-        return [name for name in self.config.retrievers if possible or name not in EMBEDDING]
+    def _retrievable(self, missing: frozenset[str]) -> list[str]:
+        """The system's retrievers that are not missing; those that need vectors only where there are any."""
+        lost = missing if self._sources.has_vectors() else missing | EMBEDDING
+        return [name for name in self.config.retrievers if name not in lost]
 
     def _timed(self, query: Query) -> Query:
         """The query with its clock."""
@@ -305,9 +378,12 @@ class Searcher:
         Every query passes through here once, so this is the place to rewrite a text or detect an intent.
         Raises ConfigError for an empty query, even when no retriever matches words.
         """
-        return replace(
-            self._timed(query), matched=clean_query(query.text if query.matched is None else query.matched)
-        )
+        reading = self.system.reading
+        text = clean_query(query.text if query.matched is None else query.matched)
+        if query.matched is None and self.config.rewrite and (other := reading.rewrite(text)) != text:
+            text = clean_query(other)
+        intent = query.intent or reading.classify(query.text)
+        return replace(self._timed(query), matched=text, intent=intent)
 
     def _wants_vectors(self, semantic: str | bool) -> bool:
         mode = self.system.searching.mode(semantic)
@@ -315,14 +391,20 @@ class Searcher:
             return False
         return mode == "always" or all(embedder.warm() for embedder in self._sources.usable())
 
-    def _available(self, vectors: bool) -> Expr:
-        """The strategy, or what is left of it without vectors."""
-        whole = self.config.effective
-        left = whole if vectors else self.config.without(EMBEDDING)
+    def _left(self, missing: frozenset[str]) -> Expr | None:
+        """The strategy that is left without these signals; others stand in for some."""
+        instead = {lost: other for lost, other in self.system.searching.instead.items() if lost in missing}
+        config = self.config.standing_in(instead) if instead else self.config
+        return config.without(missing) if missing else config.effective
+
+    def _available(self, missing: frozenset[str]) -> Expr:
+        """The strategy, or what is left of it without these signals."""
+        left = self._left(missing)
         if left is None:
             raise ConfigError(
-                f"strategy {whole} needs vectors, and there are none (no embedder, or none of its vectors in "
-                "the vault); index the vault with an embedder, or choose a keyword strategy"
+                f"strategy {self.config.effective} needs vectors, and there are none "
+                "(no embedder, or none of its vectors in the vault); index the vault with an embedder, or choose "
+                "a keyword strategy"
             )
         return left
 

@@ -6,14 +6,15 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from steelyard.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder, Vectors, embed_checked, space_of
-from steelyard.errors import ConfigError, EmbedderError
+from steelyard.errors import ConfigError, EmbedderError, LostError, SteelyardError
 from steelyard.filters import Filters
 from steelyard.query import Query
-from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, Retriever, RetrieverConfig, Scorer
+from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, RetrieverConfig, Scorer
 from steelyard.retrievers.kinds import QueryVector
 from steelyard.scopes import Scopes
 from steelyard.stores.base import Found, Readable, Space
@@ -42,11 +43,12 @@ class Sources:
     ) -> None:
         self.store = store
         self.reading = system.reading
+        self.dispensable = system.searching.dispensable
         self.config = config
         self.embedders = _models(embedder)
         self.scopes = Scopes(store, system.reading)
         self._thread = threading.local()
-        self._retrievers: dict[str, Retriever] = {}
+        self._retrievers: dict[str, Any] = {}
         self._scorers: dict[str, Scorer] = {}
 
     # Columns
@@ -71,7 +73,26 @@ class Sources:
         if name not in self._retrievers:
             self._retrievers[name] = kind.build(self, settings)
         scope = self.scopes.searched(query, kind.aside, settings.filters != "none")
-        return same_copies(self._retrievers[name].retrieve(replace(query, filters=scope), depth), lists)
+        asked = replace(query, filters=scope)
+        try:
+            return same_copies(self._find(name, asked, depth, lists), lists)
+        except EmbedderError:
+            raise
+        except SteelyardError as error:
+            if name not in self.dispensable or isinstance(error, ConfigError):
+                raise
+            raise LostError(name, error) from None
+
+    def _find(
+        self, name: str, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]
+    ) -> list[Found]:
+        retriever = self._retrievers[name]
+        if not RETRIEVER_KINDS[name].after:
+            found: list[Found] = retriever.retrieve(query, depth)
+            return found
+        before = {other: lists[other] for other in self.config.before(name) if other in lists}
+        followed: list[Found] = retriever.follow(query, depth, before)
+        return followed
 
     def score(self, name: str, query: Query, ids: Sequence[str]) -> Floats:
         """Compute the scores of one scorer for the candidates of a query; float64[len(ids)]."""

@@ -34,12 +34,16 @@ SCORERS = frozenset(SCORER_KINDS)
 """Signals computed for every candidate, whichever retriever found it."""
 FETCHED = RETRIEVERS | SCORERS
 """Signals stored in the table as columns; the others are derived from facts."""
+RERANK = "rerank"
+"""The column that is filled for the first places of a list alone, and read when the list is finished."""
 LAYERS = tuple(kind.name for kind in RETRIEVER_KINDS.values() if kind.whole)
 """Signals with a value for every entry in scope; layered strategies apply their own threshold to them."""
 ASIDE = frozenset(kind.name for kind in RETRIEVER_KINDS.values() if kind.aside is not None)
 """Signals of entries that are searched separately and merged into the ranking by a finish stage."""
-FINDERS = RETRIEVERS - ASIDE - frozenset(LAYERS)
-"""Retrievers whose lists, cut at a depth, supply the candidates of a strategy that names no retriever."""
+DEPENDENT = frozenset(kind.name for kind in RETRIEVER_KINDS.values() if kind.after)
+"""Signals whose retrievers start from what others found."""
+FINDERS = RETRIEVERS - ASIDE - DEPENDENT - frozenset(LAYERS)
+"""Signals whose lists, cut at a depth, make the candidates of strategies that name no retriever."""
 EMBEDDING = frozenset(name for name in FETCHED if layers_read({name}))
 """Signals that need the query's embedding."""
 
@@ -50,10 +54,24 @@ NUMBER_FACTS = (
     "last_accessed_at",
     "valid_from",
     "valid_until",
+    "access_count",
+    "correction_count",
+    "last_review",
+    "stability",
+    "half_life_days",
+    "length",
 )
-LABEL_FACTS = ("severity", "domain")
-FACT_FIELDS = (*NUMBER_FACTS, *LABEL_FACTS, "tags")
-"""The fields of an entry that its facts are read from."""
+LABEL_FACTS = (
+    "severity",
+    "domain",
+    "document_type",
+    "spec_level",
+    "importance_tier",
+    "memory_type",
+    "context_type",
+)
+FACT_FIELDS = (*(name for name in NUMBER_FACTS if name != "length"), *LABEL_FACTS, "tags", "text")
+"""What has to be read of an entry for its facts; `length` is the number of characters of its text."""
 
 
 @dataclass(frozen=True)
@@ -112,11 +130,16 @@ NO_FACTS = Facts({}, {}, TagSets(np.zeros(1, np.int64), np.zeros(0, np.int32)))
 def entry_facts(entries: Sequence[Entry], tag_codes: dict[str, int]) -> Facts:
     """Collect the facts of entries, in the order given; `tag_codes` is shared with `query_facts`."""
     numbers = {
-        name: np.array([np.nan if (v := getattr(e, name)) is None else v for e in entries], dtype=np.float64)
+        name: np.array([np.nan if (v := _number(e, name)) is None else v for e in entries], dtype=np.float64)
         for name in NUMBER_FACTS
     }
     labels = {name: Labels.of(getattr(e, name) for e in entries) for name in LABEL_FACTS}
     return Facts(numbers, labels, TagSets.of((e.tags for e in entries), tag_codes))
+
+
+def _number(entry: Entry, name: str) -> float | None:
+    value: float | None = len(entry.text) if name == "length" else getattr(entry, name)
+    return value
 
 
 def query_facts(queries: Sequence[Query], clocks: Sequence[float], tag_codes: dict[str, int]) -> Facts:
@@ -175,7 +198,7 @@ class SignalTable:
     def exists(self) -> Bools:
         """The candidates: rows that fts, bm25, vector or a recorded list returned; bool[N]."""
         found = np.zeros(len(self), dtype=bool)
-        for name in self.columns.keys() - SCORERS - ASIDE - set(LAYERS):
+        for name in self.columns.keys() - SCORERS - ASIDE - DEPENDENT - {*LAYERS, RERANK}:
             found |= ~np.isnan(self.columns[name])
         return found
 
@@ -208,7 +231,7 @@ class SignalTable:
             For a depth below 1 or beyond the recorded depth.
         """
         recorded = self.fingerprint.get("max_depth", {})
-        columns = {name: c for name, c in self.columns.items() if name in depths or name in SCORERS}
+        columns = {name: c for name, c in self.columns.items() if name in depths or name in {*SCORERS, RERANK}}
         for name, depth in depths.items():
             if depth is None or name not in columns or name not in self.positions:
                 continue

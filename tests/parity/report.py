@@ -40,6 +40,9 @@ SYSTEMS = {
         "echovault_recording", "echovault_service", "echovault_shipped"
     )(folder),
     ("moltnet", "shipped"): lambda folder: chain(cases_of("moltnet_text")(folder), cases_of("moltnet")(folder)),
+    ("spec_kit", "both"): lambda folder: chain(
+        cases_of("speckit_recording", "speckit_text")(folder), cases_of("speckit")(folder)
+    ),
     ("soleri", "shipped"): lambda folder: cases_of("soleri_recording", "soleri")(folder),
 }
 

@@ -16,7 +16,7 @@ from steelyard.fusion.reweight import reweighted, term_names
 from steelyard.fusion.rrf import Bonus, Rrf
 from steelyard.fusion.signal import Signal
 from steelyard.fusion.tiered import Tiered
-from steelyard.fusion.walk import all_variants, leaves, near_variants
+from steelyard.fusion.walk import all_variants, leaves, near_variants, replaced
 from steelyard.fusion.weighted_sum import WeightedSum
 from steelyard.table import SignalTable
 
@@ -45,6 +45,7 @@ __all__ = [
     "leaves",
     "near_variants",
     "parse_strategy",
+    "replaced",
     "reweighted",
     "term_names",
 ]

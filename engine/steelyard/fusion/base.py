@@ -41,6 +41,8 @@ class Expr(ABC):
     """The name of the family in tables and reports."""
     routes: ClassVar[bool] = False
     """Whether each query is answered by one of the children alone."""
+    wraps: ClassVar[bool] = False
+    """Whether its weights are those of the expression that is its first child."""
     by_query: ClassVar[bool] = False
     """Whether that child is chosen by the query alone, rather than by what was found."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 
 from steelyard.errors import ConfigError, nearest, shown
 from steelyard.fusion.base import Expr
+from steelyard.fusion.boost import Boost
 from steelyard.fusion.borda import Borda
 from steelyard.fusion.by_intent import ByIntent
 from steelyard.fusion.comb import CombAnz, CombMax, CombMed, CombMin, CombMnz, CombSum
@@ -39,6 +40,7 @@ FAMILIES: dict[str, type[Expr]] = {
         LogIsr,
         Borda,
         Rbc,
+        Boost,
     )
 }
 """Every family by its name in the grammar. To add one, write a class in its own file and list it here."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from steelyard.fusion.base import Expr
 from steelyard.fusion.signal import Signal
@@ -14,6 +14,13 @@ def leaves(expr: Expr) -> list[Signal]:
     own = expr.leaf
     found = [own] if own else [leaf for child in expr.children() for leaf in leaves(child)]
     return list(dict.fromkeys(found))
+
+
+def replaced(expr: Expr, instead: Mapping[str, str]) -> Expr:
+    """The same strategy with other signals in the place of some, by their names."""
+    if expr.leaf is not None:
+        return Signal(instead[expr.leaf.name]) if expr.leaf.name in instead else expr
+    return expr.with_children([replaced(child, instead) for child in expr.children()])
 
 
 def all_variants(expr: Expr) -> Iterator[Expr]:

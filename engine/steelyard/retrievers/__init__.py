@@ -5,8 +5,16 @@ To add one, write a module with its declaration and name it in the list below.
 
 from __future__ import annotations
 
-from steelyard.retrievers import bm25, fts, tfidf, tsquery, vector
-from steelyard.retrievers.kinds import Parameter, Retriever, RetrieverConfig, RetrieverKind, Scorer, ScorerKind
+from steelyard.retrievers import bm25, fts, graph, tfidf, tsquery, vector
+from steelyard.retrievers.kinds import (
+    Dependent,
+    Parameter,
+    Retriever,
+    RetrieverConfig,
+    RetrieverKind,
+    Scorer,
+    ScorerKind,
+)
 
 RETRIEVER_KINDS: dict[str, RetrieverKind] = {
     kind.name: kind
@@ -18,6 +26,7 @@ RETRIEVER_KINDS: dict[str, RetrieverKind] = {
         vector.L1,
         vector.L2,
         fts.MEMORY,
+        graph.GRAPH,
     )
 }
 
@@ -33,6 +42,7 @@ SCORER_KINDS: dict[str, ScorerKind] = {
 __all__ = [
     "RETRIEVER_KINDS",
     "SCORER_KINDS",
+    "Dependent",
     "Parameter",
     "Retriever",
     "RetrieverConfig",

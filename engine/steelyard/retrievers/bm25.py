@@ -6,19 +6,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.arrays import Floats
-from steelyard.entry import Entry
+from steelyard.filters import EVERYTHING, Filters
 from steelyard.query import Query
+from steelyard.reading import Words
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.kinds import Parameter, Parts, RetrieverConfig, RetrieverKind
 from steelyard.stores.base import Found, Readable
-from steelyard.text import content, terms
 
 K1 = Parameter("k1", 1.2, 0, 1000, "How much further occurrences of a term add; at 0 only the first one counts")
 B = Parameter("b", 0.75, 0, 1, "How much long entries are penalised: from 0, not at all, to 1, in full")
@@ -73,34 +73,47 @@ def _impacts(counts: dict[int, int], norm: Floats, size: int, k1: float) -> tupl
 
 
 class Bm25Retriever:
-    """BM25 over the words of an entry's content; each scope has an index, built on first use."""
+    """BM25 over the words of an entry; one index a scope, built on first use.
+
+    Where the words say `whole`, statistics are those of the `corpus` of a query, and its scope acts on what is
+    found, before the cut.
+    """
 
     def __init__(
         self,
         store: Readable,
         k1: float = K1.default,
         b: float = B.default,
-        text: Callable[[Entry], str] = content,
+        words: Words | None = None,
+        corpus: Callable[[Query], Filters] = lambda query: EVERYTHING,
     ) -> None:
         K1.checked(k1)
         B.checked(b)
-        self._index = ScopeCache(
-            store,
-            lambda filters: Bm25Index.of(((e.id, terms(text(e))) for e in store.entries(filters)), k1, b),
-        )
+        self._store, self._corpus = store, corpus
+        self._words = words or Words()
+        self._index = ScopeCache(store, lambda filters: Bm25Index.of(self._documents(filters), k1, b))
+
+    def _documents(self, filters: Filters) -> Iterator[tuple[str, list[str]]]:
+        for entry in self._store.entries(filters):
+            words = self._words.of(entry)
+            if len(words) >= self._words.least:
+                yield entry.id, words
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; entries without any term of the query are not returned."""
-        index = self._index(query.filters)
-        scores = index.scores(terms(query.keywords))
+        index = self._index(self._corpus(query) if self._words.whole else query.filters)
+        scores = index.scores(self._words.split(query.keywords))
         at = np.flatnonzero(scores > 0)
+        if self._words.whole and query.filters:
+            inside = self._store.within([index.ids[i] for i in at], query.filters)
+            at = at[np.array([index.ids[i] in inside for i in at], dtype=bool)]
         best = at[np.argsort(-scores[at], kind="stable")][:depth]
         return [Found(index.ids[i], float(scores[i]), place) for place, i in enumerate(best, 1)]
 
 
 def _bm25(parts: Parts, settings: RetrieverConfig) -> Bm25Retriever:
     values = BM25.values(settings)
-    return Bm25Retriever(parts.store, values["k1"], values["b"])
+    return Bm25Retriever(parts.store, values["k1"], values["b"], parts.reading.bm25_words, parts.counted)
 
 
 BM25 = RetrieverKind(name="bm25", build=_bm25, parameters=(K1, B))

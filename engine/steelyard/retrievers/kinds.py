@@ -38,6 +38,13 @@ class Retriever(Protocol):
         """
 
 
+class Dependent(Protocol):
+    """Finds candidates for a query, starting from what others found."""
+
+    def follow(self, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]) -> list[Found]:
+        """As `Retriever.retrieve`; `lists` are those of the retrievers that its configuration names in `after`."""
+
+
 class Scorer(Protocol):
     """Computes a number for every candidate of a query."""
 
@@ -106,6 +113,8 @@ class RetrieverConfig:
     """Where the query's scope acts: before_cut (the list is full), after_cut (it may be shorter), or none."""
     similarity: str = COSINE
     """How `vector` compares: cosine, or l2, which is 1 - Euclidean distance."""
+    after: tuple[str, ...] = ()
+    """The retrievers whose lists it starts from, where it depends on others'."""
     parameters: Mapping[str, float] = field(default_factory=dict)
     """Values of the parameters that the retriever declares, such as k1 and b of bm25; the others are defaults."""
 
@@ -120,15 +129,17 @@ class RetrieverConfig:
             record["model"] = self.model
         if self.similarity != COSINE:
             record["similarity"] = self.similarity
+        if self.after:
+            record["after"] = list(self.after)
         return record | dict(self.parameters)
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> RetrieverConfig:
         """Read the settings from a weights file that has passed the schema."""
         own = {name: value for name, value in record.items() if name in cls.__dataclass_fields__}
-        depth = own.pop("depth", None)  # JSON Schema accepts 20.0 as an integer
-        parameters = {name: float(value) for name, value in record.items() if name not in {*own, "depth"}}
-        return cls(**own, depth=None if depth is None else int(depth), parameters=parameters)
+        depth, after = own.pop("depth", None), tuple(own.pop("after", ()))
+        parameters = {name: float(value) for name, value in record.items() if name not in {*own, "depth", "after"}}
+        return cls(**own, depth=None if depth is None else int(depth), after=after, parameters=parameters)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,8 +160,10 @@ class RetrieverKind:
 
     name: str
     """The signal, as expressions write it."""
-    build: Callable[[Parts, RetrieverConfig], Retriever]
-    """Builds one for a system over a store; ConfigError when the configuration does not fit the system."""
+    build: Callable[[Parts, RetrieverConfig], Any]
+    """Makes one, a `Dependent` where `after` names others, else a `Retriever`, for a system over a store;
+    ConfigError where the configuration does not fit the system.
+    """
     layer: str = ""
     """The layer of vectors that the query is compared with (text, l0, l1, l2); empty: it embeds nothing."""
     weighs_fields: bool = False
@@ -162,6 +175,10 @@ class RetrieverKind:
     make an entry a candidate."""
     aside: Filters | None = None
     """The entries that it searches separately from the system's corpus, merged into the ranking at the end."""
+    after: tuple[str, ...] = ()
+    """The retrievers that it may start from, and is therefore asked after."""
+    starts: str = ""
+    """The parameter that says how many places of each of their lists it reads."""
     parameters: tuple[Parameter, ...] = ()
     """The numbers that configure it."""
 

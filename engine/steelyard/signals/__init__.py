@@ -12,9 +12,13 @@ from steelyard.grammar import Duration
 from steelyard.signals.derived import Derived
 from steelyard.signals.domain import domain
 from steelyard.signals.importance import importance
+from steelyard.signals.length import length
+from steelyard.signals.memory import corrections, decay, popularity, retrievability
+from steelyard.signals.promised import promised
 from steelyard.signals.recency import SINCE, recency
 from steelyard.signals.severity import severity
 from steelyard.signals.tags import tags
+from steelyard.signals.types import TIERS, document_type, importance_tier, spec_level
 from steelyard.table import SignalTable
 
 
@@ -37,6 +41,15 @@ PRIORS: dict[str, Prior] = {
     "importance": Prior(importance),
     "tags": Prior(tags),
     "domain": Prior(domain),
+    "document_type": Prior(document_type),
+    "spec_level": Prior(spec_level),
+    "importance_tier": Prior(importance_tier, words={"scale": tuple(TIERS)}),
+    "decay": Prior(decay),
+    "retrievability": Prior(retrievability),
+    "popularity": Prior(popularity),
+    "corrections": Prior(corrections),
+    "length": Prior(length),
+    "promised": Prior(promised),
 }
 
 __all__ = ["PRIORS", "Derived", "Prior"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from steelyard.adaptive import AdaptiveRule
@@ -34,8 +35,12 @@ class System:
     """How it searches several vaults as one."""
     adaptive: AdaptiveRule | None = None
     """The rule by which its weights adapt to feedback; None when it documents none."""
+    environment: Callable[[SearchConfig, Mapping[str, str]], SearchConfig] | None = None
+    """How environment variables change its configuration, where its document names some."""
 
-    def config(self, limit: int | None = None, model: str = "") -> SearchConfig:
+    def config(
+        self, limit: int | None = None, model: str = "", environ: Mapping[str, str] | None = None
+    ) -> SearchConfig:
         """Make the search configuration of this system.
 
         Parameters
@@ -44,17 +49,19 @@ class System:
             Number of results; the system's own by default.
         model : str
             The model of the vectors; empty for the model of the embedder.
+        environ : mapping, optional
+            Environment variables; those that the system's document names are resolved into the configuration.
 
         Raises
         ------
         ConfigError
-            For a limit below 1.
+            For a limit below 1, or a variable with a value of another kind.
         """
         own = self.searching
         size = own.limit if limit is None else limit
         if size < 1:
             raise ConfigError(f"limit {size} must be at least 1; leave it out for {self.name}'s own, {own.limit}")
-        return SearchConfig(
+        config = SearchConfig(
             self.name,
             self.profile,
             size,
@@ -63,6 +70,7 @@ class System:
             own.finish(size),
             keywords_only=own.keywords_only,
         )
+        return config if self.environment is None or environ is None else self.environment(config, environ)
 
     def _retriever(self, name: str, limit: int, model: str) -> RetrieverConfig:
         kind, own = RETRIEVER_KINDS[name], self.searching
@@ -72,4 +80,6 @@ class System:
             model=model if kind.layer else "",
             filters=own.filters.get(name, "before_cut"),
             similarity=own.similarity if kind.compares else COSINE,
+            after=tuple(other for other in kind.after if other in own.strategy.signals()),
+            parameters=own.parameters.get(name, {}),
         )

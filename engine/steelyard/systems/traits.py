@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard.config import default_finish
 from steelyard.entry import Hit
@@ -17,6 +17,9 @@ from steelyard.fusion import Expr
 from steelyard.query import is_blank
 from steelyard.stores.base import COSINE
 from steelyard.systems.forms import scan_result
+
+if TYPE_CHECKING:
+    from steelyard.results import SearchResult
 
 SEMANTIC = ("always", "auto", "never")
 """When a search may use vectors: always, only if the model is loaded (auto), or never."""
@@ -49,17 +52,24 @@ class Searching:
     """FTS5's bm25 weights by field."""
     filters: Mapping[str, str] = field(default_factory=dict)
     """Where the query's scope acts, by retriever; before_cut for those not named."""
+    parameters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """The parameters of its retrievers, where they differ from the retrievers' own defaults."""
     similarity: str = COSINE
     """How vectors compare: cosine or l2."""
     weight_names: Mapping[str, str] = field(default_factory=dict)
     """The names of its weights in its document, with our names of the terms they belong to."""
     survives: tuple[type[SteelyardError], ...] = (EmbedderError,)
     """The errors of the vector search after which the system answers by keywords alone."""
+    dispensable: frozenset[str] = frozenset()
+    """The retrievers whose failure a search survives, without them."""
+    instead: Mapping[str, str] = field(default_factory=dict)
+    """The retriever that stands in for one that failed."""
     mode: Callable[[str | bool], str] = known_mode
     """Reads a caller's semantic mode to one of `SEMANTIC`."""
 
 
 Present = Callable[[Hit], dict[str, Any]]
+PresentIn = Callable[[Hit, "SearchResult"], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -70,6 +80,14 @@ class Showing:
     """The whole result."""
     scan: Present = scan_result
     """The summary for a first look, before whole entries are read by id."""
+    within: PresentIn | None = None
+    """The whole result where it shows more than one hit has: ranks, sources, the query."""
+
+    def show(self, hit: Hit, result: SearchResult | None, mode: str = "full") -> dict[str, Any]:
+        """A hit of a result in one of the two forms, scan or full; without a result what the hit alone has."""
+        if mode == "scan":
+            return self.scan(hit)
+        return self.present(hit) if self.within is None or result is None else self.within(hit, result)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,10 @@ EXAMPLES = {
         'steelyard compare mine --systems bm25 --strategies "rrf(bm25, 2*vector)" --metrics nDCG@10,MRR',
         "steelyard compare mine -o results.json",
     ],
+    "recommend": [
+        "steelyard recommend mine --current echovault -o search-weights.json",
+        "steelyard recommend mine --current today=prod.run --report reports/mine",
+    ],
     "tune": [
         "steelyard tune mine --system echovault -o search-weights.json",
         'steelyard tune mine --strategy "rrf(bm25, vector)" --ablate',

@@ -142,8 +142,7 @@ def search(
     with opened as searcher:
         asked = Query(query, filters=parse_filters(filters), tags=tags, domain=domain, intent=intent)
         result = searcher.search(asked, semantic=semantic)
-        present = searcher.system.showing.scan if mode == "scan" else searcher.system.showing.present
-        shown = [present(hit) for hit in result.hits]
+        shown = [searcher.system.showing.show(hit, result, mode) for hit in result.hits]
         trees = [result.explain(hit) for hit in result.hits] if explain else []
         notes = [*result.notes, *_search_notes(searcher, result, intent)]
         document = {

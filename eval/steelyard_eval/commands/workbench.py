@@ -58,6 +58,11 @@ def check(dataset: str, as_json: bool) -> None:
         sys.exit(2)
 
 
+RERANK = (
+    "Which candidates a re-ranker scores: those that the systems read, or all, so that any top can be replayed."
+)
+
+
 @click.command()
 @click.argument("dataset", type=click.Path())
 @click.argument("out", type=click.Path())
@@ -76,6 +81,7 @@ def check(dataset: str, as_json: bool) -> None:
 @split_option
 @limit_option
 @embedder_option
+@click.option("--rerank", default="top", show_default=True, type=click.Choice(["top", "all"]), help=RERANK)
 @json_option
 def record(
     dataset: str,
@@ -85,6 +91,7 @@ def record(
     split: str | None,
     limit: int | None,
     embedder: str,
+    rerank: str,
     as_json: bool,
 ) -> None:
     """Save signal tables of systems, a folder for each under OUT, or of lists of other engines."""
@@ -93,7 +100,7 @@ def record(
     from steelyard_eval.recording.record import record_systems
 
     if runs is None:
-        folders = record_systems(load(dataset), listed(systems), Path(out), split, limit or 10, embedder)
+        folders = record_systems(load(dataset), listed(systems), Path(out), split, limit or 10, embedder, rerank)
     else:
         folders, notices = save_lists(load(dataset), runs, Path(out), split or "all")
         for notice in notices:

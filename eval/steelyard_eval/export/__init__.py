@@ -16,6 +16,7 @@ from steelyard_eval.export import (
     opensearch,
     qdrant,
     soleri,
+    spec_kit,
     vespa,
     weaviate,
 )
@@ -27,6 +28,7 @@ TARGETS: dict[str, Target] = {
         echovault,
         moltnet,
         soleri,
+        spec_kit,
         opensearch,
         elasticsearch,
         vespa,

@@ -56,7 +56,7 @@ def _depth(own: int, factor: float, limit: int) -> int:
 def shapes(strategy: Expr, most: int = MOST) -> list[Expr]:
     """Every shape of a strategy under its own weights, the given one first, without repetition.
 
-    Where there are more than `most` together, those that differ from the given one in a single parameter.
+    Where there are more than `most` together, those that differ in a single parameter.
     """
     together = list(itertools.islice(all_variants(strategy), most + 1))
     return list(dict.fromkeys([strategy, *(together if len(together) <= most else near_variants(strategy))]))

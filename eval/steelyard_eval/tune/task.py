@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -167,5 +168,5 @@ def _recorded(
 def _start(system: str, strategy: str | None, limit: int | None, model: str) -> SearchConfig:
     """The configuration to start from."""
     preset = find_system(system)
-    config = preset.config(limit or preset.searching.limit, model)
+    config = preset.config(limit or preset.searching.limit, model, os.environ)
     return config if strategy is None else config.with_strategy(parse_strategy(strategy))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from types import MappingProxyType
@@ -13,6 +14,8 @@ from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError, nearest, shown
 from steelyard.fields import TIME_FIELDS, format_time
 from steelyard.filters import Filters
+from steelyard.finish import reranked
+from steelyard.rerank.settings import open_reranker
 from steelyard.search import Searcher
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
@@ -52,14 +55,15 @@ def open_searcher(
         embedders = _embedders(list(vaults.values()), model or _model_of(config, vaults.values()))
         if config is None:
             models = {own.model for own in embedders}
-            config = find_system(system).config(limit, models.pop() if len(models) == 1 else "")
+            config = find_system(system).config(limit, models.pop() if len(models) == 1 else "", os.environ)
         elif limit is not None:
             config = config.with_limit(limit)
         config = config.with_weights(changed) if changed else config
         tiers = [Tier(name, vault, numbers.get(name)) for name, vault in vaults.items()]
         federation = Federation(tiers, rule)
         store = federation if len(tiers) > 1 else tiers[0].store
-        yield Searcher(store, config, embedders)
+        reranker = open_reranker(config.rerank, os.environ) if reranked(config.finish) else None
+        yield Searcher(store, config, embedders, reranker=reranker)
 
 
 @contextmanager

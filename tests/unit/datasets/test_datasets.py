@@ -249,7 +249,7 @@ class TestFaults:
         def refuse(path):
             raise PermissionError(13, "Permission denied", str(path))
 
-        monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
+        monkeypatch.setattr("steelyard.inputs.open_regular", refuse)
         with pytest.raises(MachineError, match=r"dataset\.json: no permission to read it\.") as raised:
             check(tiny)
         assert raised.value.exit_code == 4
