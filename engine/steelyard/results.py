@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.entry import Hit
 from steelyard.errors import ConfigError, VaultError, shown
 from steelyard.explain import Explanation
@@ -16,7 +17,7 @@ from steelyard.query import Query
 from steelyard.signals import PRIORS
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import plain, plain_id
-from steelyard.table import Floats, SignalTable, ranks
+from steelyard.table import SignalTable, ranks
 
 
 @dataclass(frozen=True)

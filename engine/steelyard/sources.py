@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from steelyard.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder, Vectors, embed_checked, space_of
 from steelyard.errors import ConfigError, EmbedderError, LostError, SteelyardError
@@ -19,7 +20,6 @@ from steelyard.scopes import Scopes
 from steelyard.stores.base import Found, Readable, Space
 from steelyard.stores.federation import same_copies
 from steelyard.systems.base import System
-from steelyard.table import Floats
 
 
 class Sources:

@@ -8,13 +8,14 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from steelyard.arrays import Bools
 from steelyard.fusion.base import Expr
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.reading import Reading
 from steelyard.fusion.sums import Sum
 from steelyard.grammar import number_text
-from steelyard.table import Bools, SignalTable, count_rows
+from steelyard.table import SignalTable, count_rows
 
 
 @dataclass(frozen=True)

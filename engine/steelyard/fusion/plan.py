@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from steelyard.arrays import Bools, Floats
 from steelyard.explain import Explanation
 from steelyard.grammar import number_text
-from steelyard.table import Bools, Floats
 
 
 @dataclass(frozen=True)

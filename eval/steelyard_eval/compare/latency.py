@@ -1,4 +1,4 @@
-"""What a configuration costs in time: the latency of live search."""
+"""Measures the latency of live search."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from steelyard.query import Query
 from steelyard_eval.recording.workspace import Workspace
 
 TIMED = 50
-"""How many queries the live latency is measured on."""
+"""The number of queries that latency is measured on."""
 
 
 def latencies(space: Workspace, config: SearchConfig, queries: Sequence[Query]) -> tuple[list[float], int]:
-    """Milliseconds of live searches of the first queries, and how many searches the embedder failed.
+    """Time live searches of the first queries, in milliseconds, and count those in which the embedder failed.
 
     A first pass warms caches and is not measured. Recorded vectors cost a look-up, not an embedding, so the
     latency is that of searching alone.

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.config import SearchConfig
-from steelyard.table import Floats
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.statistics import compare_all, difference_interval, mean_interval
 from steelyard_eval.progress import bar

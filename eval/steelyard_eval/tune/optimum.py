@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from steelyard.arrays import Bools, Floats
 from steelyard.config import SearchConfig
-from steelyard.table import Bools, Floats
 from steelyard_eval.exact.optimise import Found
 from steelyard_eval.tune.candidate import Candidate
 
