@@ -50,7 +50,10 @@ def parse_time(value: object) -> float:
         seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     else:
         seconds = read_number(value)
-    datetime.fromtimestamp(seconds, UTC)  # raises for milliseconds and all else beyond the year 9999
+    try:
+        datetime.fromtimestamp(seconds, UTC)  # raises for milliseconds and all else beyond the year 9999
+    except OSError as error:  # some numbers do not reach the check of years
+        raise ValueError(str(error)) from None
     return seconds
 
 
