@@ -215,7 +215,7 @@ class Searcher:
         It contains facts only when the strategy computes signals from them. Without `vectors` no vectors are
         searched, even when the strategy names no retriever and would rank what all of them find.
         """
-        return self._candidates(self._admit(query), strategy, frozenset() if vectors else EMBEDDING)
+        return self._candidates(self._timed(query), strategy, frozenset() if vectors else EMBEDDING)
 
     def _candidates(self, query: Query, strategy: Expr, missing: frozenset[str]) -> SignalTable:
         lists: dict[str, list[Found]] = {}

@@ -51,7 +51,7 @@ def fts(vault: Vault, path: Path, name: str, asked: list[Query], rounds: int) ->
     sql = f"SELECT rowid, bm25({table}) AS score FROM {table} WHERE {table} MATCH ? ORDER BY score LIMIT {depth}"
     contenders = {
         "steelyard: Searcher.search": searcher.search,
-        "steelyard: retriever alone": lambda query: sources.retrieve("fts", query, depth),
+        "steelyard: retriever alone": lambda query: sources.retrieve("fts", query, depth, {}),
         "FTS5, SQL of the same query": lambda query: raw.execute(
             sql, (system.reading.match(query.text),)
         ).fetchall(),
@@ -81,7 +81,7 @@ def bm25(vault: Vault, memory: synthetic.Memory, asked: list[Query], rounds: int
     depth = min(config.depths["bm25"], vault.count())
     contenders = {
         "steelyard: Searcher.search": searcher.search,
-        "steelyard: retriever alone": lambda query: sources.retrieve("bm25", query, depth),
+        "steelyard: retriever alone": lambda query: sources.retrieve("bm25", query, depth, {}),
     }
     _, seconds = once(lambda: contenders["steelyard: retriever alone"](asked[0]))
     notes = [f"our index built in {seconds:.1f} s"]

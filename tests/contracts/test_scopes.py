@@ -60,8 +60,9 @@ class CallersWorld(World):
         self.visible, self.sees = seen_by(self.rng)
         config = self.searcher.config
         config = config.with_strategy(self.strategy())
+        least = 5 if "graph" in config.retrievers else 1  # graph starts from the first five places of the others
         deep = {
-            name: replace(own, depth=own.depth and int(self.rng.integers(1, 15)))
+            name: replace(own, depth=own.depth and int(self.rng.integers(least, 15)))
             for name, own in config.retrievers.items()
         }
         config = replace(config, retrievers=deep)

@@ -188,8 +188,7 @@ def bench(tmp_path_factory):
     patch = pytest.MonkeyPatch()
     patch.setattr(demo_module, "starter", lambda: root / "data")
     # Disks fill while files are written: what is computed before that is computed once.
-    patch.setattr(demo_module, "compare", once(demo_module.compare))
-    patch.setattr(demo_module, "tune", once(demo_module.tune))
+    patch.setattr(demo_module, "recommend", once(demo_module.recommend))
     patch.setattr(tune_package, "tune", once(tune_package.tune))
     out = root / "out"
     out.mkdir()

@@ -151,12 +151,13 @@ class Federation:
         return dated[: limit if limit >= 0 else None]
 
     def edges(self, ids: Sequence[str]) -> list[Edge]:
-        """See Readable.edges: those of each tier, between the copies that its relations mean."""
+        """See Readable.edges: those of each tier, between the copies that its relations mean; both ends exist."""
         found = {edge: None for tier in self.tiers for edge in tier.store.edges([plain_id(id_) for id_ in ids])}
         keys = self._keys({end for edge in found for end in (edge.source, edge.target)})
         return [
-            replace(edge, source=keys.get(edge.source, edge.source), target=keys.get(edge.target, edge.target))
+            replace(edge, source=keys[edge.source], target=keys[edge.target])
             for edge in found
+            if edge.source in keys and edge.target in keys
         ]
 
     def count(self, filters: Filters = EVERYTHING) -> int:

@@ -19,6 +19,7 @@ SPELLINGS = (
 """Names of options that mean the same: a command that has one accepts the other too."""
 
 EXAMPLES = {
+    "import": ["steelyard import configs/search-weights.json --out search-weights.json"],
     "check": ["steelyard check mine", "steelyard check mine --json"],
     "record": [
         "steelyard record mine recordings --systems bm25,echovault",
