@@ -8,6 +8,7 @@ stands with what is asked of it::
     {"tags": ["auth", "jwt"]}                               holds all of them
     {"tags": {"all": [...], "none": [...]}}                 ... and none of those
     {"created_at": {"from": "2026-01-01", "before": ...}}   from, after, before, until
+    {"uri": {"prefix": "cortex://session/"}}                begins with it, as plain text
     {"superseded": false}                                   no other entry has taken its place
 """
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 Value = str | float
 SUPERSEDED = "superseded"
 """Stands for a field: whether another entry has taken an entry's place."""
-FILTERABLE = (TEXT_FIELDS | NUMBER_FIELDS | {"tags", SUPERSEDED}) - {"id"}
+FILTERABLE = (TEXT_FIELDS | NUMBER_FIELDS | LIST_FIELDS | {SUPERSEDED}) - {"id"}
 """Fields a filter may name."""
 RANGES = ("from", "after", "before", "until")
 """At least, more than, less than, at most."""
@@ -37,7 +38,8 @@ class Rule:
     """What is asked of one field.
 
     `test` is any (is one of the values; tags: holds one), all (tags: holds every one), none (is, or
-    holds, none), absent (no value is given), or one of `RANGES`, which an entry without a value fails.
+    holds, none), absent (no value is given), prefix (begins with one of the values, case and all), or one of
+    `RANGES`, which an entry without a value fails.
     """
 
     field: str
@@ -53,6 +55,8 @@ class Rule:
             return value in ("", None, ())
         if self.test in RANGES:
             return value is not None and _compare(self.test, value, self.values[0])
+        if self.test == "prefix":
+            return value.startswith(tuple(map(str, self.values)))  # type: ignore[no-any-return]  # a text field
         held = set(value) if self.field in LIST_FIELDS else {value}
         if self.test == "all":
             return held.issuperset(self.values)
@@ -137,7 +141,7 @@ def visible_to(scopes: Mapping[str, tuple[str, ...]]) -> Filters:
     return Filters.all_of(clause or (Rule("vault", "any"),))
 
 
-_WORDS = {"all": "holds all of", "none": "is none of", "absent": "is not given"}
+_WORDS = {"all": "holds all of", "none": "is none of", "absent": "is not given", "prefix": "begins with"}
 
 
 def _in_words(rule: Rule) -> str:
@@ -182,7 +186,9 @@ def _rules(name: str, asked: object, problems: list[str]) -> list[Rule]:
 def _tests(name: str) -> tuple[str, ...]:
     if name in LIST_FIELDS:
         return ("all", "any", "none")
-    return ("any",) if name == SUPERSEDED else ("any", "none", *RANGES)
+    if name == SUPERSEDED:
+        return ("any",)
+    return ("any", "none", *RANGES, *(() if name in NUMBER_FIELDS else ("prefix",)))
 
 
 def _kind(name: str) -> str:

@@ -16,7 +16,7 @@ from steelyard.table import EMBEDDING
 
 BY_RETRIEVER = ("field_weights", "filters", "similarity")
 """The keys of an identity whose values are kept by the name of the retriever."""
-LATER = ("embedded",)
+LATER = ("embedded", "directory", "intents")
 """Keys that the first recordings lack; what they have in their place was never in question."""
 
 

@@ -25,8 +25,11 @@ def join(
     lists: Sequence[Lists],
     scorers: Mapping[str, ScoreIds],
     get: Callable[[Sequence[str], Sequence[str]], list[Entry]] | None,
+    directories: Callable[[Sequence[str]], list[str]] | None = None,
 ) -> SignalTable:
     """The table of these queries; `get` fetches the entries whose facts it carries, None leaves them out.
+
+    `directories` gives the ids of the directories of entries, where layers are read.
 
     Raises ConfigError when a retriever or scorer gave a number that is not finite.
     """
@@ -49,6 +52,16 @@ def join(
         positions=positions,
         about=entry_facts(get(ids, FACT_FIELDS), tags) if get else NO_FACTS,
         asked=query_facts(queries, clocks, tags),
+        directory=_homes(code, ids, directories(ids)) if directories else None,
+    )
+
+
+def _homes(code: Mapping[str, int], ids: Sequence[str], directories: Sequence[str]) -> Ints | None:
+    """The directory of each entry as its place among the ids; itself where that is no candidate of any query."""
+    if directories == ids:
+        return None
+    return np.array(
+        [code.get(home, code[id_]) for id_, home in zip(ids, directories, strict=True)], dtype=np.int32
     )
 
 

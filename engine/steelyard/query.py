@@ -17,8 +17,8 @@ from steelyard.filters import EVERYTHING, Filters
 class Query:
     """One request.
 
-    `text` is what was asked, and what is embedded. `matched` is the text that keywords match; left out, it
-    is the text as asked, cleaned. `asked_at` (seconds UTC) is the clock; `group` ties queries that share a
+    `text` is what was asked. `matched` is the text that keywords match; left out, it is the text as asked,
+    cleaned. `rewritten` is the text that is embedded; left out, it is the text as asked. `asked_at` (seconds UTC) is the clock; `group` ties queries that share a
     cause.
     """
 
@@ -33,6 +33,12 @@ class Query:
     domain: str = ""
     split: str = ""
     matched: str | None = None
+    rewritten: str | None = None
+
+    @property
+    def embedded(self) -> str:
+        """The text that is embedded."""
+        return self.text if self.rewritten is None else self.rewritten
 
     @property
     def keywords(self) -> str:

@@ -16,6 +16,10 @@ MatchBuilder = Callable[[str], str]
 """The text of a query as an FTS5 expression; empty when it asks for nothing."""
 
 
+Classifier = Callable[[str], str]
+"""The intent of a query that names none; empty when it is none that matters."""
+
+
 def words_or(text: str) -> str:
     """The words of a query that are not stop words (all of them if there are no others), joined by OR.
 
@@ -23,6 +27,16 @@ def words_or(text: str) -> str:
     '"how" OR "do" OR "we" OR "rotate" OR "token"'
     """
     return " OR ".join(map(quote, unique_words(text)))
+
+
+def itself(uri: str) -> str:
+    """The URI: no entry lies in another."""
+    return uri
+
+
+def no_intent(text: str) -> str:
+    """None: queries have the intents that they name."""
+    return ""
 
 
 @dataclass(frozen=True)
@@ -62,9 +76,14 @@ class Reading:
     """The entries that are searched."""
     valid_only: bool = False
     """Whether entries are left out whose validity window does not hold the query's clock."""
+    directory: Callable[[str], str] = itself
+    """The URI whose abstract and overview stand for the entry at a URI."""
+    classify: Classifier = no_intent
+    """What a query wants, where it does not say so itself."""
 
     def __post_init__(self) -> None:
-        for function in (self.match, self.match_memory, self.words.text, self.words.split):
+        named = (self.match, self.match_memory, self.words.text, self.words.split, self.directory, self.classify)
+        for function in named:
             if getattr(function, "__name__", "<lambda>") == "<lambda>":
                 raise ConfigError(
                     f"{function!r} has no name, and recordings compare functions by their names; use a def"
@@ -81,6 +100,8 @@ class Reading:
             "match_memory": self.match_memory.__name__,
             "words": [self.words.text.__name__, self.words.split.__name__, self.valid_words],
             "searched": [str(self.corpus), self.valid_only],
+            "directory": self.directory.__name__,
+            "intents": self.classify.__name__,
         }
 
 

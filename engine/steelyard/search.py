@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.config import LISTS, SearchConfig
+from steelyard.directories import Directories
 from steelyard.embed import Embedder
 from steelyard.entry import Hit
 from steelyard.errors import ConfigError, EmbedderError, SteelyardError, shown
@@ -75,6 +76,7 @@ class Searcher:
         self.config = config
         self.system = find_system(config.name)
         self._sources = Sources(store, self.system, config, embedder, visible)
+        self._directories = Directories(store, self.system.reading.directory)
         self._clock = clock
         self.degraded = 0
         self._counting = threading.Lock()
@@ -200,7 +202,7 @@ class Searcher:
     def fingerprint(self, corpus: str, max_depth: Mapping[str, int]) -> dict[str, Any]:
         """What a replay of a recording cannot change, as JSON values."""
         embedders = self._sources.embedders
-        layers = [name for name in LAYERS if name in self.config.retrievers] if embedders else []
+        layers = [name for name in LAYERS if name in EMBEDDING & self.config.retrievers.keys() and embedders]
         return {
             **identity(self.config),
             "corpus": corpus,
@@ -252,9 +254,9 @@ class Searcher:
         Every query passes here once, so what rewrites a text or reads an intent from it belongs here.
         Raises ConfigError for an empty one, also where no retriever reads the words.
         """
-        return replace(
-            self._timed(query), matched=clean_query(query.text if query.matched is None else query.matched)
-        )
+        matched = clean_query(query.text if query.matched is None else query.matched)
+        intent = query.intent or self.system.reading.classify(query.text)
+        return replace(self._timed(query), matched=matched, intent=intent)
 
     def _wants_vectors(self, semantic: str | bool) -> bool:
         mode = self.system.searching.mode(semantic)
@@ -278,4 +280,6 @@ class Searcher:
     ) -> SignalTable:
         clocks = [query.asked_at or 0.0 for query in queries]
         score = {name: partial(self._sources.score, name) for name in scorers}
-        return join(queries, clocks, lists, score, self.store.get if facts else None)
+        layered = any(name in LAYERS for own in lists for name in own)
+        homes = self._directories.of if layered else None
+        return join(queries, clocks, lists, score, self.store.get if facts else None, homes)

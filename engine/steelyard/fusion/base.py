@@ -185,7 +185,7 @@ def nested(expr: Expr, table: SignalTable, within: Bools) -> tuple[Column, Bools
     plan = expr.compile(table, within)
     present = np.zeros(len(table), dtype=bool)
     for branch in plan.branches:
-        present |= branch.rows
+        present |= branch.ranked
     if len(plan.branches) == 1 and is_bare(plan.branches[0]):
         return plan.branches[0].columns[0], present
     return Column(str(expr), plan.scores(), str(expr), inner=plan), present
@@ -194,4 +194,4 @@ def nested(expr: Expr, table: SignalTable, within: Bools) -> tuple[Column, Bools
 def is_bare(branch: Branch) -> bool:
     """True for one signal of weight 1 and nothing else."""
     alone = len(branch.columns) == 1 and branch.weights == (1.0,) and branch.factor is None
-    return alone and not branch.columns[0].parts
+    return alone and branch.floor is None and not branch.columns[0].parts

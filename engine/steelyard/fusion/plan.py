@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -66,6 +67,7 @@ class Branch:
     """One linear form for the rows it ranks (bool[N]); no row belongs to two branches of a plan.
 
     `factor` float64[N] multiplies the sum; `factor_formula` says how it came about, `multiplied` what it does.
+    Rows whose score is below `floor` are left out.
     """
 
     rows: Bools
@@ -75,6 +77,15 @@ class Branch:
     factor: Floats | None = None
     factor_formula: str = ""
     multiplied: str = "boosted"
+    floor: float | None = None
+
+    @cached_property
+    def ranked(self) -> Bools:
+        """bool[N]: the rows that stay."""
+        if self.floor is None:
+            return self.rows
+        stay: Bools = self.rows & (self.scores() >= self.floor)
+        return stay
 
     def scores(self) -> Floats:
         """float64[N]; meaningful on `rows` only."""
@@ -111,18 +122,18 @@ class Plan:
         """float64[N]: the score of every ranked row, NaN elsewhere."""
         result = np.full(self.size, np.nan)
         for branch in self.branches:
-            result[branch.rows] = branch.scores()[branch.rows]
+            result[branch.ranked] = branch.scores()[branch.ranked]
         return result
 
     def sources(self) -> Iterator[Column]:
         """The columns of signals behind the branches that rank anything."""
         for branch in self.branches:
-            for column in branch.columns if branch.rows.any() else ():
+            for column in branch.columns if branch.ranked.any() else ():
                 yield from column.sources()
 
     def explain(self, row: int) -> Explanation | None:
         """The tree for one row, None when the strategy does not rank it."""
         for branch in self.branches:
-            if branch.rows[row]:
+            if branch.ranked[row]:
                 return branch.explain(row)
         return None

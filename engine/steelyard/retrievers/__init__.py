@@ -17,6 +17,7 @@ RETRIEVER_KINDS: dict[str, RetrieverKind] = {
         vector.L0,
         vector.L1,
         vector.L2,
+        vector.UNINDEXED,
         fts.MEMORY,
     )
 }
@@ -27,6 +28,7 @@ SCORER_KINDS: dict[str, ScorerKind] = {
         tfidf.TFIDF,
         vector.COSINE_SCORE,
         tsquery.LEXICAL,
+        vector.INSIDE,
     )
 }
 

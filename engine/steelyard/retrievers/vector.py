@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from steelyard.arrays import Floats
 from steelyard.embed import Vectors
 from steelyard.errors import DimensionMismatchError
-from steelyard.filters import EVERYTHING
+from steelyard.filters import EVERYTHING, Filters
 from steelyard.query import Query
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.kinds import (
@@ -41,7 +41,7 @@ class VectorRetriever:
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; entries without a vector are not returned."""
-        vector = self.embed(query.text)
+        vector = self.embed(query.embedded)
         if not vector.any():
             return []
         count = self.store.count() if depth is None else depth
@@ -58,7 +58,7 @@ class CosineScorer:
 
     def score(self, query: Query, ids: Sequence[str]) -> Floats:
         """See Scorer.score."""
-        vector = self.embed(query.text)
+        vector = self.embed(query.embedded)
         stored = self.store.vectors_of(self.space, ids)
         scores = np.zeros(len(ids))
         if stored:
@@ -68,21 +68,72 @@ class CosineScorer:
 
 
 class LayerRetriever:
-    """The cosine of one layer for every entry in scope that has it; vectors are kept in memory."""
+    """The cosine of one layer for every entry in scope that has it; vectors are kept in memory.
+
+    The store is read once a scope, not once a directory, and not again until it changes.
+    """
 
     def __init__(self, store: Readable, space: Space, embed: QueryVector) -> None:
         self._embed = embed
-        self._scope = ScopeCache(store, lambda filters: store.vectors(space, filters))
+        self._scope = ScopeCache(store, lambda filters: _Rows.of(*store.vectors(space, filters)))
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; without a depth, as layered strategies ask, it is the whole scope."""
-        ids, matrix = self._scope(query.filters)
-        vector = self._embed(query.text)
+        rows = self._scope(query.filters)
+        ids = rows.ids
+        vector = self._embed(query.embedded)
         if not ids or not vector.any():
             return []
-        scores = cosine(matrix, vector)
+        scores = rows.cosine(vector)
         best = np.argsort(-scores, kind="stable")[:depth]
         return [Found(ids[i], float(scores[i]), place) for place, i in enumerate(best, 1)]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The vectors of a scope, with their lengths, which no query changes."""
+
+    ids: Sequence[str]
+    matrix: Vectors
+    lengths: Floats
+
+    @classmethod
+    def of(cls, ids: Sequence[str], matrix: Vectors) -> _Rows:
+        return cls(ids, matrix, _by_blocks(lambda rows: np.sqrt((rows * rows).sum(axis=1)), matrix))
+
+    def cosine(self, vector: Vectors) -> Floats:
+        """See `cosine`, of which these are the same bits."""
+        _check_dimension(self.matrix, vector)
+        query = vector.astype(np.float64)
+        return _quotient(
+            _by_blocks(lambda rows: (rows * query).sum(axis=1), self.matrix),
+            self.lengths * np.sqrt((query * query).sum()),
+        )
+
+
+class Unindexed:
+    """Entries in scope whose text no vector of l2 stands for yet, at 0: their file is there, and is not searched."""
+
+    def __init__(self, store: Readable, spaces: Sequence[Space]) -> None:
+        self._scope = ScopeCache(store, lambda filters: _unindexed(store, spaces, filters))
+
+    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
+        """See Retriever.retrieve; by ascending id."""
+        return [Found(id_, 0.0, place) for place, id_ in enumerate(self._scope(query.filters)[:depth], 1)]
+
+
+class InsideScorer:
+    """1 for a candidate that the query's own filters admit, else 0."""
+
+    def __init__(self, store: Readable) -> None:
+        self._store = store
+
+    def score(self, query: Query, ids: Sequence[str]) -> Floats:
+        """See Scorer.score."""
+        if not query.filters:
+            return np.ones(len(ids))
+        inside = self._store.within(ids, query.filters)
+        return np.array([float(id_ in inside) for id_ in ids], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -129,16 +180,36 @@ def cosine(matrix: Vectors, vector: Vectors) -> Floats:
     Each row is summed by itself, so its value does not depend on how many rows there are; a matrix
     product would change the last bits with the shape.
     """
+    return _Rows.of((), matrix).cosine(vector)
+
+
+BLOCK = 1000
+"""Rows that are widened to float64 at a time, so that they stay in the processor's cache."""
+
+
+def _by_blocks(reduce: Callable[[Floats], Floats], matrix: Vectors) -> Floats:
+    """float64[rows]: a number a row; blocks change no bit of it."""
+    parts = [reduce(matrix[at : at + BLOCK].astype(np.float64)) for at in range(0, len(matrix), BLOCK)]
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def _quotient(dots: Floats, lengths: Floats) -> Floats:
+    result: Floats = np.where(lengths > 0, dots / np.where(lengths > 0, lengths, 1.0), 0.0)
+    return result
+
+
+def _check_dimension(matrix: Vectors, vector: Vectors) -> None:
     if len(matrix) and matrix.shape[1] != len(vector):
         raise DimensionMismatchError(
             f"the vault holds vectors of dimension {matrix.shape[1]}, the embedder gave {len(vector)}; "
             "run steelyard reindex to rebuild them"
         )
-    rows, query = matrix.astype(np.float64), vector.astype(np.float64)
-    lengths = np.sqrt((rows * rows).sum(axis=1)) * np.sqrt((query * query).sum())
-    dots = (rows * query).sum(axis=1)
-    result: Floats = np.where(lengths > 0, dots / np.where(lengths > 0, lengths, 1.0), 0.0)
-    return result
+
+
+def _unindexed(store: Readable, spaces: Sequence[Space], filters: Filters) -> list[str]:
+    """Ids of the entries in scope that have a text and no vector in any of the spaces, ascending."""
+    known = {id_ for space in spaces for id_ in store.vectors(space, filters)[0]}
+    return [e.id for e in store.entries(filters) if e.id not in known and (e.text or e.details)]
 
 
 def _vector(parts: Parts, settings: RetrieverConfig) -> Retriever:
@@ -171,6 +242,12 @@ def _cosine(parts: Parts) -> Scorer:
     return made[0] if len(made) == 1 else SumOfSpaces(made)
 
 
+def _files(parts: Parts, settings: RetrieverConfig) -> Retriever:
+    return Unindexed(parts.store, [space for space, _ in parts.vectors("l2")])
+
+
+UNINDEXED = RetrieverKind(name="unindexed", build=_files, whole=True)
+INSIDE = ScorerKind(name="inside", build=lambda parts: InsideScorer(parts.store))
 VECTOR = RetrieverKind(name="vector", build=_vector, layer="text", compares=True)
 L0, L1, L2 = map(_layer, ("l0", "l1", "l2"))
 COSINE_SCORE = ScorerKind(name="cosine", build=_cosine, layer="text")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from steelyard.embed import LAYER_RECIPES
 from steelyard.errors import ConfigError, nearest, shown
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems import baselines, echovault, moltnet, soleri
+from steelyard.systems import baselines, cortex_mem, echovault, moltnet, soleri
 from steelyard.systems.base import System
 from steelyard.template import template_fields
 
@@ -24,6 +24,8 @@ SYSTEMS: dict[str, System] = {
         moltnet.SHIPPED,
         soleri.DOCUMENTED,
         soleri.SHIPPED,
+        cortex_mem.DOCUMENTED,
+        cortex_mem.SHIPPED,
     )
 }
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from steelyard.adaptive import AdaptiveRule
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
+from steelyard.fusion import Expr
 from steelyard.reading import Reading
 from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
 from steelyard.stores.base import COSINE
@@ -35,10 +36,11 @@ class System:
     adaptive: AdaptiveRule | None = None
     """The rule by which its weights follow feedback, where it documents one."""
 
-    def config(self, limit: int | None = None, model: str = "") -> SearchConfig:
+    def config(self, limit: int | None = None, model: str = "", *, threshold: float | None = None) -> SearchConfig:
         """The configuration for a limit (the system's own by default), with vectors of `model`.
 
-        Raises ConfigError for a limit below 1.
+        `threshold` is how similar results must be, in -1..1, for systems that ask that. Raises ConfigError for a
+        limit below 1, and for a threshold outside its range or of a system that has none.
         """
         own = self.searching
         size = own.limit if limit is None else limit
@@ -48,11 +50,19 @@ class System:
             self.name,
             self.profile,
             size,
-            own.strategy,
+            self._strategy(threshold, size),
             {name: self._retriever(name, size, model) for name in own.retrievers},
             own.finish(size),
             keywords_only=own.keywords_only,
         )
+
+    def _strategy(self, threshold: float | None, limit: int) -> Expr:
+        own = self.searching
+        if threshold is not None and own.ask is None:
+            raise ConfigError(f"{self.name} has no threshold of similarity; leave it out, or use cortex_mem")
+        if threshold is not None and not -1 <= threshold <= 1:
+            raise ConfigError(f"threshold {threshold} is no similarity; it must lie between -1 and 1")
+        return own.strategy if own.ask is None else own.ask(threshold, limit)
 
     def _retriever(self, name: str, limit: int, model: str) -> RetrieverConfig:
         kind, own = RETRIEVER_KINDS[name], self.searching

@@ -41,6 +41,9 @@ class Searching:
     """How many candidates a retriever returns for a limit."""
     limit: int = 10
     """How many results, where nobody asks for another number."""
+    ask: Callable[[float | None, int], Expr] | None = None
+    """The strategy for a similarity that results must have (None: the system's own) and a limit, where it depends
+    on them."""
     finish: Callable[[int], tuple[Stage, ...]] = default_finish
     """The stages after fusion for a limit."""
     keywords_only: Expr | None = None
