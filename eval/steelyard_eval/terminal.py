@@ -94,21 +94,21 @@ def hits(found: Iterable[Hit]) -> str:
 
 
 def _hit(hit: Hit) -> str:
-    entry = hit.entry
     breakdown = "  ".join(f"{visible(name)} {value:.4f}" for name, value in hit.signals.items())
-    text = wrap(visible(entry.text), width() - INDENT, max_lines=4, placeholder=" ...")
+    text = wrap(visible(hit.entry.text), width() - INDENT, max_lines=4, placeholder=" ...")
     return "\n".join([_head(hit), *(" " * INDENT + line for line in (*text, breakdown) if line)])
 
 
 def scan(found: Iterable[Hit]) -> str:
-    """A first look at search results, two lines each: rank, score, id, title; size, type and a snippet."""
+    """A first look at search results, a block each: rank, score, id, title; size, type and a snippet."""
     return "\n".join(map(_scanned, found)) or "nothing found"
 
 
 def _scanned(hit: Hit) -> str:
     look = scan_result(hit)
     about = f"~{look['tokenEstimate']} tokens" + (f", {visible(look['type'])}" if look["type"] else "")
-    return f"{_head(hit)}\n{' ' * INDENT}{about}: {visible(look['snippet'])}"
+    lines = wrap(f"{about}: {visible(look['snippet'])}", width() - INDENT)
+    return "\n".join([_head(hit), *(" " * INDENT + line for line in lines)])
 
 
 def _head(hit: Hit) -> str:
@@ -141,10 +141,7 @@ def tuning(record: Mapping[str, Any]) -> str:
                 wrapped(f"verdict: {record['verdict']} ({reason})", 9),
                 wrapped(f"current: {record['current']}", 9),
                 wrapped(f"tuned:   {record['tuned']}{deeper}", 9),
-                wrapped(
-                    f"optimum: {', '.join(filter(None, (best['strategy'], _depths(best['depths']))))}  ({optimum})",
-                    9,
-                ),
+                wrapped(f"optimum: {found}  ({optimum})", 9),
             )
         ),
         table(rows, {"estimate": record["objective"], "value": "value [95%]", "queries": "queries"}),

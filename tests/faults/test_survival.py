@@ -25,7 +25,7 @@ from steelyard.filters import EVERYTHING
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard_eval import demo as demo_module
+from steelyard_eval import demonstration as demo_module
 from steelyard_eval import tune as tune_package
 from steelyard_eval.cli import main
 from steelyard_eval.recording.files import load as load_recording
@@ -317,7 +317,7 @@ class TestFullDisk:
         assert commands.vault_state(out)["entries"].keys() >= before["entries"].keys()
 
     def test_a_new_vault_is_refused_and_can_be_made_later(self, bench, mount):
-        place = mount("size=4m")
+        place = mount("size=16m")  # old and new vectors, and their log
         for pages in (0, 1, 2, 8, 12, 60):
             leave(place, pages)
             refused(run(bench, place, COMMANDS["index"]))

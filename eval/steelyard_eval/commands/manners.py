@@ -20,9 +20,13 @@ SPELLINGS = (
 
 EXAMPLES = {
     "check": ["steelyard check mine", "steelyard check mine --json"],
-    "record": ["steelyard record mine recordings --systems bm25,echovault"],
+    "record": [
+        "steelyard record mine recordings --systems bm25,echovault",
+        "steelyard record mine lists --runs bm25=a.run,dense=b.run",
+    ],
     "compare": [
         "steelyard compare mine --baseline echovault",
+        'steelyard compare mine bm25 "rrf(bm25, vector)" --current today=prod.run',
         'steelyard compare mine --systems bm25 --strategies "rrf(bm25, 2*vector)" --metrics nDCG@10,MRR',
         "steelyard compare mine -o results.json",
     ],
@@ -35,9 +39,14 @@ EXAMPLES = {
     "doctor": ["steelyard doctor"],
     "demo": ["steelyard demo -o reports/demo"],
     "export": ["steelyard export search-weights.json --to elasticsearch"],
-    "index": ["steelyard index mine memory.db", "steelyard index mine memory.db --embedder minilm-int8"],
+    "index": [
+        "steelyard index mine memory.db",
+        "steelyard index mine memory.db --prune",
+        "steelyard index mine memory.db --embedder minilm-int8",
+    ],
     "reindex": ["steelyard reindex memory.db --embedder lsa"],
     "search": [
+        'steelyard search memory.db "-incident" --system moltnet --weight w_recency=0.2',
         'steelyard search memory.db "how do we rotate keys" -k 5',
         'steelyard search agent.db team=shared/team.db "rotate keys" --system soleri',
         'steelyard search memory.db "rotate keys" --weights search-weights.json --explain',

@@ -155,8 +155,8 @@ def search(
         }
         if len(vaults) > 1:
             document["tiers"] = [hit.entry.vault for hit in result.hits]  # where each hit can be read
-    for text in notes:
-        note(text)
+    for line in notes:
+        note(line)
     text = (scan if mode == "scan" else hits)(result.hits)
     if explain:
         document["explanations"] = [tree.to_json() for tree in trees]

@@ -100,12 +100,13 @@ def record(
 
 @click.command()
 @click.argument("dataset", type=click.Path())
-@click.argument("contenders", nargs=-1, metavar="[CONTENDER]...")
+@click.argument("contenders", nargs=-1, metavar="[CONTENDER]...", type=completion.CONFIGURATION)
 @click.option(
     "--contender",
     "more",
     multiple=True,
     metavar="[LABEL=]CONTENDER",
+    type=completion.CONFIGURATION,
     help="A system, a strategy, a weights file (*.json), a TREC run (*.run) or a URL with {query}; repeatable.",
 )
 @click.option("--weights", multiple=True, metavar="[LABEL=]FILE", help="A search-weights.json; repeatable.")
@@ -133,6 +134,7 @@ def record(
     "--current",
     "baseline",
     metavar="LABEL|CONTENDER",
+    type=completion.CONFIGURATION,
     help="What the others are tested against, such as what you run today; the first one by default.",
 )
 @recording_option
@@ -203,8 +205,7 @@ def compare(
     put(
         document,
         as_json,
-        f"{head}, vectors {document['model'] or 'none'}\n\n"
-        f"{comparison(document)}\n\n{tests(document)}"
+        f"{head}, vectors {document['model'] or 'none'}\n\n{comparison(document)}\n\n{tests(document)}"
         + (f"\n\n{verification(document['verification'])}" if verify else ""),
     )
     if verify:
@@ -288,7 +289,7 @@ def report(results: str, out: str, as_json: bool) -> None:
     "--against",
     metavar="CONTENDER",
     type=completion.CONFIGURATION,
-    help="A second configuration: who moved, and why.",
+    help="A second contender: who moved, and why.",
 )
 @click.option("--entry", metavar="ID", help="How this entry's score came about, or why it has none.")
 @limit_option

@@ -57,6 +57,10 @@ class FolderReader:
             self._digests[name] = found
         return self._digests[name]
 
+    def has(self, name: str) -> bool:
+        """Whether there is a file of this very name."""
+        return (self.folder / name).exists()
+
     def arrays(self) -> list[str]:
         """Names of the .npy files, in order."""
         return sorted(path.name for path in self.folder.glob("*.npy"))

@@ -59,7 +59,7 @@ def read_folder(reader: FolderReader) -> Parts:
 
 def _qrels_file(reader: FolderReader) -> str:
     """qrels.txt, or qrels.tsv where that is what the folder holds."""
-    txt, tsv = ((reader.folder / name).exists() for name in ("qrels.txt", "qrels.tsv"))
+    txt, tsv = (reader.has(name) for name in ("qrels.txt", "qrels.tsv"))
     if txt and tsv:
         reader.fault("qrels.txt", 0, "", "", "stands beside qrels.tsv", "Keep one of the two")
     return "qrels.tsv" if tsv and not txt else "qrels.txt"

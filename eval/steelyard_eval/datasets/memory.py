@@ -74,6 +74,10 @@ class MemoryReader(FolderReader):
         """The name itself, where there is such a file."""
         return name if name in self._files else None
 
+    def has(self, name: str) -> bool:
+        """Whether there is such a file."""
+        return name in self._files
+
     def content(self, name: str) -> bytes | None:
         """The bytes of a file."""
         raw = self._files[name]

@@ -27,7 +27,7 @@ def brief(table: SignalTable, config: SearchConfig) -> SearchConfig:
         shorter = rounded(text, digits)
         if shorter == text:
             return config
-        candidate = config.with_strategy(parse_strategy(shorter))
+        candidate = config.with_strategy(parse_strategy(shorter, config.strategy.signals()))
         if _alike(table, config, candidate):
             return candidate
     return config

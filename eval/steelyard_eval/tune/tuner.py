@@ -59,6 +59,12 @@ class Tuning(Result):
         """Write the weights file that search loads: the tuned weights if proven, else the current ones."""
         self.config.save(path)
 
+    def report(self, path: str | Path) -> list[Path]:
+        """Write the report (HTML, Markdown, JSON) into this folder; returns its paths."""
+        from steelyard_eval.report import write_report
+
+        return write_report(self.to_json(), path)
+
     def plot(self) -> Figure:
         """The objective along the weight, where there is one."""
         from steelyard_eval.plots import curve

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from steelyard_eval.cli import main
 from steelyard_eval.commands import manners
-from steelyard_eval.demo import starter
+from steelyard_eval.demonstration import starter
 
 COMPARE = ("compare", starter(), "--systems", "bm25")
 

@@ -152,7 +152,12 @@ def test_ties_of_a_run_are_read_as_trec_eval_reads_them(dataset, tmp_path):
     path = tmp_path / "ties.run"
     path.write_text(f"{query} Q0 a 1 5 x\n{query} Q0 b 2 5 x\n{query} Q0 c 3 1.00000001 x\n{query} Q0 d 4 1 x\n")
 
-    assert [id_ for id_, _ in read_run(path)[query]] == ["b", "a", "d", "c"]
+    order = [id_ for id_, _ in read_run(path)[query]]
+
+    assert order == ["b", "a", "d", "c"]
+    for rank, id_ in enumerate(order, 1):
+        qrels = [ir_measures.Qrel(query, id_, 1)]
+        assert ir_measures.calc_aggregate([RR], qrels, ir_measures.read_trec_run(str(path)))[RR] == 1 / rank
 
 
 def test_queries_without_a_list_score_0_and_are_counted(dataset, lists, tmp_path):
@@ -254,7 +259,8 @@ def test_a_weights_file_ranks_as_the_strategy_it_holds(dataset, tmp_path):
 
 def test_an_entry_that_a_list_repeats_counts_at_its_first_place(dataset, lists):
     found = compare(
-        dataset, {"twice": lambda q: [id_ for id_ in lists[q.id] for _ in (0, 1)], "once": lambda q: lists[q.id]}
+        dataset,
+        {"twice": lambda q: [*lists[q.id], *reversed(lists[q.id])], "once": lambda q: lists[q.id]},
     )
 
     assert found.values["twice"]["nDCG@10"].tolist() == found.values["once"]["nDCG@10"].tolist()

@@ -528,12 +528,16 @@ lanes = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(lanes)
 print(lanes.compiled().signatures)
 """
+SHORT = """rows, offsets, relevant, ends, grade, tiles, kinds, cutoffs, divisors, logs, totals, each):
+    totals[0, 0] = rows[0, 0]
+"""
 
 
 def test_the_loops_compile_where_nothing_can_be_kept_and_where_what_is_kept_is_broken(tmp_path):
     source = tmp_path / "package" / "lanes.py"
     source.parent.mkdir()
-    source.write_text(Path(lanes.__file__).read_text(encoding="utf-8"), encoding="utf-8")
+    head, loops, _ = Path(lanes.__file__).read_text(encoding="utf-8").partition("def add_metrics(")
+    source.write_text(f"{head}{loops}{SHORT}", encoding="utf-8")  # compiles in a tenth of the time
     kept, blocked = source.parent / "__pycache__", tmp_path / "blocked"
     blocked.touch()
 

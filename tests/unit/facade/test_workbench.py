@@ -114,6 +114,14 @@ def test_faults_in_memory_are_named_with_their_rows():
         sy.load([{"id": "a", "text": "x"}, {"text": "y"}], {"q": " "}, [("q", "gone", 1)])
 
 
+def test_a_folder_that_happens_to_be_there_is_not_read(tmp_path, monkeypatch):
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "qrels.tsv").write_text("not judgments")
+    monkeypatch.chdir(tmp_path)
+
+    assert sy.load({"m1": "rotate the keys"}, {"q1": "keys"}, {"q1": ["m1"]}).dataset.qrels == {"q1": {"m1": 1}}
+
+
 @pytest.mark.parametrize(
     ("source", "rule"),
     [

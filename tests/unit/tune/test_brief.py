@@ -6,7 +6,7 @@ import pytest
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.datasets import load
-from steelyard_eval.demo import starter
+from steelyard_eval.demonstration import starter
 from steelyard_eval.layout import brief as shown
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay

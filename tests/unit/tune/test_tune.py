@@ -15,6 +15,7 @@ from steelyard.systems import find_system
 from steelyard_eval.cli import main
 from steelyard_eval.datasets import load, tuning_queries
 from steelyard_eval.demonstration import starter
+from steelyard_eval.kernel import Form, Kernel
 from steelyard_eval.measures.metrics import Judgments, evaluate
 from steelyard_eval.progress import bar
 from steelyard_eval.recording.workspace import Workspace, judged
@@ -291,6 +292,13 @@ def test_out_of_fold_every_query_has_the_value_of_the_setting_chosen_without_its
     assert found.folds == 5
 
 
+def leaders(task, setting, grid, count=3):
+    """Which weights of float64[W, S] are best by the kernel, in float32: replaying only these takes a 30th."""
+    form = Form.of(task.table, setting, setting.strategy, task.judgments)
+    values = Kernel.of(form, [task.measure]).values(form.spread(grid))[task.measure]
+    return np.argsort(-values[:, task.inside].mean(axis=1), kind="stable")[:count]
+
+
 @pytest.mark.parametrize(
     "strategy",
     [
@@ -306,8 +314,9 @@ def test_the_optimum_is_never_below_the_best_of_a_grid_of_hundredths(space, stra
     best = 0.0
     for setting in settings(task.config):
         size = len(setting.strategy.weights)
-        for step in (np.arange(101) / 100).tolist():
-            config = setting.with_strategy(setting.strategy.with_weights([step, 1 - step][:size]))
+        grid = np.array([[step, 1 - step][:size] for step in (np.arange(101) / 100).tolist()])
+        for weights in grid[leaders(task, setting, grid)]:
+            config = setting.with_strategy(setting.strategy.with_weights(weights.tolist()))
             best = max(best, float(task.values(config)[task.inside].mean()))
     assert found.best >= best - 1e-12
     assert float(task.values(found.optimum)[task.inside].mean()) == pytest.approx(found.best, abs=1e-12)
