@@ -18,8 +18,8 @@ class Query:
     """One request.
 
     `text` is what was asked. `matched` is the text that keywords match; left out, it is the text as asked,
-    cleaned. `rewritten` is the text that is embedded; left out, it is the text as asked. `asked_at` (seconds UTC) is the clock; `group` ties queries that share a
-    cause.
+    cleaned. `rewritten` is the text that is embedded; left out, it is the text as asked. `asked_at` (seconds UTC)
+    is the clock; `group` ties queries that share a cause.
     """
 
     text: str

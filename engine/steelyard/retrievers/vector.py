@@ -112,7 +112,7 @@ class _Rows:
 
 
 class Unindexed:
-    """Entries in scope whose text no vector of l2 stands for yet, at 0: their file is there, and is not searched."""
+    """Entries in scope whose text has no vector of l2 yet, at 0."""
 
     def __init__(self, store: Readable, spaces: Sequence[Space]) -> None:
         self._scope = ScopeCache(store, lambda filters: _unindexed(store, spaces, filters))

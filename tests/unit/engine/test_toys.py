@@ -74,7 +74,7 @@ def run(tmp_path_factory):
     listed = imported.replace("tfidf,", "tfidf, title,")
     add(engine / "retrievers" / "__init__.py", imported, listed, "        title.TITLE,\n", "        fts.MEMORY,\n")
     shutil.copy(TOYS / "diary.py", engine / "systems")
-    imported = "from steelyard.systems import baselines, echovault, moltnet, soleri\n"
+    imported = "from steelyard.systems import baselines, cortex_mem, echovault, moltnet, soleri\n"
     listed = imported.replace("baselines,", "baselines, diary,")
     add(
         engine / "systems" / "__init__.py",

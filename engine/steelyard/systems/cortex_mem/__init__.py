@@ -13,7 +13,6 @@ from steelyard.reading import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import System
 from steelyard.systems.cortex_mem.intents import (
-    FACTUAL,
     GENERAL,
     SHIPPED_THRESHOLDS,
     THRESHOLDS,
@@ -47,7 +46,8 @@ def layered_shipped(threshold: float, limit: int, cut: float = 0.5) -> str:
     relaxed = 0.3 if threshold <= 0.4 else round(threshold - RELAXED, 10)
     return (
         f"layered({LAYERS}, threshold={number_text(threshold)}, relax=[{number_text(relaxed)}], "
-        f"cut={number_text(cut)}, depths=[{FIRST * limit}, {RETRY * limit}], lacking=estimate, then=best, scope=gate)"
+        f"cut={number_text(cut)}, depths=[{FIRST * limit}, {RETRY * limit}], lacking=estimate, then=best, "
+        "scope=gate)"
     )
 
 
