@@ -1,13 +1,17 @@
 # Every target sets itself up: Python 3.11+ and make are all it takes.
 PYTHON ?= python3
 BIN := .venv/bin
-SOURCES := pyproject.toml constraints.txt $(shell find engine eval qrels -type f -not -name '*.pyc')
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+SOURCES := pyproject.toml requirements/base.txt $(shell find engine eval qrels -type f -not -name '*.pyc')
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+INSTALL := $(PIP) --require-hashes -r
+UV ?= uv
+LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.5 --no-header --no-emit-index-url --no-annotate \
+  --generate-hashes -c constraints.txt pyproject.toml requirements/build.in
 
 # What `make check` tests: what runs in seconds, chosen by measured CPU time.
 FAST := tests/unit/engine tests/unit/measures tests/unit/terminal tests/unit/report tests/unit/datasets
 
-.PHONY: help check demo test lab lint types parity bench evidence clean
+.PHONY: help check demo test lab lint types parity bench evidence fuzz endpoints interference kills mutants lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -40,6 +44,30 @@ bench: .venv/benched  ## speed, as ratios against peers in one process
 evidence: .venv/tested  ## whether tuned settings keep what they promise, on real sets (STEELYARD_DATA)
 	$(BIN)/python tests/benchmarks/evidence.py
 
+MINUTES ?= 10
+CAMPAIGN = $(BIN)/python tests/faults/
+
+fuzz: .venv/tested  ## somebody else's schemas, then changed bytes: MINUTES of each, going on where it stopped
+	$(CAMPAIGN)schemas.py --minutes $(MINUTES)
+	$(CAMPAIGN)bytes.py --minutes $(MINUTES)
+
+endpoints: .venv/tested  ## 200 behaviours of an endpoint
+	$(CAMPAIGN)endpoints.py --minutes $(MINUTES)
+
+interference: .venv/tested  ## 100,000 changes outside a scope: nothing inside it moves
+	$(CAMPAIGN)noninterference.py --minutes $(MINUTES)
+
+kills: .venv/tested  ## 300 kills over all commands that write
+	$(CAMPAIGN)kill.py --minutes $(MINUTES)
+
+mutants: .venv/tested  ## 200 mutants against the tests of their own modules
+	$(BIN)/python tests/mutants/mutate.py --minutes $(MINUTES)
+
+lock:  ## hashes of all dependencies anew, after a change of pyproject.toml or constraints.txt; needs uv (make UV=...)
+	$(LOCK) -o requirements/base.txt
+	$(LOCK) --extra test --extra notebooks -o requirements/test.txt
+	$(LOCK) --extra test --extra notebooks --extra bench -o requirements/bench.txt
+
 clean:  ## remove .venv and the demo's report
 	rm -rf .venv reports/demo
 
@@ -48,14 +76,14 @@ clean:  ## remove .venv and the demo's report
 	$(PYTHON) -m venv .venv
 
 .venv/installed: .venv/bin/python $(SOURCES)
-	$(INSTALL) .
-	$(INSTALL) --no-deps --force-reinstall .
+	$(INSTALL) requirements/base.txt
+	$(PIP) --no-deps --no-build-isolation --force-reinstall .
 	touch $@
 
-.venv/tested: .venv/installed
-	$(INSTALL) '.[test,notebooks]'
+.venv/tested: .venv/installed requirements/test.txt
+	$(INSTALL) requirements/test.txt
 	touch $@
 
-.venv/benched: .venv/tested
-	$(INSTALL) '.[bench]'
+.venv/benched: .venv/tested requirements/bench.txt
+	$(INSTALL) requirements/bench.txt
 	touch $@

@@ -14,6 +14,7 @@ from steelyard.errors import PATH_WIDTH, ConfigError, nearest, shown
 from steelyard.files import STRICT_JSON, canonical, write_text
 from steelyard.finish import Cut, Stage, parse_stages
 from steelyard.fusion import ByIntent, Expr, parse_strategy, reweighted, term_names
+from steelyard.inputs import read_text
 from steelyard.retrievers import RETRIEVER_KINDS, Parameter, RetrieverConfig
 
 SCHEMA_VERSION = 1
@@ -139,7 +140,7 @@ class SearchConfig:
         signal or stage, or another schema version, with the remedy.
         """
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = read_text(path)
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or error
             remedy = "name the search-weights.json in it" if Path(path).is_dir() else "`steelyard tune` writes one"

@@ -7,12 +7,13 @@ preset. Times are seconds since 1970-01-01 UTC; a time without a zone is UTC.
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.errors import Fault, shown
-from steelyard.fields import READERS, RULES, Reader, read_number, read_text
+from steelyard.errors import DataError, Fault, shown
+from steelyard.fields import READERS, RULES, TIME_FIELDS, Reader, read_number, read_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +145,31 @@ def read_fields(
         rule = "must be non-empty and without white space, because TREC files separate by it"
         faults.append(Fault(file, line, "id", shown(identifier), rule, "Choose another id"))
     return values, faults
+
+
+_PLAIN = (str, tuple, type(None))
+
+
+def check_entry(entry: Entry) -> None:
+    """DataError naming every value that no data set could hold: an id with white space, NaN, a number as a tag."""
+    record = {name: value for name in FIELDS if type(value := getattr(entry, name)) not in _PLAIN or value}
+    record["id"] = entry.id
+    if entry.relations and all(isinstance(relation, Relation) for relation in entry.relations):
+        record["relations"] = [dataclasses.asdict(relation) for relation in entry.relations]
+    values, faults = read_fields(record, FIELDS, ("id",), "entry", 0)
+    faults += [
+        Fault("entry", 0, name, shown(record[name]), "must be seconds", "Read it with steelyard.fields.parse_time")
+        for name in TIME_FIELDS & values.keys()
+        if isinstance(record[name], str)
+    ]
+    try:
+        json.dumps(dict(entry.extra), allow_nan=False)
+    except (ValueError, TypeError, RecursionError) as error:
+        faults.append(
+            Fault("entry", 0, "extra", shown(error), "must be JSON", "Leave out what JSON does not have")
+        )
+    if faults:
+        raise DataError(f"entry {shown(entry.id)}: " + "; ".join(map(str, faults)))
 
 
 def read_entry(record: Mapping[str, Any], file: str = "entry", line: int = 0) -> tuple[Entry | None, list[Fault]]:

@@ -9,7 +9,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeVar
+
+from steelyard.escape import visible as visible
 
 PATH_WIDTH = 1000
 """Width for `shown` of a path: what tells paths apart is their end."""
@@ -92,7 +95,7 @@ def nearest(word: str, valid: Iterable[str]) -> str:
     >>> nearest("zzz", ["fts", "vector"])
     '; valid: fts, vector'
     """
-    names = sorted(valid)
+    names = sorted(map(visible, valid))
     close = difflib.get_close_matches(word, names, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
@@ -101,14 +104,9 @@ def nearest(word: str, valid: Iterable[str]) -> str:
 
 def shown(value: object, width: int = 80) -> str:
     """`repr` of a hostile value, cut to `width` characters, safe to print in a terminal."""
+    if isinstance(value, str | bytes | list | tuple) and len(value) > width:
+        value = value[:width]  # no more of it is shown, and all of it may take seconds
+    elif isinstance(value, dict) and len(value) > width:
+        value = dict(islice(value.items(), width))
     text = ascii(value) if isinstance(value, str) else repr(value).encode("ascii", "backslashreplace").decode()
     return text if len(text) <= width else text[: width - 3] + "..."
-
-
-def visible(text: str) -> str:
-    r"""The text on one line with nothing that moves a terminal: control and format characters escaped.
-
-    >>> visible("red \x1b[31m\n")
-    'red \\x1b[31m\\n'
-    """
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 TIME_FIELDS = frozenset(
     {"created_at", "updated_at", "last_accessed_at", "last_review", "valid_from", "valid_until"}
 )
+FIRST_TIME, END_OF_TIME = -62_135_596_800.0, 253_402_300_800.0
+"""Seconds UTC from the year 1 to the end of 9999: what a calendar can show."""
 NUMBER_FIELDS = TIME_FIELDS | {
     "importance",
     "stability",
@@ -39,12 +42,28 @@ def parse_time(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError("not a time")
     if isinstance(value, str):
+        if not value.isascii():
+            raise ValueError("not a time in ASCII")
         moment = datetime.fromisoformat(value)
         seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     else:
         seconds = read_number(value)
     datetime.fromtimestamp(seconds, UTC)  # raises for milliseconds and all else beyond the year 9999
     return seconds
+
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def parse_number(text: str) -> float:
+    """A number as it is written in ASCII; ValueError for one in other digits, with underscores, or infinite.
+
+    >>> parse_number("1.5e3")
+    1500.0
+    """
+    if not _NUMBER.fullmatch(text) or not math.isfinite(value := float(text)):
+        raise ValueError("not a finite number")
+    return value
 
 
 def format_time(seconds: float | None) -> str:

@@ -8,6 +8,7 @@ import math
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -22,6 +23,8 @@ except ImportError:  # Windows: there is no telling whose draft it is, so none i
 
 MAX_NESTING = 64
 """Levels of lists and objects that a JSON file may have."""
+LONGEST_INTEGER = 300
+"""Digits; more are beyond the range of floats."""
 
 _SWAP = 2  # RENAME_EXCHANGE in linux/fs.h
 _HERE = -100  # AT_FDCWD in fcntl.h: paths are relative to the working directory
@@ -36,6 +39,21 @@ def _finite(literal: str) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{literal[:20]} is too large; write a smaller number")
     return value
+
+
+def _whole(literal: str) -> int:
+    if len(literal) > LONGEST_INTEGER:
+        raise ValueError(f"{literal[:20]}... has {len(literal)} digits; write a smaller number")
+    return int(literal)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {shown(twice)} stands there twice; keep one of the two")
+    return found
 
 
 class _StrictDecoder(json.JSONDecoder):
@@ -57,9 +75,11 @@ def _is_deep(value: Any) -> bool:  # noqa: ANN401 -- a list or an object with wh
     return bool(level)
 
 
-STRICT_JSON = _StrictDecoder(parse_constant=_constant, parse_float=_finite)
-"""Reads JSON as its standard says: no NaN, no Infinity, no number that overflows, and nothing nested deeper
-than `MAX_NESTING` (ValueError)."""
+STRICT_JSON = _StrictDecoder(
+    parse_constant=_constant, parse_float=_finite, parse_int=_whole, object_pairs_hook=_object
+)
+"""Reads JSON as its standard says: no NaN, no Infinity, no number that overflows, no key twice in one object, and
+nothing nested deeper than `MAX_NESTING` (ValueError)."""
 
 
 def canonical(record: object) -> str:
@@ -78,11 +98,33 @@ def write_text(path: str | Path, text: str) -> None:
 def write_texts(texts: Mapping[Path, str]) -> None:
     """Write several files as `write_text` does; all of them are complete before the first old one is replaced."""
     with ExitStack() as stack:
-        drafts = [(stack.enter_context(draft(path)), path, text) for path, text in texts.items()]
-        for part, _, text in drafts:
+        places = {regular_target(path): text for path, text in texts.items()}
+        drafts = [(stack.enter_context(draft(path)), path, text) for path, text in places.items()]
+        for part, path, text in drafts:
             write_bytes(part, text.encode())
+            _keep_mode(part, path)
         for part, path, _ in drafts:
             part.replace(path)
+
+
+def regular_target(path: Path) -> Path:
+    """Where a file is written: what a link points at. MachineError when something but a file stands there."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise MachineError(
+            f"{shown(str(path), PATH_WIDTH)} is not a regular file, and only files are written; name another"
+        )
+    return target
+
+
+def _keep_mode(part: Path, target: Path) -> None:
+    """A file that is replaced keeps who may read it, and whose it is where we may say so."""
+    with suppress(FileNotFoundError):
+        found = target.stat()
+        part.chmod(stat.S_IMODE(found.st_mode))
+        if (found.st_uid, found.st_gid) != (part.stat().st_uid, part.stat().st_gid):
+            with suppress(PermissionError):
+                os.chown(part, found.st_uid, found.st_gid)
 
 
 def write_bytes(path: Path, *chunks: bytes | memoryview) -> None:

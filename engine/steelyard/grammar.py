@@ -20,7 +20,8 @@ MAX_LENGTH = 10_000
 MAX_NESTING = 32
 
 _TOKEN = re.compile(
-    r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?P<unit>[dh]\b)?|(?P<name>[A-Za-z_]\w*)|(?P<mark>[(),*=\[\]])"
+    r"(?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?P<unit>[dh]\b)?"
+    r"|(?P<name>[A-Za-z_]\w*)|(?P<mark>[(),*=\[\]])"
 )
 
 

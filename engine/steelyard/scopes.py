@@ -1,4 +1,4 @@
-"""Which entries a search may return: what the caller may see, what the system searches, what the query asks."""
+"""Which entries a search may return: what the system searches, and what the query asks."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ UNLIMITED = Filters.all_of((Rule("valid_from", "absent"),), (Rule("valid_until",
 
 @dataclass(frozen=True)
 class Scopes:
-    """The scopes of one system over one store, for a caller who may see what `visible` admits.
+    """The scopes of one system over one store.
 
     A filter that changes nothing becomes `EVERYTHING`, because a scope takes time.
     """
 
     store: Readable
     reading: Reading
-    visible: Filters = EVERYTHING
     _counts: ScopeCache[int] = field(init=False)
     _covers: ScopeCache[bool] = field(init=False)
 
@@ -32,11 +31,11 @@ class Scopes:
 
     def answers(self, query: Query) -> Filters:
         """The entries that may answer a query, which carries its clock."""
-        return self.visible & self._corpus() & self._asked(query)
+        return self._corpus() & self._asked(query)
 
     def searched(self, query: Query, aside: Filters | None, filtered: bool) -> Filters:
         """What a retriever searches: the corpus, or the entries aside; all of it where it does not filter."""
-        inside = self.visible & (self._corpus() if aside is None else aside)
+        inside = self._corpus() if aside is None else aside
         return inside & self._asked(query) if filtered else inside
 
     def counted(self, query: Query) -> Filters:

@@ -49,7 +49,8 @@ class Searcher:
 
     Without an embedder, or when the store holds no vectors of its model, the strategy falls back to
     what keywords can answer. `clock` gives the time (seconds UTC) of queries that carry none. `visible` is
-    what the caller may see: no query, filter or strategy reaches beyond it.
+    what the caller may see: no query, filter or strategy reaches beyond it, and no statistics do, those apart
+    that are in the embedder, such as LSA fitted on more.
     Of a federation whose tiers have models of their own `embedder` is all of theirs; tiers that hold
     vectors of none are found by keywords, and each result says so.
     `degraded` counts the searches in which the embedder failed; the first one is logged as a warning.
@@ -72,11 +73,11 @@ class Searcher:
                 f"{config.strategy} fuses recorded lists of other engines, which live search cannot ask; "
                 "fuse them where the lists come from"
             )
-        self.store = store
+        self.store = store.seen_by(visible)
         self.config = config
         self.system = find_system(config.name)
-        self._sources = Sources(store, self.system, config, embedder, visible)
-        self._directories = Directories(store, self.system.reading.directory)
+        self._sources = Sources(self.store, self.system, config, embedder)
+        self._directories = Directories(self.store, self.system.reading.directory)
         self._clock = clock
         self.degraded = 0
         self._counting = threading.Lock()

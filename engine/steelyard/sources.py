@@ -10,7 +10,7 @@ from functools import partial
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder, Vectors, embed_checked, space_of
 from steelyard.errors import ConfigError, EmbedderError
-from steelyard.filters import EVERYTHING, Filters
+from steelyard.filters import Filters
 from steelyard.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, Retriever, RetrieverConfig, Scorer
 from steelyard.retrievers.kinds import QueryVector
@@ -34,13 +34,12 @@ class Sources:
         system: System,
         config: SearchConfig,
         embedder: Embedder | Sequence[Embedder] | None,
-        visible: Filters = EVERYTHING,
     ) -> None:
         self.store = store
         self.reading = system.reading
         self.config = config
         self.embedders = _models(embedder)
-        self.scopes = Scopes(store, system.reading, visible)
+        self.scopes = Scopes(store, system.reading)
         self._thread = threading.local()
         self._retrievers: dict[str, Retriever] = {}
         self._scorers: dict[str, Scorer] = {}

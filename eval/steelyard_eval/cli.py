@@ -8,6 +8,7 @@ go to stderr. Exit codes: 0 fine, 2 usage or bad input, 4 environment.
 from __future__ import annotations
 
 import errno
+import io
 import logging
 import sys
 import traceback
@@ -18,9 +19,11 @@ import click
 
 from steelyard import __version__
 from steelyard.errors import MachineError, SteelyardError
+from steelyard.escape import harmless
 from steelyard_eval.__main__ import INTERRUPTED
 from steelyard_eval.commands import export, vault, workbench
 from steelyard_eval.commands.manners import LOGGER, mannered, quiet_option
+from steelyard_eval.commands.options import tell
 from steelyard_eval.layout import painted
 
 
@@ -39,7 +42,7 @@ class _Messages(logging.Handler):
 
 
 def _say(kind: str, message: str) -> None:
-    click.echo(f"{painted(f'{kind}:', kind, sys.stderr)} {message}", err=True)
+    click.echo(f"{painted(f'{kind}:', kind, sys.stderr)} {harmless(message)}", err=True)
 
 
 class _Main(click.Group):
@@ -62,7 +65,9 @@ class _Main(click.Group):
             click.echo(INTERRUPTED, err=True)
             code = 130
         except click.ClickException as error:
-            error.show()
+            text = io.StringIO()
+            error.show(text)
+            tell(text.getvalue().rstrip("\n"))
             code = error.exit_code
         finally:
             LOGGER.setLevel(level)
@@ -99,7 +104,7 @@ class _Main(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception:  # a fault of ours: never exit code 1, which says that relevance got worse
-            traceback.print_exc()
+            tell(traceback.format_exc())
             _say("error", "this is a fault of steelyard; please report it with the lines above")
             ctx.exit(MachineError.exit_code)
 

@@ -62,11 +62,11 @@ class Diagnosis:
         return f"{table([asdict(row) for row in self.rows], columns)}\n\n{verdict}"
 
 
-def diagnose() -> Diagnosis:
-    """Ask everything, in the order it is shown."""
+def diagnose(vaults: Sequence[str] = ()) -> Diagnosis:
+    """Ask everything, in the order it is shown; vault files that are named are read from end to end."""
     rows = [_steelyard(), _python(), *_sqlite(), *_packages(), *_extras()]
     rows += [_folder("current folder", Path.cwd), _folder("temporary folder", lambda: Path(tempfile.gettempdir()))]
-    return Diagnosis((*rows, _font(), _processors(), _terminal()))
+    return Diagnosis((*rows, _font(), _processors(), _terminal(), *map(_vault, vaults)))
 
 
 # The program and what it is made of
@@ -233,6 +233,22 @@ def _font() -> Row:
         return Row("font of figures", "ok", str(font_manager.get_font(path).family_name))
     except Exception as error:  # a broken module may raise anything
         return Row("font of figures", "fault", _reason(error), _again("matplotlib", "which brings DejaVu Sans"))
+
+
+def _vault(path: str) -> Row:
+    """Whether a vault is whole: its schema as it is opened, then every page (SQLite's quick_check)."""
+    from steelyard.errors import SteelyardError
+    from steelyard.stores.sqlite import Vault
+
+    try:
+        with Vault(path) as vault:
+            faults = vault.faults()
+            value = f"{vault.count()} entries"
+    except SteelyardError as error:
+        return Row(f"vault {path}", "fault", str(error)[:300], "restore a copy, or index the data set again")
+    if faults:
+        return Row(f"vault {path}", "fault", faults[0], "restore a copy, or index the data set again")
+    return Row(f"vault {path}", "ok", value)
 
 
 def _processors() -> Row:

@@ -69,6 +69,11 @@ class CallersWorld(World):
             self.searcher.store, config, self.embedder, clock=lambda: NOW, visible=self.visible
         )
 
+    def copy(self, entry):
+        """The entry as it was written, and what the caller sees around it: the rest supersedes nothing for him."""
+        written, around = super().copy(entry)
+        return written, [e for e in around if self.sees(e, around)]
+
     def strategy(self):
         finders = [name for name in self.system.searching.retrievers if name != "memory"]
         first = one(self.rng, *finders)
@@ -149,7 +154,7 @@ def test_no_context_shows_what_the_caller_may_not_see(name, capsys):
             counts["shown"] += 1
         if world.alone:
             [(_, held)] = world.tiers.values()
-            around = held.values()
+            around = [e for e in held.values() if world.sees(e, held)]
             inside = [e for e in around if world.sees(e, around) and world.admits(e, around, holds)]
             memories = (
                 sum(e.kind == "memory" for e in inside) if "memory" in world.system.searching.retrievers else 0
@@ -193,7 +198,8 @@ def test_list_and_get_show_all_that_the_caller_may_see_and_nothing_else(capsys):
 def check_list(rng, path, entries, scopes, sees):
     """All of them, newest first, undated ones last, ties by id."""
     filters, holds = scope(rng)
-    inside = [e for e in entries if sees(e) and holds(e, entries)]
+    seen = [e for e in entries if sees(e)]
+    inside = [e for e in seen if holds(e, seen)]
     expected = sorted(inside, key=lambda e: (e.created_at is None, -(e.created_at or 0.0), e.id))
     listed, total = list_entries(path, filters, None, scopes)
     assert [e.id for e in listed] == [e.id for e in expected]

@@ -1,5 +1,6 @@
 """The commands that are killed: what they start from, what they are, and what their folder holds afterwards."""
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Callable
@@ -8,10 +9,12 @@ from pathlib import Path
 
 import apsw
 import numpy as np
+import sqlite_vec
 
 from steelyard.config import SearchConfig
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite import Vault
+from steelyard.systems import find_system
 from steelyard_eval.cli import main
 from steelyard_eval.datasets import load as load_dataset
 from steelyard_eval.recording.files import load as load_recording
@@ -93,6 +96,9 @@ def commands():
         "out/w.json",
     )
     report = ("report", "results.json", "--out", "out/report")
+    compare = ("compare", "data", "--systems", "fts,bm25", "--metrics", "nDCG@10", "--runs", "out/report")
+    export = ("export", "out/w.json", "--to", "vespa", "--out", "out/report/profile")
+    demo = ("demo", "--out", "out/report")
     return {
         "index": [
             Command("new", nothing, index, vault_state, indexed),
@@ -111,11 +117,32 @@ def commands():
             Command("new", nothing, report, report_state, piecewise),
             Command("replace", older_report, report, report_state, piecewise),
         ],
+        "compare": [Command("new", nothing, compare, report_state, piecewise)],
+        "export": [Command("new", weights, export, report_state, piecewise)],
+        "demo": [Command("new", nothing, demo, whole_files, whole_or_missing)],
     }
 
 
 def nothing(data, folder):
     """Start from an empty folder."""
+
+
+def weights(data, folder):
+    find_system("fts").config().save(folder / "w.json")
+
+
+def whole_or_missing(found, before, after):
+    return found.items() <= after.items()
+
+
+def whole_files(folder):
+    """Which files are there, each whole; their timings differ from run to run."""
+    for path in folder.glob("report/*.json"):
+        json.loads(path.read_text())
+    for path in folder.glob("report/*.html"):
+        if not path.read_text().rstrip().endswith("</html>"):
+            raise LostError(f"{path.name} is cut off")
+    return {path.name: "whole" for path in folder.glob("report/*") if not path.name.startswith(".")}
 
 
 def older_vault(data, folder):
@@ -133,9 +160,8 @@ def stale_vault(data, folder):
     older_vault(data, folder)
     with Vault(folder / "vault") as vault:
         vault.upsert(load_dataset(data).entries)
-        indexes = [
-            (name, json.loads(fields)) for name, fields in _rows(vault, "SELECT name, fields FROM keyword_indexes")
-        ]
+        rows = vault._db.execute("SELECT name, fields FROM keyword_indexes").fetchall()
+        indexes = [(name, json.loads(fields)) for name, fields in rows]
         vault.rebuild_indexes([KeywordIndex(name, tuple(fields), "unicode61") for name, fields in indexes])
 
 
@@ -161,7 +187,8 @@ def vault_state(folder):
     path = folder / "vault"
     if not path.exists():
         return {"entries": {}, "indexes": {}, "model": {}, "answers": {}}
-    with Vault(path) as vault:
+    Vault(path).close()  # it opens
+    with looked_into(path) as vault:
         _sound(vault)
         columns = [row[1] for row in _rows(vault, "PRAGMA table_info(entries)")]
         entries = {row[columns.index("id")]: repr(row) for row in _rows(vault, "SELECT * FROM entries")}
@@ -175,6 +202,16 @@ def vault_state(folder):
             sql = f"SELECT e.id, v.embedding FROM vec_{number} v JOIN entries e ON e.rowid = v.rowid"
             answers[" ".join(space)] = {id_: hashlib.sha256(blob).hexdigest() for id_, blob in _rows(vault, sql)}
     return {"entries": entries, "indexes": indexes, "model": model, "answers": answers}
+
+
+@contextlib.contextmanager
+def looked_into(path):
+    """A connection that may do what a vault's own may not."""
+    db = apsw.Connection(str(path))
+    db.enable_load_extension(True)
+    db.load_extension(sqlite_vec.loadable_path())
+    yield db
+    db.close()
 
 
 def _sound(vault):
@@ -204,7 +241,7 @@ def _terms(vault, name):
 
 def _rows(vault, sql):
     try:
-        return vault._db.execute(sql).fetchall()
+        return vault.execute(sql).fetchall()
     except apsw.Error as error:
         raise LostError(f"{sql}: {error}") from error
 

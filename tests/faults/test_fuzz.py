@@ -306,7 +306,10 @@ class TestFound:
     def test_a_damaged_vault_says_what_to_do(self, tmp_path, at, value):
         path = tmp_path / "memory.vault"
         path.write_bytes(re.sub(at, value, fuzz.world().vault_file, flags=re.IGNORECASE))
-        with pytest.raises(VaultError, match=r"is damaged \(.*\); restore a copy of it"), Vault(path) as vault:
+        with (
+            pytest.raises(VaultError, match=r"(is damaged|as Steelyard writes it) \(.*\); restore a copy of it"),
+            Vault(path) as vault,
+        ):
             Searcher(vault, find_system("fts").config()).search("token")
 
     @pytest.mark.parametrize(
@@ -314,7 +317,7 @@ class TestFound:
         [
             ("UPDATE models SET settings = '{'", "is damaged"),
             ("UPDATE entries SET tags = '['", "of the vault is damaged"),
-            ("UPDATE keyword_indexes SET fields = fields || char(27)", r"covers \[.*\]\\x1b with tokenizer"),
+            ("UPDATE keyword_indexes SET fields = fields || '\x1b'", "is not a vault as Steelyard writes it"),
         ],
     )
     def test_values_that_are_not_ours_are_told_in_words(self, tmp_path, sql, message):

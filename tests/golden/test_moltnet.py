@@ -17,9 +17,9 @@ from click.testing import CliRunner
 
 from steelyard.embed import embed_missing, space_of
 from steelyard.embedders import MiniLmInt8Embedder
-from steelyard.embedders.extras import EXTRAS
 from steelyard.entry import Entry, Relation
 from steelyard.errors import EmbedderError
+from steelyard.extras import EXTRAS
 from steelyard.filters import EVERYTHING, Filters, visible_to
 from steelyard.fusion import parse_strategy
 from steelyard.query import Query

@@ -10,8 +10,8 @@ from steelyard.embedders.api import ApiEmbedder
 from steelyard.embedders.cache import CachedEmbedder
 from steelyard.embedders.kinds import KINDS, open_embedder
 from steelyard.embedders.minilm import MiniLmEmbedder, MiniLmInt8Embedder
-from steelyard.embedders.secret import Secret
 from steelyard.embedders.settings import ApiSettings, detect
+from steelyard.secret import Secret
 
 __all__ = [
     "KINDS",

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
 import time
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from email.utils import parsedate_to_datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from steelyard.embed import Kind, Vectors, unit
-from steelyard.embedders.extras import require
 from steelyard.embedders.settings import ApiSettings
+from steelyard.endpoint import Answer, Endpoint, EndpointError
 from steelyard.errors import EmbedderError, shown
+from steelyard.extras import require
 
 if TYPE_CHECKING:
-    import httpx
     from tenacity import RetryCallState
 
 ATTEMPTS = 5
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 PATIENCE = 60.0
 """Seconds a server may ask us to wait; when it asks for more, the call fails at once."""
-LARGEST_ANSWER = 256 * 2**20
 EXCERPT = 2000
-"""Bytes of a refusal that are read for the message."""
+"""Characters of an answer that are looked at for a message."""
 PROBE = 0.5
 """Seconds within which Ollama has to list its loaded models. Source: EchoVault's program."""
 AGAIN = frozenset({408, 425, 429})
@@ -64,7 +62,7 @@ class ApiEmbedder:
         self.settings = settings
         self.model = settings.name
         self.identity = json.dumps(settings.to_json(), sort_keys=True)
-        self._timeout = timeout
+        self._endpoint = Endpoint(settings.base_url, settings.key, timeout=timeout, what=settings.name)
         self._attempts = attempts
         self._sleep = sleep
         self._dimension = settings.dimension
@@ -83,13 +81,11 @@ class ApiEmbedder:
         """True; for Ollama, whether the model is in memory, and False when it does not say so within 0.5 s."""
         if not self.settings.is_ollama:
             return True
-        import httpx
-
         try:
-            root = self.settings.base_url.removesuffix("/v1")
-            listed = httpx.get(f"{root}/api/ps", timeout=PROBE).json()["models"]
-            loaded = {str(model["name"]).split(":")[0] for model in listed}
-        except (httpx.HTTPError, ValueError, KeyError, TypeError):
+            listed = Endpoint(self.settings.base_url.removesuffix("/v1"), what=self.model, timeout=PROBE)
+            models = listed.ask("/api/ps").json()["models"]
+            loaded = {str(model["name"]).split(":")[0] for model in models}
+        except (EndpointError, ValueError, KeyError, TypeError):
             return False
         return self.settings.model.split(":")[0] in loaded
 
@@ -117,7 +113,7 @@ class ApiEmbedder:
 
     def _patiently(self, body: dict[str, Any]) -> Any:  # noqa: ANN401 -- whatever JSON held
         """The answer, asked for again while the failure may pass."""
-        require("api", self.model)
+        require("api", f"the embedder {self.model}")
         from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
         retrying = Retrying(
@@ -135,64 +131,29 @@ class ApiEmbedder:
         raise EmbedderError(f"{failed} (asked {self._attempts} times)")
 
     def _once(self, body: dict[str, Any]) -> Any:  # noqa: ANN401 -- whatever JSON held
-        """The answer to one request. Errors are raised outside the handlers: httpx's own hold the request."""
-        import httpx
-
-        url = f"{self.settings.base_url}/{self.settings.about.shape.path}"
-        content = problem = ""
-        deadline = time.monotonic() + self._timeout
+        """The answer to one request."""
+        failed: EndpointError | None = None
         try:
-            with self._client.stream("POST", url, json=body, auth=self._sign) as response:
-                if response.status_code != 200:
-                    raise self._refusal(response, self._read(response, deadline, EXCERPT))
-                content = self._read(response, deadline, LARGEST_ANSWER)
-        except (httpx.TimeoutException, TimeoutError):
-            problem = f"gave no whole answer within {self._timeout:g} s"
-        except httpx.HTTPError as error:
-            problem = f"cannot be reached or broke off ({error})"
-        except httpx.InvalidURL:
-            problem = "has an address that cannot be read"
-        if problem:
-            raise self._again(problem, self._remedy())
-        if len(content) > LARGEST_ANSWER:
-            raise self._failure("gave an answer of more than 256 MB", "check that it is an embedding endpoint")
+            answer = self._endpoint.ask(f"/{self.settings.about.shape.path}", body)
+        except EndpointError as error:
+            failed = error
+        if failed is not None:
+            kind = _TryAgainError if failed.again else EmbedderError
+            raise kind(f"{failed}; {self._remedy()}")
+        if answer.status != 200:
+            raise self._refusal(answer)
         try:
-            return json.loads(content)
-        except (ValueError, RecursionError):
-            problem = shown(content[:EXCERPT])
+            return answer.json()
+        except ValueError:
+            problem = shown(answer.text[:EXCERPT])
         raise self._again(f"answered with {problem}, not with whole JSON", self._remedy())
 
-    @cached_property
-    def _client(self) -> httpx.Client:
-        """Keeps connections alive between requests; closed with the embedder."""
-        import httpx
-
-        client = httpx.Client(timeout=httpx.Timeout(self._timeout, connect=min(self._timeout, 10.0)))
-        weakref.finalize(self, client.close)
-        return client
-
-    def _sign(self, request: httpx.Request) -> httpx.Request:
-        if self.settings.key:
-            request.headers["Authorization"] = f"Bearer {self.settings.key.reveal()}"
-        return request
-
-    def _read(self, response: httpx.Response, deadline: float, most: int) -> str:
-        """The body without the key, or a little more than `most` bytes of it; TimeoutError past the deadline."""
-        content = bytearray()
-        for chunk in response.iter_bytes():
-            content += chunk
-            if time.monotonic() > deadline:
-                raise TimeoutError
-            if len(content) > most:
-                break
-        return self._clean(content.decode("utf-8", "replace"))
-
-    def _refusal(self, response: httpx.Response, said: str) -> EmbedderError:
+    def _refusal(self, answer: Answer) -> EmbedderError:
         """The error for a status other than 200."""
-        status = response.status_code
+        status, said = answer.status, answer.text[:EXCERPT]
         what = f"refused with status {status}" + (f": {shown(said, 300)}" if said.strip() else "")
         if status in AGAIN or status >= 500:
-            pause = _retry_after(response.headers.get("Retry-After", ""))
+            pause = _retry_after(answer.headers.get("retry-after", ""))
             if pause is not None and pause > PATIENCE:
                 return self._failure(f"{what}, and asks to wait {pause:.0f} s", "run the command again later")
             return self._again(what, "it may be overloaded; try again later", pause)
@@ -265,7 +226,7 @@ def _pause(state: RetryCallState) -> float:
 
 def _retry_after(value: str) -> float | None:
     """Seconds, from a number or from an HTTP date; None when it is neither."""
-    if value.strip().isdigit():
+    if re.fullmatch(r"\s*[0-9]{1,9}\s*", value):
         return float(value)
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())

@@ -8,10 +8,10 @@ from typing import Any
 from steelyard.embed import Embedder, Kind, Vectors
 from steelyard.embedders.api import ApiEmbedder
 from steelyard.embedders.cache import CachedEmbedder, cache_path
-from steelyard.embedders.extras import require
 from steelyard.embedders.minilm import MiniLmEmbedder, MiniLmInt8Embedder
 from steelyard.embedders.settings import PROVIDERS, ApiSettings, address, detect, key_of
 from steelyard.errors import ConfigError, EmbedderError, nearest, shown
+from steelyard.extras import require
 
 KINDS = {"minilm": "minilm", "minilm-int8": "onnx", "api": "api"}
 """Kind -> the extra it needs."""
@@ -44,7 +44,7 @@ def open_embedder(kind: str, environ: Mapping[str, str]) -> CachedEmbedder:
     """
     if kind not in KINDS:
         raise ConfigError(f"unknown embedder {shown(kind)}{nearest(kind, KINDS)}")
-    require(KINDS[kind], kind)
+    require(KINDS[kind], f"the embedder {kind}")
     inner = ApiEmbedder(detect(environ)) if kind == "api" else _local(kind)
     return CachedEmbedder(inner, cache_path(environ), inner.identity)
 

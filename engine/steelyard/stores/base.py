@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -11,19 +12,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.entry import Entry
+from steelyard.errors import ConfigError, shown
 from steelyard.filters import EVERYTHING, Filters
 
 COSINE = "cosine"
 """The metric of vectors where nothing else is said."""
 
 
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}", re.ASCII)
+_TOKENIZER = re.compile(r"[a-z][a-z0-9_ ]{0,80}", re.ASCII)
+
+
+def _fits(pattern: re.Pattern[str], text: object) -> bool:
+    return isinstance(text, str) and pattern.fullmatch(text) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class KeywordIndex:
-    """A full-text index: its name, the entry fields it covers (in this order), and its tokenizer."""
+    """A full-text index: its name, the entry fields it covers (in this order), and its tokenizer.
+
+    Name and tokenizer become part of SQL, so ConfigError unless the name is of small letters, digits and
+    underscores, and the tokenizer of such words.
+    """
 
     name: str
     fields: tuple[str, ...]
     tokenizer: str = "porter unicode61"
+
+    def __post_init__(self) -> None:
+        if not (_fits(_NAME, self.name) and _fits(_TOKENIZER, self.tokenizer)):
+            raise ConfigError(
+                f"keyword index {shown(self.name)} with tokenizer {shown(self.tokenizer)} cannot be made; use "
+                "small letters, digits and underscores, beginning with a letter"
+            )
 
 
 @dataclass(frozen=True)
@@ -55,6 +76,12 @@ class Found:
 
 class Readable(Protocol):
     """What a search reads: entries, keyword indexes and vector spaces behind one interface."""
+
+    def seen_by(self, visible: Filters) -> Readable:
+        """The store as a caller sees it who may see these entries alone: as if there were no others.
+
+        What stands outside moves no score, count, order or message. Latency is not promised.
+        """
 
     def get(self, ids: Sequence[str], fields: Sequence[str] = ...) -> list[Entry]:
         """The entries of these ids, in this order; unknown ids are left out.

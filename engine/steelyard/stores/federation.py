@@ -108,6 +108,12 @@ class Federation:
         known = self.rule.priorities.get(tier.name, self.rule.dynamic)
         return known if tier.priority is None else tier.priority
 
+    def seen_by(self, visible: Filters) -> Readable:
+        """See Readable.seen_by: each tier as the caller sees it, so that a hidden copy hides no other one."""
+        if not visible:
+            return self
+        return Federation([replace(tier, store=tier.store.seen_by(visible)) for tier in self.tiers], self.rule)
+
     # Entries
 
     def get(self, ids: Sequence[str], fields: Sequence[str] = COLUMNS) -> list[Entry]:

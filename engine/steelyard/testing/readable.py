@@ -31,7 +31,7 @@ FULL = Entry(
 HOSTILE_IDS = [
     'a"b',
     "a'b",
-    "x;DROP TABLE entries",
+    "x;DROP/**/TABLE/**/entries",
     "a\0b",
     "\U0001f600",
     "é",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import ConfigError, nearest, shown
-from steelyard.fields import LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS
+from steelyard.fields import LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS, parse_number
 from steelyard.filters import EVERYTHING, RANGES, SUPERSEDED, Filters, Rule, visible_to
 
 _OPERATOR = re.compile(r"!=|>=|<=|\^=|=|>|<")
@@ -106,7 +106,7 @@ def _typed(name: str, value: str) -> str | float | bool:
     if name == SUPERSEDED and value in ("true", "false"):
         return value == "true"
     try:
-        number = float(value) if name in NUMBER_FIELDS else value
+        number = parse_number(value) if name in NUMBER_FIELDS else value
     except ValueError:
         return value  # a moment, or what Filters will refuse
     # A year that there is not, such as 0000, is no number of seconds either: Filters refuses the text.
@@ -127,7 +127,7 @@ def parse_priorities(texts: Sequence[str], tiers: Collection[str]) -> dict[str, 
         if name not in tiers:
             raise ConfigError(f"priority {shown(text)} names no tier{nearest(name, tiers)}")
         try:
-            found[name] = float(value)
+            found[name] = parse_number(value)
         except ValueError:
             raise ConfigError(f"priority {shown(text)} is not TIER=NUMBER; write it as team=0.6") from None
     return found

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
+from steelyard.escape import harmless
 from steelyard_eval.commands import completion
 
 if TYPE_CHECKING:
@@ -58,8 +60,16 @@ seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_def
 
 
 def put(document: object, as_json: bool, text: str) -> None:
-    """Print the document as JSON, or the text."""
-    click.echo(json.dumps(document, indent=2, sort_keys=True, allow_nan=False) if as_json else text)
+    """Print the document as JSON, or the text, in which nothing moves a terminal."""
+    if as_json:
+        click.echo(json.dumps(document, indent=2, sort_keys=True, allow_nan=False))
+    else:
+        click.echo(harmless(text, colours=sys.stdout.isatty()))
+
+
+def tell(text: str) -> None:
+    """Print a note, warning or error on stderr, made harmless."""
+    click.echo(harmless(text), err=True)
 
 
 def listed(text: str) -> list[str]:

@@ -323,12 +323,13 @@ def explain(
 
 
 @click.command()
+@click.argument("vaults", nargs=-1, metavar="[VAULT...]", type=click.Path())
 @json_option
-def doctor(as_json: bool) -> None:
-    """Check this machine: versions, SQLite, extras, folders, fonts; each with its remedy."""
+def doctor(vaults: tuple[str, ...], as_json: bool) -> None:
+    """Check this machine: versions, SQLite, extras, folders, fonts; and vault files, page by page."""
     from steelyard_eval.doctor import diagnose
 
-    found = diagnose()
+    found = diagnose(vaults)
     put(found.to_json(), as_json, str(found))
     if not found.fit:
         sys.exit(MachineError.exit_code)

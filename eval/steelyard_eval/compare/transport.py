@@ -1,55 +1,30 @@
-"""One HTTP exchange with a search endpoint: a deadline for all of it, a bound on the answer, no redirects."""
+"""One HTTP exchange with a search endpoint, through the engine's gate: a deadline, a bound, no redirects."""
 
 from __future__ import annotations
 
-import atexit
-import time
 from functools import cache
-from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
-from steelyard.embedders.extras import require
+from steelyard.endpoint import Endpoint, EndpointError
 from steelyard.errors import MachineError, shown
-
-if TYPE_CHECKING:
-    import httpx
-
-LARGEST = 16 * 2**20
-"""Bytes of an answer."""
 
 
 def exchange(url: str, body: object, seconds: float) -> tuple[int, str]:
     """Status and text of the answer; GET where the body is None, else POST as JSON.
 
     Raises MachineError when the endpoint gives no whole answer within the time or the size, or when the extra
-    `api` is not installed.
+    `api` is not installed; ConfigError for an address that is none, or holds a user.
     """
-    require("api", "an endpoint")
-    import httpx
-
-    deadline = time.monotonic() + seconds
-    content = bytearray()
+    parts = urlsplit(url)
+    base = f"{parts.scheme}://{parts.netloc}"
     try:
-        with _client().stream("GET" if body is None else "POST", url, json=body, timeout=seconds) as response:
-            for chunk in response.iter_raw():
-                content += chunk
-                if time.monotonic() > deadline:
-                    raise TimeoutError
-                if len(content) > LARGEST:
-                    raise MachineError(
-                        f"the endpoint {shown(url)} gave more than {LARGEST >> 20} MB; ask for less"
-                    )
-            return response.status_code, content.decode("utf-8", "replace")
-    except (httpx.TimeoutException, TimeoutError):
-        raise MachineError(f"the endpoint {shown(url)} gave no whole answer within {seconds:g} s") from None
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise MachineError(f"the endpoint {shown(url)} cannot be reached or broke off ({error})") from None
+        answer = _endpoint(base).ask(url.removeprefix(base), body, timeout=seconds)
+    except EndpointError as error:
+        raise MachineError(f"the endpoint {shown(url)} {error.problem}") from None
+    return answer.status, answer.text
 
 
 @cache
-def _client() -> httpx.Client:
+def _endpoint(base: str) -> Endpoint:
     """Keeps connections alive from query to query, so that latencies are those of searching."""
-    import httpx
-
-    client = httpx.Client(headers={"Accept": "application/json", "Accept-Encoding": "identity"})
-    atexit.register(client.close)
-    return client
+    return Endpoint(base)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import codecs
-import gzip
 import hashlib
 import json
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 
 from steelyard.errors import Fault, MachineError, shown
 from steelyard.files import STRICT_JSON
+from steelyard.inputs import UnpackError, open_regular, read_bytes, unpacked
 
 T = TypeVar("T")
 Record = tuple[int, dict[str, Any] | None]
@@ -72,14 +71,14 @@ class FolderReader:
 
     def content(self, name: str) -> bytes | None:
         """Uncompressed bytes of a file, without a byte order mark."""
-        raw = self._open(name, Path.read_bytes)
+        raw = self._open(name, read_bytes)
         if raw is None:
             return None
         self._digests[name] = hashlib.sha256(raw).hexdigest()
         if name.endswith(".gz"):
             try:
-                raw = gzip.decompress(raw)
-            except (OSError, EOFError, zlib.error) as error:
+                raw = unpacked(raw)
+            except UnpackError as error:
                 rule = f"is not a whole gzip file ({error})"
                 self.fault(name, 0, "", "", rule, "Compress it again, or copy it again")
                 return None
@@ -155,5 +154,5 @@ class FolderReader:
 
 
 def _file_digest(path: Path) -> str:
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

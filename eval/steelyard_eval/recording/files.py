@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from steelyard.errors import PATH_WIDTH, DataError, shown
 from steelyard.files import STRICT_JSON, canonical, draft, move_folder, write_bytes
+from steelyard.inputs import open_regular, read_text
 from steelyard.table import LABEL_FACTS, NUMBER_FACTS, Facts, Labels, SignalTable, TagSets
 
 SCHEMA_VERSION = 1
@@ -38,7 +39,7 @@ def save(table: SignalTable, folder: Path) -> None:
 def load(folder: Path) -> SignalTable:
     """Open a recording, columns memory-mapped. DataError when it is broken or of another version."""
     try:
-        manifest = STRICT_JSON.decode((folder / "manifest.json").read_text(encoding="utf-8"))
+        manifest = STRICT_JSON.decode(read_text(folder / "manifest.json"))
         if manifest["schema_version"] != SCHEMA_VERSION:
             raise DataError(
                 f"{shown(str(folder), PATH_WIDTH)}: recording of schema {shown(manifest['schema_version'])}, "
@@ -89,10 +90,10 @@ def _save(path: Path, array: NDArray[Any]) -> None:
 def _read(path: Path, shape: Sequence[int]) -> NDArray[Any]:
     try:
         with np.errstate(over="ignore"):  # the size of a shape that no file has
-            if 0 in shape:  # an empty file cannot be mapped
-                with path.open("rb") as stream:
+            with open_regular(path) as stream:
+                if 0 in shape:  # an empty file cannot be mapped
                     array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
-            else:
+            if 0 not in shape:
                 array = np.lib.format.open_memmap(str(path), mode="r")
     except Exception as error:  # a broken header makes numpy raise almost anything
         raise ValueError(f"{path.name}: {error}") from None

@@ -15,6 +15,7 @@ from jsonschema.exceptions import ValidationError
 
 from steelyard.errors import DataError, Fault, nearest, shown
 from steelyard.files import STRICT_JSON, canonical
+from steelyard.inputs import read_text
 
 SCHEMA_FILE = "results.schema.json"
 _REMEDY = "Write the file again with `steelyard compare --json` or `steelyard tune --json`"
@@ -33,7 +34,7 @@ def load_results(path: str | Path) -> dict[str, Any]:
     """
     source = shown(str(path), 1000)  # the end of a long path is what tells files apart
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise DataError(f"cannot read the results file {source}: {reason}") from None

@@ -13,6 +13,8 @@ import numpy as np
 
 from steelyard import __version__
 from steelyard.config import SearchConfig
+from steelyard.errors import ConfigError, shown
+from steelyard.fields import parse_number
 from steelyard.files import canonical
 from steelyard.query import Query
 from steelyard.table import Floats, Indices
@@ -170,8 +172,10 @@ def _facts(task: Task, now: Callable[[], float]) -> Record:
 def _date(now: Callable[[], float]) -> str:
     """Today, or the day of SOURCE_DATE_EPOCH, for reproducible files."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    seconds = float(epoch) if epoch.isdigit() else now()
-    return datetime.fromtimestamp(seconds, UTC).date().isoformat()
+    try:
+        return datetime.fromtimestamp(parse_number(epoch) if epoch else now(), UTC).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        raise ConfigError(f"SOURCE_DATE_EPOCH {shown(epoch)} is no time in seconds; unset it") from None
 
 
 def curve_of(task: Task, config: SearchConfig) -> list[dict[str, float]]:

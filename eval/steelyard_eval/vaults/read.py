@@ -18,7 +18,7 @@ from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.commands.arguments import parse_priorities, parse_scopes, parse_tier
-from steelyard_eval.vaults import vault_embedder
+from steelyard_eval.vaults import vault_embedder, visible_vault
 
 
 @contextmanager
@@ -46,10 +46,9 @@ def open_searcher(
         raise ConfigError(f"two of {', '.join(map(shown, paths))} are the same tier; name one as TIER=FILE")
     rule = find_system(config.name if config else system).federation
     numbers = parse_priorities(priorities, {*names, *rule.priorities})
+    visible = parse_scopes(scopes)
     with ExitStack() as stack:
-        vaults = {name: stack.enter_context(Vault(path)) for name, path in names.items()}
-        for vault in vaults.values():
-            stack.enter_context(vault.snapshot())
+        vaults = {name: stack.enter_context(_seen(path, visible)) for name, path in names.items()}
         embedders = _embedders(list(vaults.values()), model or _model_of(config, vaults.values()))
         if config is None:
             models = {own.model for own in embedders}
@@ -60,7 +59,14 @@ def open_searcher(
         tiers = [Tier(name, vault, numbers.get(name)) for name, vault in vaults.items()]
         federation = Federation(tiers, rule)
         store = federation if len(tiers) > 1 else tiers[0].store
-        yield Searcher(store, config, embedders, visible=parse_scopes(scopes))
+        yield Searcher(store, config, embedders)
+
+
+@contextmanager
+def _seen(path: str, visible: Filters) -> Iterator[Vault]:
+    """One state of a vault file, or of what a caller may see of it."""
+    with Vault(path) as vault, vault.snapshot(), visible_vault(vault, visible) as seen:
+        yield seen
 
 
 def _model_of(config: SearchConfig | None, vaults: Iterable[Vault]) -> str:
@@ -86,20 +92,19 @@ def list_entries(
     path: str, filters: Filters, limit: int | None, scopes: Sequence[str] = ()
 ) -> tuple[list[Entry], int]:
     """The entries in scope, all or the first `limit`, newest first and ties by id; and how many there are."""
-    inside = filters & parse_scopes(scopes)
     with Vault(path) as vault, vault.snapshot():
-        return vault.recent(inside, -1 if limit is None else limit), vault.count(inside)
+        seen = vault.seen_by(parse_scopes(scopes))
+        return seen.recent(filters, -1 if limit is None else limit), seen.count(filters)
 
 
 def read_entries(path: str, ids: Sequence[str], scopes: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Whole entries by id, as JSON values; DataError names every id the vault does not hold for this caller."""
-    visible = parse_scopes(scopes)
     with Vault(path) as vault, vault.snapshot():
-        seen = vault.within(ids, visible)
-        found = vault.get([id_ for id_ in ids if id_ in seen])
+        seen = vault.seen_by(parse_scopes(scopes))
+        found = seen.get(ids)
         missing = sorted(set(ids) - {entry.id for entry in found})
         if missing:
-            known = [entry.id for entry in vault.entries(visible)]
+            known = [entry.id for entry in seen.entries()]
             problems = [
                 f"no entry {shown(id_)}" + (nearest(id_, known) if len(known) < 1000 else "") for id_ in missing
             ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
 
@@ -13,6 +14,7 @@ from steelyard.embed import BATCH, Embedder, embed_missing, layers_of, space_of,
 from steelyard.embedders import KINDS, CachedEmbedder, open_embedder
 from steelyard.embedders.kinds import remembered, restore
 from steelyard.errors import ConfigError, EmbedderError, nearest, shown
+from steelyard.filters import Filters
 from steelyard.lsa import MODEL, LsaEmbedder
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
@@ -117,6 +119,25 @@ def vault_embedder(vault: Vault, model: str = "") -> Embedder | None:
             kind, settings, arrays = stored
             return LsaEmbedder.from_arrays(arrays) if kind == MODEL else restore(kind, settings, os.environ)
     return None
+
+
+@contextmanager
+def visible_vault(vault: Vault, visible: Filters) -> Iterator[Vault]:
+    """The vault, or one in memory with what a caller may see of it and a model that knows nothing else.
+
+    LSA is fitted anew on what is visible: the fit of the whole vault knows words of other entries.
+    """
+    if not visible:
+        yield vault
+        return
+    models = {name: stored for name in vault.models() if (stored := vault.load_model(name)) is not None}
+    with vault.copied(visible)[1] as copy:
+        for name, (kind, settings, arrays) in models.items():
+            if kind != MODEL:
+                copy.save_model(name, kind, settings, arrays)
+        if MODEL in models:
+            _renew(copy, None)
+        yield copy
 
 
 def _own_kinds(vault: Vault) -> list[str]:

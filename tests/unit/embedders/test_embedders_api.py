@@ -140,7 +140,7 @@ class TestTryingAgain:
             asked.embed(["a"])
         assert asked.waited == []
 
-    @pytest.mark.parametrize("value", ["soon", "-1", "", "Thu, 99 Foo 2026"])
+    @pytest.mark.parametrize("value", ["soon", "-1", "", "Thu, 99 Foo 2026", "\u00b2", "9" * 5000])
     def test_a_wish_that_cannot_be_read_is_no_wish(self, endpoint, value):
         endpoint.script = [endpoint.status(503, Retry_After=value)]
         asked = embedder(endpoint)
@@ -212,6 +212,7 @@ class TestRefusing:
             (first(lambda item: item["embedding"].__setitem__(0, float("nan"))), "NaN or infinity"),
             (first(lambda item: item["embedding"].__setitem__(0, float("inf"))), "NaN or infinity"),
             (first(lambda item: item["embedding"].__setitem__(0, 1e300)), "NaN or infinity"),
+            (first(lambda item: item["embedding"].__setitem__(0, 10**3999)), "NaN or infinity"),
         ],
     )
     def test_an_answer_of_another_form_is_refused(self, endpoint, change, reason):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from steelyard.embedders import MiniLmEmbedder, MiniLmInt8Embedder, minilm
-from steelyard.embedders.extras import EXTRAS
 from steelyard.errors import MachineError
+from steelyard.extras import EXTRAS
 from steelyard.template import render
 from steelyard_eval.datasets import load
 from steelyard_eval.demonstration import starter

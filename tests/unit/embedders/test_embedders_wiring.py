@@ -458,7 +458,7 @@ class TestCommands:
         [
             ("minilm", "sentence_transformers", "minilm"),
             ("minilm-int8", "onnxruntime", "onnx"),
-            ("api", "httpx", "api"),
+            ("api", "httpcore", "api"),
         ],
     )
     def test_a_missing_extra_is_the_environments_fault(self, endpoint, monkeypatch, tmp_path, kind, module, extra):

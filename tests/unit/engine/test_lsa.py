@@ -1,5 +1,9 @@
 """Latent semantic analysis fitted on the vault itself."""
 
+import io
+import json
+import math
+
 import numpy as np
 import pytest
 
@@ -24,6 +28,13 @@ def model():
 
 
 class TestFit:
+    def test_a_words_weight_is_the_smoothed_logarithm_of_its_rarity(self, model):
+        """ln((6 + 1) / (df + 1)) + 1 with df texts that hold the word: 2 for session, 1 for cache."""
+        vocabulary = json.loads(model.to_arrays()[1]["vocabulary"])
+        idf = np.load(io.BytesIO(model.to_arrays()[1]["idf"]))
+        for word, df in (("session", 2), ("cach", 1)):
+            assert idf[vocabulary.index(word)] == pytest.approx(math.log(7 / (df + 1)) + 1, rel=1e-6)
+
     def test_the_same_seed_gives_the_same_bytes(self, model):
         assert LsaEmbedder.fit(TEXTS, seed=0).to_arrays() == model.to_arrays()
 

@@ -293,6 +293,9 @@ class TestTsIndex:
     )
     INDEX = TsIndex.of(TEXTS)
 
+    def test_an_empty_query_finds_nothing(self):
+        assert self.INDEX.search(None) == []
+
     @pytest.mark.parametrize(
         ("query", "ids"),
         [

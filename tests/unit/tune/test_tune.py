@@ -493,3 +493,21 @@ def test_a_bar_passes_everything_through_and_asks_how_it_goes_after_each_item():
     asked = []
     assert list(bar("test")([1, 2, 3], lambda: asked.append(1) or "well")) == [1, 2, 3]
     assert len(asked) == 3
+
+
+def test_every_setting_is_tried_at_every_depth_as_long_as_there_are_not_too_many(monkeypatch):
+    """Shapes times depths: at the limit all, one more leaves the other depths the given shape alone."""
+    from steelyard.fusion import parse_strategy
+    from steelyard.systems import find_system
+    from steelyard_eval.tune import settings as module
+
+    config = find_system("plain").config().with_strategy(parse_strategy("rrf(fts, bm25, k=60)"))
+    monkeypatch.setattr(module, "MOST", 10_000)
+    own = module.shapes(config.strategy)
+    every, places = len(own), len(module.depths(config))
+    assert len(module.settings(config)) == every * places
+    monkeypatch.setattr(module, "shapes", lambda strategy: own)
+    monkeypatch.setattr(module, "MOST", every * places)
+    assert len(module.settings(config)) == every * places
+    monkeypatch.setattr(module, "MOST", every * places - 1)
+    assert len(module.settings(config)) == every + places - 1

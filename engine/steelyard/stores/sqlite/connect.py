@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ import apsw
 import sqlite_vec
 
 from steelyard.errors import PATH_WIDTH, MachineError, VaultError, shown
-from steelyard.stores.sqlite.damage import CheckedCursor
+from steelyard.stores.sqlite.guard import GuardedConnection
 
 MEMORY = ":memory:"
 """The path of a vault without a file."""
@@ -29,7 +30,9 @@ def memory_address() -> str:
 
 def connect_memory(address: str) -> apsw.Connection:
     """Open a place that `memory_address` named."""
-    return _connection(address, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI)
+    return _connection(
+        MEMORY, address, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+    )
 
 
 def connect(path: str, create: bool) -> apsw.Connection:
@@ -42,7 +45,9 @@ def connect(path: str, create: bool) -> apsw.Connection:
         raise VaultError(f"there is no vault at {place}; make one with steelyard index DATASET {place}")
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
     try:
-        return _connection(path, flags)
+        if create:
+            _private(path)
+        return _connection(path, path, flags)
     except apsw.NotADBError:
         raise VaultError(f"{place} is not an SQLite file; name a vault") from None
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError) as error:
@@ -50,6 +55,20 @@ def connect(path: str, create: bool) -> apsw.Connection:
             return _unchanging(path, error)
         raise _cannot_open(path, error) from None
     except apsw.FullError as error:
+        raise _cannot_open(path, error) from None
+
+
+def _private(path: str) -> None:
+    """Make the file of a new vault for its owner's eyes; SQLite gives its mode to the files beside it."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        if not Path(path).is_file():
+            raise MachineError(
+                f"cannot open {shown(path, PATH_WIDTH)}: it is not a regular file; check the folder's permissions "
+                "or name another file"
+            ) from None
+    except OSError as error:
         raise _cannot_open(path, error) from None
 
 
@@ -82,7 +101,7 @@ def _unchanging(path: str, reason: Exception) -> apsw.Connection:
         )
     try:
         address = f"{Path(path).absolute().as_uri()}?immutable=1"
-        return _connection(address, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        return _connection(path, address, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     except apsw.NotADBError:
         raise VaultError(f"{place} is not an SQLite file; name a vault") from None
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError):
@@ -94,16 +113,17 @@ def _cannot_open(path: str, error: Exception) -> MachineError:
     return MachineError(f"cannot open {place}: {error}; check the folder's permissions and the disk's space")
 
 
-def _connection(name: str, flags: int) -> apsw.Connection:
-    db = apsw.Connection(name, flags=flags)
-    db.cursor_factory = CheckedCursor
+def _connection(path: str, name: str, flags: int) -> apsw.Connection:
+    db = GuardedConnection(name, flags=flags)
     try:
         db.set_busy_timeout(PATIENCE)
         db.enable_load_extension(True)
         db.load_extension(sqlite_vec.loadable_path())
         db.enable_load_extension(False)
+        db.guard(path)
         db.execute("SELECT count(*) FROM sqlite_schema")  # reads the header, and changes nothing
-        db.execute("PRAGMA synchronous = normal; PRAGMA foreign_keys = on")
+        db.execute("PRAGMA synchronous = normal")
+        db.execute("PRAGMA foreign_keys = on")
     except BaseException:
         db.close()
         raise

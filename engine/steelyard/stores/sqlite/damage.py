@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import apsw
 
 from steelyard.errors import PATH_WIDTH, VaultError, shown
 
 T = TypeVar("T")
-_DAMAGE = (
+DAMAGE = (
     apsw.CorruptError,
     apsw.SQLError,  # a schema that says something else: every statement is our own, every value is bound
     apsw.EmptyError,  # sqlite-vec, for a row that its own tables lack
@@ -19,33 +19,10 @@ _DAMAGE = (
     apsw.TooBigError,
     apsw.MismatchError,
     apsw.ConstraintError,
+    apsw.AuthError,  # a table that reaches for what no statement of ours needs
     UnicodeDecodeError,
 )
-
-
-class CheckedCursor(apsw.Cursor):
-    """A cursor that raises VaultError where the file is not what a vault is."""
-
-    def execute(self, *args: Any, **options: Any) -> CheckedCursor:  # noqa: ANN401 -- as apsw has it
-        """As apsw's."""
-        _checked(self, lambda: super(CheckedCursor, self).execute(*args, **options))
-        return self
-
-    def executemany(self, *args: Any, **options: Any) -> CheckedCursor:  # noqa: ANN401 -- as apsw has it
-        """As apsw's."""
-        _checked(self, lambda: super(CheckedCursor, self).executemany(*args, **options))
-        return self
-
-    def __next__(self) -> Any:  # noqa: ANN401 -- a row of whatever was asked
-        return _checked(self, super().__next__)
-
-    def fetchone(self) -> Any:  # noqa: ANN401 -- a row of whatever was asked
-        """As apsw's."""
-        return _checked(self, super().fetchone)
-
-    def fetchall(self) -> list[Any]:
-        """As apsw's."""
-        return _checked(self, super().fetchall)
+"""What SQLite raises for such a file."""
 
 
 def damaged(path: str, reason: object) -> VaultError:
@@ -61,10 +38,15 @@ def closed(path: str) -> VaultError:
     return VaultError(f"{shown(path, PATH_WIDTH)} is closed; keep the vault open until all searches are done")
 
 
-def _checked(cursor: apsw.Cursor, action: Callable[[], T]) -> T:
+def checked(cursor: apsw.Cursor, action: Callable[[], T]) -> T:
+    """What the action returns; VaultError where the file is not what a vault is, or was closed meanwhile."""
     try:
         return action()
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise damaged(cursor.connection.filename, error) from None
-    except (apsw.InterruptError, apsw.ConnectionClosedError, apsw.CursorClosedError):
+    except apsw.InterruptError as error:
+        if getattr(cursor.connection, "exhausted", False):  # a table that never ends
+            raise damaged(cursor.connection.filename, error) from None
+        raise closed("the vault") from None
+    except (apsw.ConnectionClosedError, apsw.CursorClosedError):
         raise closed("the vault") from None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from steelyard.entry import Entry
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.file import VaultFile
-from steelyard.stores.sqlite.schema import COLUMNS, SELECT, UPSERT, from_row, select, to_row, where
+from steelyard.stores.sqlite.schema import COLUMNS, INSERT, SELECT, UPSERT, from_row, select, to_row, where
 
 
 class EntryTable(VaultFile):
@@ -18,6 +19,17 @@ class EntryTable(VaultFile):
     def upsert(self, entries: Iterable[Entry], *, keep_vectors: bool = False) -> int:
         """See Store.upsert."""
         return self._change(UPSERT, map(to_row, entries), keep_vectors)
+
+    def rows(self, filters: Filters) -> Iterator[tuple[Any, ...]]:
+        """The entries in scope as they lie in the file, for `add_rows` of another vault, by ascending id."""
+        condition, values = where(filters)
+        yield from self._db.execute(f"{SELECT} WHERE {condition} ORDER BY e.id", values)
+
+    def add_rows(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Insert what `rows` of another vault gave."""
+        with self.transaction():
+            self._db.executemany(INSERT, rows)
+            self._revise()
 
     def delete(self, ids: Iterable[str]) -> int:
         """See Store.delete; the triggers of the keyword indexes forget the entries."""
@@ -29,7 +41,7 @@ class EntryTable(VaultFile):
         """Run a statement that returns the rowids it changed, drop their vectors, count them."""
         changed = 0
         with self.transaction():
-            tables = [] if keep_vectors else [table for table, _, _ in self._spaces()]
+            tables = [] if keep_vectors else [self._sound(table, dim) for table, _, dim in self._spaces()]
             for values in bound:
                 for (rowid,) in self._db.execute(sql, values).fetchall():
                     changed += 1

@@ -6,6 +6,7 @@ write is one transaction; the file is in WAL mode, so readers never wait, and wr
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 import weakref
@@ -18,9 +19,15 @@ import apsw
 
 from steelyard.errors import VaultError
 from steelyard.stores.base import Space
+from steelyard.stores.sqlite.check import check_books, check_schema
 from steelyard.stores.sqlite.connect import MEMORY, connect, connect_memory, machine_errors, memory_address
-from steelyard.stores.sqlite.damage import closed
+from steelyard.stores.sqlite.damage import closed, damaged
 from steelyard.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
+
+
+def table_of(space: int) -> str:
+    """The name of the table of a vector space, made of an integer and of nothing else."""
+    return f"vec_{space:d}"
 
 
 class VaultFile:
@@ -37,6 +44,7 @@ class VaultFile:
         self._connections: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
         self._opening = threading.Lock()
         self._closed = False
+        self._checked: set[str] = set()
         self._first = self._connect(create)  # kept for the vault's life: what is in memory lives as long as this
         try:
             self._migrate()
@@ -50,7 +58,14 @@ class VaultFile:
         known: apsw.Connection | None = getattr(self._thread, "db", None)
         if self._closed:
             raise closed(self.path)
-        return known or self._connect(create=False)
+        return known or self._another()
+
+    def _another(self) -> apsw.Connection:
+        """A connection for one more thread; the file at the path may be another one by now."""
+        db = self._connect(create=False)
+        with self.snapshot():
+            check_schema(db, self.path, VERSION)
+        return db
 
     def _connect(self, create: bool) -> apsw.Connection:
         with self._opening:
@@ -119,9 +134,17 @@ class VaultFile:
             if self._db.in_transaction:
                 self._db.execute(how)
 
+    def faults(self) -> list[str]:
+        """What SQLite finds wrong with the pages of the file; none when it is whole."""
+        found = [str(row[0]) for row in self._db.execute("PRAGMA quick_check")]
+        return [] if found == ["ok"] else found
+
     def revision(self) -> int:
         """See Store.revision."""
-        return int(self._one("SELECT value FROM meta WHERE key = 'revision'"))
+        row = self._db.execute("SELECT value FROM meta WHERE key = 'revision'").fetchone()
+        if row is None or not (isinstance(row[0], str) and re.fullmatch(r"[0-9]{1,18}", row[0])):
+            raise damaged(self.path, f"its revision is {row and row[0]!r}")
+        return int(row[0])
 
     def _one(self, sql: str, values: Sequence[str | float] = ()) -> Any:  # noqa: ANN401 -- whatever SQL returns
         return next(self._db.execute(sql, tuple(values)))[0]
@@ -131,7 +154,14 @@ class VaultFile:
 
     def _spaces(self) -> list[tuple[str, Space, int]]:
         rows = self._db.execute("SELECT space, model, layer, recipe, dim FROM spaces ORDER BY space")
-        return [(f"vec_{number}", Space(model, layer, recipe), dim) for number, model, layer, recipe, dim in rows]
+        return [(table_of(number), Space(model, layer, recipe), dim) for number, model, layer, recipe, dim in rows]
+
+    def _sound(self, table: str, dim: int) -> str:
+        """The table of a vector space, looked at before it is used for the first time."""
+        if table not in self._checked:
+            check_books(self._db, self.path, table, dim)
+            self._checked.add(table)
+        return table
 
     def _migrate(self) -> None:
         # One statement, one state: another process may be making the tables just now.
@@ -143,6 +173,8 @@ class VaultFile:
         )
         if application != APPLICATION_ID and (version or tables):
             raise VaultError(f"{self.path} is an SQLite file of another program; name a vault or a new file")
+        if version < 0:
+            raise damaged(self.path, f"its schema version is {version}")
         if version > VERSION:
             raise VaultError(
                 f"{self.path} was written by a newer Steelyard (schema {version}, this one knows {VERSION}); "
@@ -152,11 +184,20 @@ class VaultFile:
             with machine_errors(self.path):
                 self._db.execute("PRAGMA journal_mode = wal")
         if version < VERSION:
-            with self.transaction():
-                for step in range(int(self._one("PRAGMA user_version")), VERSION):
-                    self._db.execute(MIGRATIONS[step])
-                    self._db.execute(f"PRAGMA user_version = {step + 1}")
-                    self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            self._upgrade()
+        else:
+            with self.snapshot():  # another process may be changing indexes and spaces just now
+                check_schema(self._db, self.path, VERSION)
+
+    def _upgrade(self) -> None:
+        with self.transaction():
+            version = int(self._one("PRAGMA user_version"))
+            check_schema(self._db, self.path, version)
+            for step in range(version, VERSION):
+                for statement in MIGRATIONS[step]:
+                    self._db.execute(statement)
+                self._db.execute(f"PRAGMA user_version = {step + 1}")
+                self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
 def _closes(db: apsw.Connection) -> bool:

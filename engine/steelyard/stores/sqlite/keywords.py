@@ -11,7 +11,7 @@ from steelyard.filters import Filters
 from steelyard.stores.base import Found, KeywordIndex
 from steelyard.stores.sqlite.file import VaultFile
 from steelyard.stores.sqlite.fts5 import ranking, readable
-from steelyard.stores.sqlite.schema import where
+from steelyard.stores.sqlite.schema import index_statements, where
 
 TIES = 32
 """Matches read beyond a cut, so that a tie across it is seldom searched for a second time."""
@@ -40,12 +40,15 @@ class KeywordTables(VaultFile):
         """Drop every keyword index and build these anew, in one transaction."""
         with self.transaction():
             for (name,) in self._db.execute("SELECT name FROM keyword_indexes").fetchall():
-                for event in ("insert", "update", "delete"):
-                    self._db.execute(f"DROP TRIGGER fts_{name}_{event}")
-                self._db.execute(f"DROP TABLE fts_{name}")
+                self._drop_index(KeywordIndex(str(name), ()))
             self._db.execute("DELETE FROM keyword_indexes")
             for index in indexes:
                 self._create_index(index)
+
+    def _drop_index(self, index: KeywordIndex) -> None:
+        for event in ("insert", "update", "delete"):
+            self._db.execute(f"DROP TRIGGER fts_{index.name}_{event}")
+        self._db.execute(f"DROP TABLE fts_{index.name}")
 
     def _index_settings(self, index: KeywordIndex) -> tuple[str, str] | None:
         sql = "SELECT fields, tokenizer FROM keyword_indexes WHERE name = ?"
@@ -53,18 +56,9 @@ class KeywordTables(VaultFile):
         return row
 
     def _create_index(self, index: KeywordIndex) -> None:
-        table, fields = f"fts_{index.name}", ", ".join(f'"{name}"' for name in index.fields)
-        old, new = (", ".join(f'{row}."{name}"' for name in index.fields) for row in ("old", "new"))
-        forget = f"INSERT INTO {table}({table}, rowid, {fields}) VALUES('delete', old.rowid, {old});"
-        learn = f"INSERT INTO {table}(rowid, {fields}) VALUES(new.rowid, {new});"
-        self._db.execute(f"""
-            CREATE VIRTUAL TABLE {table} USING fts5(
-              {fields}, content='entries', content_rowid='rowid', tokenize='{index.tokenizer}');
-            CREATE TRIGGER {table}_insert AFTER INSERT ON entries BEGIN {learn} END;
-            CREATE TRIGGER {table}_delete AFTER DELETE ON entries BEGIN {forget} END;
-            CREATE TRIGGER {table}_update AFTER UPDATE ON entries BEGIN {forget} {learn} END;
-            INSERT INTO {table}({table}) VALUES('rebuild');
-        """)
+        for statement in index_statements(index):
+            self._db.execute(statement)
+        self._db.execute(f"INSERT INTO fts_{index.name}(fts_{index.name}) VALUES('rebuild')")
         self._db.execute(
             "INSERT INTO keyword_indexes VALUES(?, ?, ?)", (index.name, json.dumps(index.fields), index.tokenizer)
         )

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from steelyard.files import STRICT_JSON
 from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.file import VaultFile
 
@@ -49,6 +50,9 @@ class ModelTable(VaultFile):
             return None
         arrays = dict(self._db.execute("SELECT name, data FROM model_arrays WHERE model = ?", (name,)))
         try:
-            return row[0], json.loads(row[1]), arrays
+            settings = STRICT_JSON.decode(row[1])
         except (ValueError, TypeError, RecursionError) as error:
             raise damaged(self.path, error) from None
+        if not isinstance(settings, dict):
+            raise damaged(self.path, f"the settings of model {name!r} are no object")
+        return row[0], settings, arrays

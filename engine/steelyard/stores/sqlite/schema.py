@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from steelyard.entry import FIELDS, Entry, Relation
+from steelyard.entry import FIELDS, Entry, Relation, check_entry
 from steelyard.errors import VaultError, shown
-from steelyard.fields import LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS
+from steelyard.fields import END_OF_TIME, FIRST_TIME, LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS
+from steelyard.files import STRICT_JSON
 from steelyard.filters import SUPERSEDED, Filters, Rule
+from steelyard.stores.base import KeywordIndex
 
 APPLICATION_ID = 0x53544C59  # "STLY", so that another program's SQLite file is recognised
 VERSION = 1
@@ -17,39 +21,54 @@ VERSION = 1
 COLUMNS = (*FIELDS, "extra")
 _TYPES = {name: "TEXT" if name in TEXT_FIELDS else "REAL" if name in NUMBER_FIELDS else "TEXT" for name in COLUMNS}
 
-TABLES = f"""
-CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
-CREATE TABLE entries(
-  rowid INTEGER PRIMARY KEY,
-  id TEXT NOT NULL UNIQUE,
-  {", ".join(f'"{name}" {_TYPES[name]}' for name in COLUMNS if name != "id")}
-) STRICT;
-CREATE INDEX entries_created ON entries(created_at);
-CREATE INDEX entries_project ON entries(project);
-CREATE TABLE keyword_indexes(name TEXT PRIMARY KEY, fields TEXT NOT NULL, tokenizer TEXT NOT NULL) STRICT;
-CREATE TABLE spaces(
-  space INTEGER PRIMARY KEY, model TEXT NOT NULL, layer TEXT NOT NULL, recipe TEXT NOT NULL, dim INTEGER NOT NULL,
-  UNIQUE(model, layer, recipe)
-) STRICT;
-CREATE TABLE models(name TEXT PRIMARY KEY, kind TEXT NOT NULL, settings TEXT NOT NULL) STRICT;
-CREATE TABLE model_arrays(
-  model TEXT NOT NULL REFERENCES models(name) ON DELETE CASCADE, name TEXT NOT NULL, data BLOB NOT NULL,
-  PRIMARY KEY(model, name)
-) STRICT;
-INSERT INTO meta VALUES('revision', '0');
-"""
+TABLES = (
+    "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
+    "CREATE TABLE entries(rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, "
+    + ", ".join(f'"{name}" {_TYPES[name]}' for name in COLUMNS if name != "id")
+    + ") STRICT",
+    "CREATE INDEX entries_created ON entries(created_at)",
+    "CREATE INDEX entries_project ON entries(project)",
+    "CREATE TABLE keyword_indexes(name TEXT PRIMARY KEY, fields TEXT NOT NULL, tokenizer TEXT NOT NULL) STRICT",
+    "CREATE TABLE spaces(space INTEGER PRIMARY KEY, model TEXT NOT NULL, layer TEXT NOT NULL, "
+    "recipe TEXT NOT NULL, dim INTEGER NOT NULL, UNIQUE(model, layer, recipe)) STRICT",
+    "CREATE TABLE models(name TEXT PRIMARY KEY, kind TEXT NOT NULL, settings TEXT NOT NULL) STRICT",
+    "CREATE TABLE model_arrays(model TEXT NOT NULL REFERENCES models(name) ON DELETE CASCADE, name TEXT NOT NULL, "
+    "data BLOB NOT NULL, PRIMARY KEY(model, name)) STRICT",
+    "INSERT INTO meta VALUES('revision', '0')",
+)
 
-MIGRATIONS: dict[int, str] = {0: TABLES}
-"""What brings a vault from a version to the next; an empty file is version 0."""
+MIGRATIONS: dict[int, tuple[str, ...]] = {0: TABLES}
+"""The statements, run one by one, that bring a vault from a version to the next; an empty file is version 0."""
+
+
+def index_statements(index: KeywordIndex) -> tuple[str, ...]:
+    """What makes the table of a keyword index, and the triggers that keep it equal to the entries on insert,
+    delete and update. `KeywordIndex` checked the name and the tokenizer, so that they are safe to write here.
+    """
+    table, fields = f"fts_{index.name}", ", ".join(f'"{name}"' for name in index.fields)
+    old, new = (", ".join(f'{row}."{name}"' for name in index.fields) for row in ("old", "new"))
+    forget = f"INSERT INTO {table}({table}, rowid, {fields}) VALUES('delete', old.rowid, {old});"
+    learn = f"INSERT INTO {table}(rowid, {fields}) VALUES(new.rowid, {new});"
+    return (
+        f"CREATE VIRTUAL TABLE {table} USING fts5("
+        f"{fields}, content='entries', content_rowid='rowid', tokenize='{index.tokenizer}')",
+        f"CREATE TRIGGER {table}_insert AFTER INSERT ON entries BEGIN {learn} END",
+        f"CREATE TRIGGER {table}_delete AFTER DELETE ON entries BEGIN {forget} END",
+        f"CREATE TRIGGER {table}_update AFTER UPDATE ON entries BEGIN {forget} {learn} END",
+    )
+
+
+def space_statement(number: int, dim: int) -> str:
+    """What makes the table of a vector space."""
+    return f"CREATE VIRTUAL TABLE vec_{number:d} USING vec0(embedding float[{dim:d}] distance_metric=cosine)"
+
 
 _NAMES = ", ".join(f'"{name}"' for name in COLUMNS)
 _MARKS = ", ".join("?" * len(COLUMNS))
 _SET = ", ".join(f'"{name}" = excluded."{name}"' for name in COLUMNS if name != "id")
 _DIFFERS = " OR ".join(f'entries."{name}" IS NOT excluded."{name}"' for name in COLUMNS if name != "id")
-UPSERT = (
-    f"INSERT INTO entries({_NAMES}) VALUES({_MARKS}) "
-    f"ON CONFLICT(id) DO UPDATE SET {_SET} WHERE {_DIFFERS} RETURNING rowid"
-)
+INSERT = f"INSERT INTO entries({_NAMES}) VALUES({_MARKS})"
+UPSERT = f"{INSERT} ON CONFLICT(id) DO UPDATE SET {_SET} WHERE {_DIFFERS} RETURNING rowid"
 
 
 def select(names: Sequence[str]) -> str:
@@ -61,7 +80,8 @@ SELECT = select(COLUMNS)
 
 
 def to_row(entry: Entry) -> tuple[str | float | None, ...]:
-    """The bound values of an entry, in the order of `COLUMNS`; lists become JSON text."""
+    """The bound values of an entry, in the order of `COLUMNS`; DataError for odd ones. Lists become JSON text."""
+    check_entry(entry)
     return tuple(_to_sql(name, getattr(entry, name)) for name in COLUMNS)
 
 
@@ -76,11 +96,14 @@ def _to_sql(name: str, value: Any) -> str | float | None:  # noqa: ANN401 -- a f
 
 
 def from_row(names: Sequence[str], row: Sequence[Any]) -> Entry:
-    """The entry of one row of `select(names)`; fields that were not read are empty."""
+    """The entry of one row of `select(names)`; fields that were not read are empty.
+
+    The file may hold anything, so VaultError unless every value is one that `to_row` writes.
+    """
     values = dict(zip(names, row, strict=True))
     try:
-        for name in values.keys() & _LISTS:
-            values[name] = _list(name, values[name])
+        for name, value in values.items():
+            values[name] = _READ[name](value)
     except (ValueError, TypeError, RecursionError) as error:
         raise VaultError(
             f"entry {shown(values['id'])} of the vault is damaged ({shown(str(error))}); "
@@ -89,16 +112,67 @@ def from_row(names: Sequence[str], row: Sequence[Any]) -> Entry:
     return Entry(**values)
 
 
-_LISTS = {"tags", "participants", "relations", "extra"}
+_ID = re.compile(r"\S+")
 
 
-def _list(name: str, text: str) -> object:
-    if text in ("[]", "{}"):  # most of them: not worth a parser
-        return {} if name == "extra" else ()
-    value = json.loads(text)
-    if name == "relations":
-        return tuple(Relation(*parts) for parts in value)
-    return value if name == "extra" else tuple(value)
+def _id(value: Any) -> str:  # noqa: ANN401 -- whatever the file holds, here and below
+    if not _ID.fullmatch(value):
+        raise ValueError("its id is empty or holds white space")
+    return str(value)
+
+
+def _text(value: Any) -> str:  # noqa: ANN401
+    if type(value) is not str:
+        raise TypeError("a field of text holds none")
+    return value
+
+
+def _number(value: Any) -> float | None:  # noqa: ANN401
+    if value is not None and not (isinstance(value, float | int) and -math.inf < value < math.inf):
+        raise ValueError("a number is none, or not finite")
+    return value
+
+
+def _time(value: Any) -> float | None:  # noqa: ANN401
+    if value is not None and not FIRST_TIME <= value < END_OF_TIME:
+        raise ValueError("a time is beyond the calendar")
+    return _number(value)
+
+
+def _texts(value: Any) -> tuple[str, ...]:  # noqa: ANN401
+    if value == "[]":  # most of them: not worth a parser
+        return ()
+    found = STRICT_JSON.decode(value)
+    if not isinstance(found, list):
+        raise TypeError("a list is none")
+    return tuple(map(_text, found))
+
+
+def _relations(value: Any) -> tuple[Relation, ...]:  # noqa: ANN401
+    if value == "[]":
+        return ()
+    return tuple(
+        Relation(_text(type_), _text(target), _number(strength), _text(status))
+        for type_, target, strength, status in STRICT_JSON.decode(value)
+    )
+
+
+def _extra(value: Any) -> dict[str, Any]:  # noqa: ANN401
+    found = {} if value == "{}" else STRICT_JSON.decode(value)
+    if not isinstance(found, dict):
+        raise TypeError("unknown fields are no object")
+    return found
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(TEXT_FIELDS, _text),
+    **dict.fromkeys(LIST_FIELDS, _texts),
+    **dict.fromkeys(NUMBER_FIELDS, _number),
+    **dict.fromkeys(TIME_FIELDS, _time),
+    "id": _id,
+    "relations": _relations,
+    "extra": _extra,
+}
 
 
 def where(filters: Filters) -> tuple[str, tuple[str | float, ...]]:

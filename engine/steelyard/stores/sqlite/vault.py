@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from functools import cached_property
+from weakref import WeakValueDictionary
+
+from steelyard.filters import Filters
+from steelyard.stores.base import Readable
+from steelyard.stores.scoped import ScopedStore
+from steelyard.stores.sqlite.connect import MEMORY
 from steelyard.stores.sqlite.entries import EntryTable
 from steelyard.stores.sqlite.keywords import KeywordTables
 from steelyard.stores.sqlite.models import ModelTable
@@ -18,3 +26,24 @@ class Vault(EntryTable, KeywordTables, VectorTables, ModelTable):
     Unless it is to be created, a file that cannot be written, or lies in a folder that cannot be, is
     opened for reading; the first write then raises MachineError.
     """
+
+    def seen_by(self, visible: Filters) -> Readable:
+        """See Readable.seen_by; kept for the next one who asks."""
+        if not visible:
+            return self
+        return self._views.setdefault(visible, ScopedStore(self, visible))
+
+    def copied(self, visible: Filters) -> tuple[int, Vault]:
+        """The revision, and a vault in memory with the entries that the filters admit and their vectors."""
+        with nullcontext() if self._db.in_transaction else self.snapshot():
+            copy = Vault(MEMORY)
+            copy.add_rows(self.rows(visible))
+            for space, _ in self.spaces():
+                ids, matrix = self.vectors(space, visible)
+                if ids:
+                    copy.put_vectors(space, ids, matrix)
+            return self.revision(), copy
+
+    @cached_property
+    def _views(self) -> WeakValueDictionary[Filters, ScopedStore]:
+        return WeakValueDictionary()

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from steelyard.errors import DimensionMismatchError, VaultError, shown
 from steelyard.filters import Filters
 from steelyard.stores.base import COSINE, Found, Space
-from steelyard.stores.sqlite.file import VaultFile
-from steelyard.stores.sqlite.schema import where
+from steelyard.stores.sqlite.file import VaultFile, table_of
+from steelyard.stores.sqlite.schema import space_statement, where
 
 K_MAX = 4096
 """The most neighbours a vec0 table returns."""
@@ -141,7 +141,10 @@ class VectorTables(VaultFile):
         return {id_: np.frombuffer(blob, dtype=np.float32) for id_, blob in found}
 
     def _table(self, space: Space) -> tuple[str | None, int]:
-        return next(((table, dim) for table, known, dim in self._spaces() if known == space), (None, 0))
+        table, dim = next(((table, dim) for table, known, dim in self._spaces() if known == space), (None, 0))
+        if table is not None:
+            self._sound(table, dim)
+        return table, dim
 
     def _ensure_space(self, space: Space, dim: int) -> str:
         table, stored = self._table(space)
@@ -150,10 +153,9 @@ class VectorTables(VaultFile):
                 "INSERT INTO spaces(model, layer, recipe, dim) VALUES(?, ?, ?, ?)",
                 (space.model, space.layer, space.recipe, dim),
             )
-            table = f"vec_{self._db.last_insert_rowid()}"
-            self._db.execute(
-                f"CREATE VIRTUAL TABLE {table} USING vec0(embedding float[{dim}] distance_metric=cosine)"
-            )
+            number = self._db.last_insert_rowid()
+            self._db.execute(space_statement(number, dim))
+            table = table_of(number)
         else:
             self._check_dim(space, stored, dim)
         return table

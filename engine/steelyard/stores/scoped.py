@@ -1,0 +1,111 @@
+"""A store as a caller sees it who may see a part of it: as if there were nothing else.
+
+FTS5 and TF-IDF count words over all entries they hold, and an entry may supersede another one. So what a caller
+may see is copied into a vault in memory, and that is searched: no number, order or message depends on more.
+The copy is kept until the store changes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.entry import Entry
+from steelyard.errors import ConfigError
+from steelyard.filters import EVERYTHING, SUPERSEDED, Filters
+from steelyard.stores.base import COSINE, Found, KeywordIndex, Readable, Space
+
+if TYPE_CHECKING:
+    from steelyard.stores.sqlite.vault import Vault
+
+
+class ScopedStore:
+    """See Readable: the entries of a vault that `visible` admits. Threads may share it.
+
+    Raises ConfigError for a scope that asks whether entries are superseded: that depends on all of them.
+    """
+
+    def __init__(self, vault: Vault, visible: Filters) -> None:
+        if any(rule.field == SUPERSEDED for clause in visible.clauses for rule in clause):
+            raise ConfigError("a scope cannot ask for superseded entries; filter by that instead")
+        self._vault, self._visible = vault, visible
+        self._building = threading.Lock()
+        self._copied: tuple[int, Vault] | None = None
+
+    def _seen(self) -> Vault:
+        """The copy of what is visible now."""
+        known = self._copied
+        if known is None or known[0] != self._vault.revision():
+            with self._building:
+                known = self._copied = self._vault.copied(self._visible)
+        return known[1]
+
+    def seen_by(self, visible: Filters) -> Readable:
+        """See Readable.seen_by."""
+        return ScopedStore(self._vault, self._visible & visible)
+
+    def get(self, ids: Sequence[str], fields: Sequence[str] | None = None) -> list[Entry]:
+        """See Readable.get."""
+        return self._seen().get(ids) if fields is None else self._seen().get(ids, fields)
+
+    def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
+        """See Readable.entries."""
+        return self._seen().entries(filters)
+
+    def within(self, ids: Sequence[str], filters: Filters) -> set[str]:
+        """See Readable.within."""
+        return self._seen().within(ids, filters)
+
+    def recent(self, filters: Filters, limit: int) -> list[Entry]:
+        """See Readable.recent."""
+        return self._seen().recent(filters, limit)
+
+    def count(self, filters: Filters = EVERYTHING) -> int:
+        """See Readable.count."""
+        return self._seen().count(filters)
+
+    def covers(self, filters: Filters) -> bool:
+        """See Readable.covers."""
+        return self._seen().covers(filters)
+
+    def revision(self) -> int:
+        """See Readable.revision."""
+        return self._vault.revision()
+
+    def keyword(
+        self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int
+    ) -> list[Found]:
+        """See Readable.keyword; statistics are those of what is visible."""
+        return self._seen().keyword(index, match, weights, filters, depth)
+
+    def spaces(self) -> list[tuple[Space, int]]:
+        """See Readable.spaces; those in which something visible has a vector."""
+        return self._seen().spaces()
+
+    def without_vectors(self, spaces: Sequence[Space]) -> list[str]:
+        """See Readable.without_vectors."""
+        return self._seen().without_vectors(spaces)
+
+    def nearest(
+        self,
+        space: Space,
+        vector: NDArray[np.float32],
+        filters: Filters,
+        depth: int,
+        filter_first: bool,
+        metric: str = COSINE,
+    ) -> list[Found]:
+        """See Readable.nearest."""
+        return self._seen().nearest(space, vector, filters, depth, filter_first, metric)
+
+    def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
+        """See Readable.vectors."""
+        return self._seen().vectors(space, filters)
+
+    def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """See Readable.vectors_of."""
+        return self._seen().vectors_of(space, ids)

@@ -1,0 +1,155 @@
+"""Whether a file holds the tables of a vault and nothing else.
+
+Every object of the file has to be one that our own statements make: its SQL is compared with that of an empty
+vault of the same version, and with what we would write for the keyword indexes and vector spaces that it names.
+Foreign tables, views, triggers and columns are refused before any of them is used.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import apsw
+import sqlite_vec
+
+from steelyard.errors import PATH_WIDTH, ConfigError, VaultError, shown
+from steelyard.stores.base import KeywordIndex
+from steelyard.stores.sqlite.damage import damaged
+from steelyard.stores.sqlite.schema import COLUMNS, MIGRATIONS, index_statements, space_statement
+
+MOST_OBJECTS = 10_000
+"""Rows of sqlite_schema; a vault with a hundred vector spaces has less than a thousand."""
+LARGEST_DIMENSION = 100_000
+CHUNK = 1024
+"""Vectors that sqlite-vec keeps in one row of its own."""
+
+
+class _Thing(NamedTuple):
+    """A row of sqlite_schema; `sql` without white space, because it means nothing there."""
+
+    type: str
+    name: str
+    table: str
+    sql: str | None
+
+    def numbered(self, number: int) -> _Thing:
+        """The same of another vector space than 1."""
+        own = partial(_SPACE.sub, f"vec_{number:d}")
+        return _Thing(self.type, own(self.name), own(self.table), self.sql and own(self.sql))
+
+
+_SPACE = re.compile(r"vec_1(?![0-9])")
+
+
+def check_schema(db: apsw.Connection, path: str, version: int) -> None:
+    """VaultError, with the remedy, unless the file holds what a vault of this version holds and no more."""
+    place = shown(path, PATH_WIDTH)
+    try:
+        foreign = _foreign(db, version)
+    except (TypeError, ValueError, ConfigError) as error:
+        foreign = shown(str(error), 200)
+    if foreign:
+        raise VaultError(
+            f"{place} is not a vault as Steelyard writes it ({foreign}); restore a copy of it, or index the data "
+            "set into a new vault"
+        )
+
+
+def check_books(db: apsw.Connection, path: str, table: str, dim: int) -> None:
+    """VaultError unless the tables that sqlite-vec keeps for one of ours agree: it trusts them, and crashes."""
+    odd = (
+        f"SELECT 1 FROM {table}_chunks WHERE size IS NOT {CHUNK} OR typeof(validity) <> 'blob' "
+        f"OR length(validity) <> {CHUNK // 8} OR typeof(rowids) <> 'blob' OR length(rowids) <> {CHUNK * 8} "
+        f"OR chunk_id NOT IN (SELECT rowid FROM {table}_vector_chunks00)",
+        f"SELECT 1 FROM {table}_vector_chunks00 WHERE typeof(vectors) <> 'blob' "
+        f"OR length(vectors) <> {CHUNK * dim * 4} OR typeof(rowid) <> 'integer' "
+        f"OR rowid NOT IN (SELECT chunk_id FROM {table}_chunks)",
+        f"SELECT 1 FROM {table}_rowids WHERE typeof(chunk_offset) <> 'integer' "
+        f"OR chunk_offset NOT BETWEEN 0 AND {CHUNK - 1} "
+        f"OR chunk_id IS NULL OR chunk_id NOT IN (SELECT chunk_id FROM {table}_chunks)",
+    )
+    if any(db.execute(f"{sql} LIMIT 1").fetchone() for sql in odd):
+        raise damaged(path, f"what sqlite-vec keeps of {table} does not agree")
+
+
+def _foreign(db: apsw.Connection, version: int) -> str:
+    """What does not belong, or is missing; empty when all is well. ValueError for bookkeeping that is none."""
+    rows = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema LIMIT ?", (MOST_OBJECTS,)).fetchall()
+    things = [_thing(*row) for row in rows]
+    if len(things) == MOST_OBJECTS or len({(thing.type, thing.name) for thing in things}) < len(things):
+        return "it has too many objects, or two of one name"
+    left = set(things) - {_SEQUENCE}
+    # The tables that name indexes and spaces are only read once they are known to be ours.
+    for part in (lambda: fixed(version), lambda: _indexes(db), lambda: _spaces(db)) if version else ():
+        wanted = set(part())
+        if missing := wanted - left:
+            thing = max(missing, key=lambda thing: (thing.type, thing.name))  # a table rather than its index
+            return f"its {thing.type} {shown(thing.name)} is missing or another one"
+        left -= wanted
+    other = min(left, key=str, default=None)
+    return f"{other.type} {shown(other.name)} does not belong there" if other else ""
+
+
+def _thing(type_: object, name: object, table: object, sql: object) -> _Thing:
+    if not all(isinstance(part, str) for part in (type_, name, table)) or not isinstance(sql, str | None):
+        raise TypeError("its schema is damaged")
+    return _Thing(str(type_), str(name), str(table), None if sql is None else _plain(str(sql)))
+
+
+def _plain(sql: str) -> str:
+    return "".join(sql.split())
+
+
+_SEQUENCE = _Thing("table", "sqlite_sequence", "sqlite_sequence", "CREATETABLEsqlite_sequence(name,seq)")
+"""SQLite's own table for AUTOINCREMENT, which stays when the tables are gone that needed it."""
+
+
+@lru_cache
+def fixed(version: int) -> frozenset[_Thing]:
+    """The objects of an empty vault of a version."""
+    return frozenset(_schema(_empty(version)))
+
+
+@lru_cache
+def _made(*statements: str) -> frozenset[_Thing]:
+    """The objects that statements add to an empty vault, those of FTS5 and sqlite-vec for themselves included."""
+    db = _empty(max(MIGRATIONS) + 1)
+    for statement in statements:
+        db.execute(statement)
+    return frozenset(_schema(db)) - fixed(max(MIGRATIONS) + 1) - {_SEQUENCE}
+
+
+def _empty(version: int) -> apsw.Connection:
+    db = apsw.Connection(":memory:")
+    db.enable_load_extension(True)
+    db.load_extension(sqlite_vec.loadable_path())
+    for step in range(version):
+        for statement in MIGRATIONS[step]:
+            db.execute(statement)
+    return db
+
+
+def _schema(db: apsw.Connection) -> Iterator[_Thing]:
+    return (_thing(*row) for row in db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"))
+
+
+def _indexes(db: apsw.Connection) -> Iterator[_Thing]:
+    rows: list[Any] = db.execute("SELECT name, fields, tokenizer FROM keyword_indexes").fetchall()
+    for name, fields, tokenizer in rows:
+        columns = json.loads(fields)
+        if not isinstance(columns, list) or not columns or any(column not in COLUMNS for column in columns):
+            raise ValueError(f"keyword index {shown(name)} covers no fields of entries")
+        yield from _made(*index_statements(KeywordIndex(name, tuple(columns), tokenizer)))
+
+
+def _spaces(db: apsw.Connection) -> Iterator[_Thing]:
+    for number, dim, *texts in db.execute("SELECT space, dim, model, layer, recipe FROM spaces").fetchall():
+        if type(number) is not int or type(dim) is not int or not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"vector space {shown(number)} is none")
+        if number < 1 or not 1 <= dim <= LARGEST_DIMENSION:
+            raise ValueError(f"vector space {shown(number)} of dimension {shown(dim)} is none")
+        yield from (thing.numbered(number) for thing in _made(space_statement(1, dim)))

@@ -1,0 +1,173 @@
+"""What a connection to a vault may do at all. A vault may come from anywhere, so none of it is trusted.
+
+The authorizer is asked while SQLite compiles a statement, those of triggers, views and virtual tables included.
+It allows what our own statements need: reading and writing the tables of a vault, a list of functions, a list of
+pragmas. No other database can be attached, no view is read, and a statement that takes far more steps than its
+file has bytes for is broken off.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from steelyard.stores.sqlite.damage import checked
+
+TABLES = frozenset({"meta", "entries", "keyword_indexes", "spaces", "models", "model_arrays"})
+"""The tables of a vault beside those of its keyword indexes and vectors."""
+OWN = re.compile(r"(fts|vec)_\w+|sqlite_(schema|master|sequence|autoindex_\w+)|entries_(created|project)")
+"""The names of everything else that lies in a vault."""
+TABLE_FUNCTIONS = frozenset({"json_each", "pragma_user_version", "pragma_application_id"})
+PRAGMAS = frozenset(
+    (
+        "user_version",
+        "application_id",
+        "journal_mode",
+        "synchronous",
+        "foreign_keys",
+        "data_version",
+        "quick_check",
+    )
+)
+FUNCTIONS = frozenset(
+    """abs avg bm25 coalesce count ifnull iif instr json_array_length json_each json_extract length like lower
+    match max min substr sum total typeof upper vec_distance_cosine vec_distance_l2 -> ->>""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
+)
+"""Functions of their arguments alone; those of FTS5 and sqlite-vec are called by these modules, too."""
+STEPS = 10_000
+"""Steps of SQLite's machine between two looks at the budget."""
+LEAST_BUDGET, BUDGET_PER_BYTE = 50_000_000, 50
+"""A statement may take this many steps, and this many more a byte of the file; a scan takes about one."""
+LIMITS = {
+    apsw.SQLITE_LIMIT_ATTACHED: 0,
+    apsw.SQLITE_LIMIT_LENGTH: 256 * 2**20,
+    apsw.SQLITE_LIMIT_SQL_LENGTH: 2**20,
+    apsw.SQLITE_LIMIT_TRIGGER_DEPTH: 8,
+    apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
+}
+SETTINGS = {
+    apsw.SQLITE_DBCONFIG_DEFENSIVE: 1,
+    apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA: 0,
+    apsw.SQLITE_DBCONFIG_ENABLE_VIEW: 0,
+    apsw.SQLITE_DBCONFIG_DQS_DDL: 0,
+    apsw.SQLITE_DBCONFIG_DQS_DML: 0,
+}
+
+
+class CheckedCursor(apsw.Cursor):
+    """A cursor that raises VaultError where the file is not what a vault is."""
+
+    def execute(self, *args: Any, **options: Any) -> CheckedCursor:  # noqa: ANN401 -- as apsw has it
+        """As apsw's, but one statement a call: what comes after a semicolon could only be somebody else's."""
+        if ";" in args[0] and not args[0].startswith("CREATE TRIGGER"):
+            raise ValueError("more than one statement")
+        self._begin()
+        checked(self, lambda: super(CheckedCursor, self).execute(*args, **options))
+        return self
+
+    def executemany(self, *args: Any, **options: Any) -> CheckedCursor:  # noqa: ANN401 -- as apsw has it
+        """As apsw's."""
+        self._begin()
+        checked(self, lambda: super(CheckedCursor, self).executemany(*args, **options))
+        return self
+
+    def __next__(self) -> Any:  # noqa: ANN401 -- a row of whatever was asked
+        return checked(self, super().__next__)
+
+    def fetchone(self) -> Any:  # noqa: ANN401 -- a row of whatever was asked
+        """As apsw's."""
+        return checked(self, super().fetchone)
+
+    def fetchall(self) -> list[Any]:
+        """As apsw's."""
+        return checked(self, super().fetchall)
+
+    def _begin(self) -> None:
+        db = checked(self, lambda: self.connection)
+        if isinstance(db, GuardedConnection):
+            db.spent = 0
+
+
+class GuardedConnection(apsw.Connection):
+    """A connection that cannot do more than a vault needs; `guard` closes the gate once extensions are loaded."""
+
+    spent = 0
+    """Steps since the last statement began."""
+    exhausted = False
+    """Whether a statement took more steps than its file is worth; no other one is begun then."""
+    _path = ""
+
+    def guard(self, path: str) -> None:
+        """From now on only statements of ours run; `path` is the file whose size bounds them."""
+        for setting, value in SETTINGS.items():
+            self.config(setting, value)
+        for limit, most in LIMITS.items():
+            self.limit(limit, most)
+        self.cursor_factory = CheckedCursor
+        self.authorizer = _authorize
+        self._path = path
+        self.set_progress_handler(self._look, STEPS)
+
+    def _look(self) -> bool:
+        """Whether the statement is to be broken off."""
+        self.spent += STEPS
+        if self.spent > LEAST_BUDGET and self.spent > LEAST_BUDGET + BUDGET_PER_BYTE * self._size():
+            self.exhausted = True
+        return self.exhausted
+
+    def _size(self) -> int:
+        if self._path == ":memory:":
+            return 2**40
+        return sum(file.stat().st_size for end in ("", "-wal") if (file := Path(self._path + end)).exists())
+
+
+def _authorize(
+    action: int, first: str | None, second: str | None, database: str | None, inside: str | None
+) -> int:
+    allowed = _ALLOWED.get(action)
+    return apsw.SQLITE_OK if allowed is not None and allowed(first, second) else apsw.SQLITE_DENY
+
+
+def _table(name: str | None, _: str | None = None) -> bool:
+    return name is not None and (name in TABLES or bool(OWN.fullmatch(name)))
+
+
+def _readable(name: str | None, _: str | None) -> bool:
+    # A sub-query is read under an empty name.
+    return _table(name) or name in TABLE_FUNCTIONS or name == "" or name in ("near", "best")
+
+
+def _anything(*_: Any) -> bool:  # noqa: ANN401 -- whatever the action names
+    return True
+
+
+_ALLOWED: dict[int, Callable[[str | None, str | None], bool]] = {
+    apsw.SQLITE_SELECT: _anything,
+    apsw.SQLITE_TRANSACTION: _anything,
+    apsw.SQLITE_READ: _readable,
+    apsw.SQLITE_FUNCTION: lambda _, name: name is not None and name.lower() in FUNCTIONS,
+    apsw.SQLITE_PRAGMA: lambda name, _: name is not None and name.lower() in PRAGMAS,
+    apsw.SQLITE_CREATE_VTABLE: lambda name, module: _table(name) and module in ("fts5", "vec0"),
+    apsw.SQLITE_DROP_VTABLE: lambda name, module: _table(name) and module in ("fts5", "vec0"),
+    **dict.fromkeys(
+        (
+            apsw.SQLITE_INSERT,
+            apsw.SQLITE_UPDATE,
+            apsw.SQLITE_DELETE,
+            apsw.SQLITE_CREATE_TABLE,
+            apsw.SQLITE_CREATE_INDEX,
+            apsw.SQLITE_CREATE_TRIGGER,
+            apsw.SQLITE_DROP_TABLE,
+            apsw.SQLITE_DROP_INDEX,
+            apsw.SQLITE_DROP_TRIGGER,
+            apsw.SQLITE_REINDEX,
+        ),
+        _table,
+    ),
+    apsw.SQLITE_ALTER_TABLE: lambda database, table: database == "main" and _table(table),
+}
+"""What each action may name; what is not here (ATTACH, views, temporary tables, ANALYZE, ...) is denied."""

@@ -1,0 +1,110 @@
+"""What a caller may not see moves nothing that he sees: a scope is noninterference.
+
+`tests/faults/noninterference.py` is the long run of the property at the end.
+"""
+
+import importlib.util
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from steelyard.embed import space_of
+from steelyard.entry import Entry, Relation
+from steelyard.errors import ConfigError
+from steelyard.filters import Filters, visible_to
+from steelyard.query import Query
+from steelyard.search import Searcher
+from steelyard.stores.federation import Federation, Tier
+from steelyard.stores.sqlite import Vault
+from steelyard.systems import SYSTEMS, find_system
+
+_path = Path(__file__).parents[1] / "faults" / "noninterference.py"
+_spec = importlib.util.spec_from_file_location("noninterference", _path)
+noninterference = importlib.util.module_from_spec(_spec)
+sys.modules["noninterference"] = noninterference
+_spec.loader.exec_module(noninterference)
+
+OURS = tuple(Entry(f"a{at}", text=f"token number{at} rotates", tenant="a") for at in range(5))
+THEIRS = tuple(Entry(f"b{at}", text="token token rotates daily", tenant="b") for at in range(40))
+CLAIM = Entry("b0", tenant="b", relations=(Relation("supersedes", "a0", None, "accepted"),))
+TENANT_A = visible_to({"tenant": ("a",)})
+
+
+class Same:
+    """Every text has the same direction."""
+
+    model, recipe = "same", None
+
+    def embed(self, texts, kind="entry"):
+        return np.ones((len(texts), 2), dtype=np.float32)
+
+    def warm(self):
+        return True
+
+
+def vault(*entries, vectors=True):
+    store = Vault(":memory:")
+    store.upsert(entries)
+    space = space_of(Same(), "text", find_system("plain").reading.recipe)
+    if vectors:
+        store.put_vectors(space, [e.id for e in entries], np.ones((len(entries), 2), dtype=np.float32))
+    return store
+
+
+def seen(store, system, **how):
+    searcher = Searcher(store, find_system(system).config(), Same(), clock=lambda: 0.0, visible=TENANT_A)
+    result = searcher.search(Query("token rotates", **how))
+    return [(hit.entry.id, hit.score, dict(hit.signals)) for hit in result.hits]
+
+
+@pytest.mark.parametrize("name", sorted(SYSTEMS))
+def test_scores_do_not_depend_on_what_a_neighbour_stores(name):
+    """FTS5 counts words over a whole vault, so the words of b could be probed through the scores of a."""
+    alone, beside = (seen(vault(*entries), name) for entries in (OURS, (*OURS, *THEIRS)))
+    assert alone == beside
+    assert alone
+
+
+def test_a_neighbour_supersedes_nothing():
+    for name in ("fts", "moltnet"):
+        filters = Filters.of({"superseded": False})
+        assert "a0" in [id_ for id_, _, _ in seen(vault(*OURS, CLAIM), name, filters=filters)]
+
+
+def test_a_hidden_copy_hides_no_copy_of_another_tier():
+    """Of an entry that several tiers hold the first tier's copy stands, if the caller may see it."""
+    first, second = vault(replace(OURS[0], tenant="b")), vault(*OURS)
+    federation = Federation([Tier("agent", first), Tier("project", second)])
+    assert "a0" in [id_ for id_, _, _ in seen(federation, "soleri")]
+
+
+def test_vectors_of_a_neighbour_are_no_vectors_of_ours():
+    """A strategy that needs vectors falls back to keywords where none is visible, whatever others hold."""
+    store = vault(*OURS, vectors=False)
+    space = space_of(Same(), "text", find_system("plain").reading.recipe)
+    before = seen(store, "plain")
+    store.upsert(THEIRS)
+    store.put_vectors(space, ["b0"], np.ones((1, 2), dtype=np.float32))
+    assert seen(store, "plain") == before
+
+
+def test_what_is_visible_is_seen_as_soon_as_it_is_stored():
+    store = vault(*OURS)
+    searcher = Searcher(store, find_system("fts").config(), clock=lambda: 0.0, visible=TENANT_A)
+    assert not searcher.search("brandnew").hits
+    store.upsert([Entry("a9", text="brandnew", tenant="a"), Entry("b9", text="brandnew", tenant="b")])
+    assert [hit.entry.id for hit in searcher.search("brandnew").hits] == ["a9"]
+
+
+def test_a_scope_by_supersession_is_refused():
+    """It would depend on entries outside it."""
+    with pytest.raises(ConfigError, match="a scope cannot ask for superseded entries"):
+        vault(*OURS).seen_by(Filters.of({"superseded": False}))
+
+
+@pytest.mark.parametrize("number", [*range(len(SYSTEMS)), 49, 99])
+def test_nothing_visible_moves(number):
+    assert noninterference.work(number)["changes"]

@@ -1,0 +1,137 @@
+"""Campaigns that go on where they stopped: a state file counts what was done, and each piece of work has a number.
+
+    campaign(name, work, options)
+
+calls ``work(number)`` for the next numbers until the minutes or the goal are used up. What it raises is a fault;
+its number is kept, so that `--only NUMBER` runs it again. The same number is the same work on every machine.
+"""
+
+import argparse
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+
+STATES = Path(__file__).resolve().parents[2] / "reports" / "campaigns"
+KEPT = 20
+"""Faults whose text is kept."""
+SAVED = 10.0
+"""Seconds of work that a broken off run may lose."""
+HANG = 60.0
+"""Seconds after which a piece of work is a hang."""
+
+
+def options(description, goal):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=5.0, help="how long to work; 5 by default")
+    parser.add_argument("--goal", type=int, default=goal, help=f"pieces of work in all; {goal} by default")
+    parser.add_argument("--fresh", action="store_true", help="forget what was done before")
+    parser.add_argument("--only", type=int, help="this one piece of work, with its traceback")
+    return parser
+
+
+def campaign(name, work, chosen):
+    """Work until the time or the goal is reached; prints the state, and returns 1 when faults were found."""
+    if chosen.only is not None:
+        print(work(chosen.only))
+        return 0
+    path = STATES / f"{name}.json"
+    state = load(path, chosen.fresh)
+    end = time.monotonic() + 60 * chosen.minutes
+    began = time.monotonic()
+    while time.monotonic() < end and state["next"] < chosen.goal:
+        one(state, work)
+        if time.monotonic() - began > SAVED:
+            save(path, state, began)
+            began = time.monotonic()
+    save(path, state, began)
+    print(json.dumps({"campaign": name, "goal": chosen.goal, **state}, indent=1))
+    return min(1, state["faults"])
+
+
+def one(state, work):
+    number = state["next"]
+    try:
+        for what, count in work(number).items():
+            state["done"][what] = state["done"].get(what, 0) + count
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        state["faults"] += 1
+        if len(state["found"]) < KEPT:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{Path(last.filename).name}:{last.lineno}"
+            state["found"].append({"number": number, "fault": f"{type(error).__name__} at {place}: {error}"[:500]})
+    state["next"] += 1
+
+
+def load(path, fresh):
+    if path.exists() and not fresh:
+        return json.loads(path.read_text())
+    return {"next": 0, "faults": 0, "found": [], "done": {}, "seconds": 0.0}
+
+
+def save(path, state, began):
+    state["seconds"] = round(state["seconds"] + time.monotonic() - began, 1)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".part")
+    draft.write_text(json.dumps(state, indent=1))
+    draft.replace(path)
+
+
+def isolated(work, seconds=HANG, megabytes=8192):
+    """The work in a process of its own, so that a crash, a hang or a flood of native code is a fault, too.
+
+    `seconds` and `megabytes` bound each piece. The process is a fork, so what was loaded before is there.
+    """
+
+    def run(number):
+        receive, send = os.pipe()
+        child = os.fork()
+        if not child:
+            os.close(receive)
+            _child(work, number, send, megabytes)
+        os.close(send)
+        with os.fdopen(receive) as stream:
+            said = _within(stream, seconds, child)
+        _, status = os.waitpid(child, 0)
+        if said is None:
+            raise AssertionError(f"no end within {seconds} s")
+        if status:
+            raise AssertionError(f"ended with {os.waitstatus_to_exitcode(status)}: {said[-400:]}")
+        return json.loads(said)
+
+    return run
+
+
+def _child(work, number, send, megabytes):
+    code = 1
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+        try:
+            said, code = json.dumps(work(number)), 0
+        except BaseException:
+            said = traceback.format_exc()
+        os.write(send, said.encode("utf-8", "replace")[-60_000:])
+    finally:
+        os._exit(code)
+
+
+def _within(stream, seconds, child):
+    """All that the child wrote; None when it was killed because its time was over."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if select.select([stream], [], [], 0.2)[0]:
+            return stream.read()
+    os.kill(child, signal.SIGKILL)
+    return None
+
+
+def main(name, description, goal, work):
+    """The command line of a campaign."""
+    sys.exit(campaign(name, work, options(description, goal).parse_args()))

