@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -10,11 +11,12 @@ from steelyard.entry import Hit
 from steelyard.errors import ConfigError, VaultError, shown
 from steelyard.explain import Explanation
 from steelyard.finish import Ranking
-from steelyard.fusion import Expr, compile_plan, leaves
+from steelyard.fusion import Expr, Progress, compile_plan, leaves
+from steelyard.query import Query
 from steelyard.signals import PRIORS
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import plain, plain_id
-from steelyard.table import SignalTable
+from steelyard.table import LAYERS, SignalTable
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,8 @@ class SearchResult:
 
     `table` holds the signals and `ranking` the final rows of it, for explanation. `embedding_calls`
     is 0 or 1, or one for each model that tiers have; `degraded` says that the embedder failed and keywords
-    answered alone. `notes` says what else was searched by keywords alone, and why.
+    answered alone. `notes` says what else was searched by keywords alone, and why. `query` is what was searched,
+    with its clock, intent and texts; `seconds` the time of each retriever, and of the whole as ``search``.
     """
 
     hits: tuple[Hit, ...]
@@ -33,6 +36,13 @@ class SearchResult:
     embedding_calls: int
     degraded: bool
     notes: tuple[str, ...] = ()
+    query: Query | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far a layered search went; None of any other."""
+        return self.strategy.progress(self.table)
 
     def explain(self, hit: Hit | str) -> Explanation:
         """How the score of a hit, or of an entry by its id, came about.
@@ -74,9 +84,12 @@ def _signals(table: SignalTable, strategy: Expr, ranking: Ranking) -> list[dict[
     """
     everywhere = np.ones(len(table), dtype=bool)
     ranked = strategy.members(table, strategy.everywhere(table))[ranking.row]
+    home = np.where(table.home < 0, np.arange(len(table)), table.home)
     read = {}
     for leaf in leaves(strategy):
         if leaf.name in PRIORS or leaf.name in table.columns:
-            values = leaf.compile(table, everywhere).branches[0].columns[0].values[ranking.row]
-            read[leaf.name] = np.nan_to_num(values)
+            values = leaf.compile(table, everywhere).branches[0].columns[0].values
+            above = values[home] if leaf.name in LAYERS else values  # those of the directory, for its files
+            found = np.where(np.isnan(values), above, values)[ranking.row]
+            read[leaf.name] = np.nan_to_num(found)
     return [{n: float(values[at]) for n, values in read.items()} if own else {} for at, own in enumerate(ranked)]

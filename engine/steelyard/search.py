@@ -51,6 +51,8 @@ class Searcher:
     what keywords can answer. `clock` gives the time (seconds UTC) of queries that carry none. `visible` is
     what the caller may see: no query, filter or strategy reaches beyond it, and no statistics do, those apart
     that are in the embedder, such as LSA fitted on more.
+    `rewrite` gives the text that is embedded in place of the one asked. `proceed` is called before each retriever;
+    what it raises ends the search.
     Of a federation whose tiers have models of their own `embedder` is all of theirs; tiers that hold
     vectors of none are found by keywords, and each result says so.
     `degraded` counts the searches in which the embedder failed; the first one is logged as a warning.
@@ -67,6 +69,8 @@ class Searcher:
         *,
         clock: Callable[[], float] = time.time,
         visible: Filters = EVERYTHING,
+        rewrite: Callable[[str], str] | None = None,
+        proceed: Callable[[], None] = lambda: None,
     ) -> None:
         if config.system == LISTS:
             raise ConfigError(
@@ -79,6 +83,8 @@ class Searcher:
         self._sources = Sources(self.store, self.system, config, embedder)
         self._directories = Directories(self.store, self.system.reading.directory)
         self._clock = clock
+        self._rewrite = rewrite
+        self._proceed = proceed
         self.degraded = 0
         self._counting = threading.Lock()
 
@@ -95,24 +101,29 @@ class Searcher:
         vectors = self._wants_vectors(semantic)
         strategy = self._available(vectors)
         degraded = False
+        seconds: dict[str, float] = {}
+        begin = time.perf_counter()
         try:
-            table = self._candidates(asked, strategy, vectors)
+            table = self._candidates(asked, strategy, vectors, seconds)
         except self.system.searching.survives as error:
             if self.config.without(EMBEDDING) is None:
                 raise
             degraded = True
             self._count(error)
             strategy = self._available(False)
-            table = self._candidates(asked, strategy, False)
+            table = self._candidates(asked, strategy, False, seconds)
         masked, ranking = rank_table(table, self.config, strategy)
+        hits = hits_of(self.store, masked, ranking, strategy)
         return SearchResult(
-            hits_of(self.store, masked, ranking, strategy),
+            hits,
             masked,
             ranking,
             strategy,
             self._sources.embedding_calls - calls,
             degraded,
             () if degraded else self._notes(strategy, vectors, semantic),
+            asked,
+            seconds | {"search": time.perf_counter() - begin},
         )
 
     def candidates(self, query: Query, strategy: Expr, vectors: bool = True) -> SignalTable:
@@ -121,9 +132,10 @@ class Searcher:
         It carries facts only when the strategy computes signals from them. Without `vectors` none are
         searched, also where the strategy names no retriever and would rank what all of them find.
         """
-        return self._candidates(self._timed(query), strategy, vectors)
+        return self._candidates(self._timed(query), strategy, vectors, {})
 
-    def _candidates(self, query: Query, strategy: Expr, vectors: bool) -> SignalTable:
+    def _candidates(self, query: Query, strategy: Expr, vectors: bool, seconds: dict[str, float]) -> SignalTable:
+        """See `candidates`; `seconds` takes the time of each retriever."""
         lists: dict[str, list[Found]] = {}
         scorers: list[str] = []
         facts = bool(strategy.signals() & PRIORS.keys())
@@ -133,7 +145,10 @@ class Searcher:
                 if name in SCORERS:
                     scorers.append(name)
                 else:
+                    self._proceed()
+                    begin = time.perf_counter()
                     lists[name] = self._sources.retrieve(name, query, self._sources.settings(name).depth, lists)
+                    seconds[name] = time.perf_counter() - begin
             table = self._table([query], [lists], scorers, facts)
         return table
 
@@ -257,7 +272,10 @@ class Searcher:
         """
         matched = clean_query(query.text if query.matched is None else query.matched)
         intent = query.intent or self.system.reading.classify(query.text)
-        return replace(self._timed(query), matched=matched, intent=intent)
+        rewritten = query.rewritten
+        if rewritten is None and self._rewrite is not None:
+            rewritten = self._rewrite(query.text)
+        return replace(self._timed(query), matched=matched, intent=intent, rewritten=rewritten)
 
     def _wants_vectors(self, semantic: str | bool) -> bool:
         mode = self.system.searching.mode(semantic)

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from steelyard.errors import ConfigError
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.fusion.progress import Progress, together
 from steelyard.grammar import number_text
 from steelyard.signals import PRIORS
 from steelyard.table import FINDERS, SCORERS, Bools, SignalTable
@@ -106,6 +107,10 @@ class Expr(ABC):
     def describe(self) -> Description:
         """What exporters to other systems may know of it."""
         return Description(f"{self} is not one fusion of lists")
+
+    def progress(self, table: SignalTable) -> Progress | None:
+        """How far the layered searches in it went; None where there are none."""
+        return together(child.progress(table) for child in self.children())
 
     def ranks_candidates(self) -> bool:
         """Whether it, or a tier or case in it, names no retriever, and so ranks whatever the system's find."""

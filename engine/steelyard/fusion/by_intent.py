@@ -11,6 +11,7 @@ import numpy as np
 from steelyard.fusion.base import Expr, Needs, join_needs
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Plan
+from steelyard.fusion.progress import Progress, together
 from steelyard.fusion.reading import Reading
 from steelyard.table import Bools, SignalTable
 
@@ -82,6 +83,11 @@ class ByIntent(Expr):
             if rows.any():
                 branches += expr.compile(table, rows).branches
         return Plan(len(table), branches)
+
+    def progress(self, table: SignalTable) -> Progress | None:
+        """Each strategy's, of the queries of its intent."""
+        parts = ((queries, expr.progress(table)) for queries, expr in self._routes(table) if queries.any())
+        return together(part and part.of(queries) for queries, part in parts)
 
     def _routes(self, table: SignalTable) -> list[tuple[Bools, Expr]]:
         intents = table.asked.labels["intent"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -11,10 +11,11 @@ import numpy as np
 from steelyard.fusion.base import Expr, Needs, Term, join_needs
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.fusion.progress import Progress
 from steelyard.fusion.reading import Reading
 from steelyard.fusion.sums import Sum, terms_without
 from steelyard.grammar import number_text
-from steelyard.table import FETCHED, Bools, Floats, SignalTable, count_rows
+from steelyard.table import FETCHED, Bools, Floats, Indices, SignalTable, count_rows
 
 FILES = "unindexed"
 """The signal of entries whose text has no vector yet."""
@@ -145,16 +146,23 @@ class Layered(Sum):
         why = "last layer alone" if self.then == "last" else "best layer alone"
         return Plan(len(table), (layers, Branch(alone, (_zeros(column, present),), (1.0,), why, floor=self.cut)))
 
-    def steps(self, table: SignalTable) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """int64[Q]: at which step a query's first layer found something, 0 at the threshold; -1 where never."""
+    def progress(self, table: SignalTable) -> Progress | None:
+        """See Progress."""
         rows = super().members(table, self.everywhere(table))
         own = self._columns(table, rows)
-        first = _of_directory(table, *own[0]) if len(own) > 1 else own[0]
-        return self._gate(table, *first)[1]
+        above = [_of_directory(table, *pair) for pair in own[:-1]]
+        gated, step = self._gate(table, *(above or own)[0])
+        near = self._near(self._filled(table, [*above, own[-1]])[0])
+        ranked = self.compile(table, self.everywhere(table)).branches[0].ranked
+        return Progress(
+            step,
+            _directories(table, gated),
+            _directories(table, gated & near),
+            count_rows(table, ranked),
+            np.ones(len(table.queries), dtype=bool),
+        )
 
-    def _gate(
-        self, table: SignalTable, first: Column, present: Bools
-    ) -> tuple[Bools, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    def _gate(self, table: SignalTable, first: Column, present: Bools) -> tuple[Bools, Indices]:
         """bool[N] rows that pass their query's threshold, and the step at which any does, see `steps`."""
         gated = np.zeros(len(table), dtype=bool)
         passed = np.full(len(table.queries), -1, dtype=np.int64)
@@ -185,10 +193,14 @@ class Layered(Sum):
                 estimate = OF_LAYERS[0] * abstract.values + OF_LAYERS[1] * overview.values
                 formula = f"{OF_LAYERS[0]} * {abstract.label} + {OF_LAYERS[1]} * {overview.label}"
             filled = [abstract, overview, _instead((details, indexed), estimate, formula)]
-        if self.cut is not None:
-            near = [column.values >= self.cut / 2 for column in filled[:-1] or filled]
-            counted &= np.any(near, axis=0)
-        return tuple(filled), counted
+        return tuple(filled), counted & self._near(filled)
+
+    def _near(self, filled: Sequence[Column]) -> Bools:
+        """bool[N]: the rows one of whose layers but the last reaches half the cut."""
+        if self.cut is None:
+            return np.ones(len(filled[0].values), dtype=bool)
+        near: Bools = np.any([column.values >= self.cut / 2 for column in filled[:-1] or filled], axis=0)
+        return near
 
     def _files(self, table: SignalTable) -> Bools:
         """bool[N]: the files without a vector that may be ranked by their directory's layers."""
@@ -233,6 +245,13 @@ def _of_directory(table: SignalTable, column: Column, present: Bools) -> tuple[C
     values = np.where(there, column.values[home], 0.0)
     inputs = {name: given[home] for name, given in column.inputs.items()}
     return Column(column.label, values, f"{column.formula} of its directory", inputs, None), there
+
+
+def _directories(table: SignalTable, rows: Bools) -> Indices:
+    """int64[Q]: how many directories the given rows lie in."""
+    here = np.zeros(len(table), dtype=bool)
+    here[table.home[rows]] = True
+    return count_rows(table, here)
 
 
 def _zeros(column: Column, present: Bools) -> Column:

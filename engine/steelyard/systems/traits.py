@@ -63,6 +63,12 @@ class Searching:
 
 
 Present = Callable[[Hit], dict[str, Any]]
+Quote = Callable[[Hit, str], dict[str, Any]]
+
+
+def no_quote(hit: Hit, query: str) -> dict[str, Any]:
+    """Nothing: the form of a hit does not depend on the query."""
+    return {}
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,12 @@ class Showing:
     """The whole result."""
     scan: Present = scan_result
     """A first look, before whole entries are read by id."""
+    quote: Quote = no_quote
+    """What a hit shows for the text of a query beside that, such as a snippet."""
+
+    def shown(self, hit: Hit, query: str, mode: str = "full") -> dict[str, Any]:
+        """The form of a hit for a query: full, or scan for a first look."""
+        return (self.scan if mode == "scan" else self.present)(hit) | self.quote(hit, query)
 
 
 @dataclass(frozen=True)

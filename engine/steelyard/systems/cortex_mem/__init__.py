@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from steelyard.entry import Hit
+from steelyard.entry import Entry, Hit
 from steelyard.finish import AtLeast, Cut, Files, Stage
 from steelyard.fusion import Expr, parse_strategy
 from steelyard.grammar import number_text
@@ -19,7 +19,7 @@ from steelyard.systems.cortex_mem.intents import (
     classify_shipped,
     intent_of,
 )
-from steelyard.systems.cortex_mem.snippets import beginning
+from steelyard.systems.cortex_mem.snippets import snippet, snippet_shipped
 from steelyard.systems.cortex_mem.uris import directory_of, timeline_of
 from steelyard.systems.traits import Searching, Showing
 from steelyard.text import CONTENT
@@ -94,15 +94,30 @@ def finish_full(limit: int, threshold: float) -> tuple[Stage, ...]:
     return (AtLeast(threshold), Cut(limit))
 
 
+def content(entry: Entry) -> str:
+    """What a result is about: its text, or of a directory the overview or the abstract."""
+    return entry.text or entry.l1 or entry.l0
+
+
+def scan(hit: Hit) -> dict[str, Any]:
+    """The documented result: where it lies, and how similar it is."""
+    return {"uri": hit.entry.uri or hit.entry.id, "score": hit.score}
+
+
 def result(hit: Hit) -> dict[str, Any]:
-    """The documented result: where it lies, how similar it is, what it is about."""
-    entry = hit.entry
-    return {
-        "uri": entry.uri or entry.id,
-        "score": hit.score,
-        "snippet": beginning(entry.text or entry.l1 or entry.l0),
-        "layers": {name: value for name, value in hit.signals.items() if name in ("l0", "l1", "l2")},
-    }
+    """The same with its content."""
+    return scan(hit) | {"content": content(hit.entry)}
+
+
+def quote(hit: Hit, query: str) -> dict[str, Any]:
+    """The snippet of a result, and the spans of it that are words of the query."""
+    found = snippet(content(hit.entry), query)
+    return {"snippet": found.text, "highlights": [list(span) for span in found.highlights]}
+
+
+def quote_shipped(hit: Hit, query: str) -> dict[str, Any]:
+    """The snippet of the real program, which highlights nothing."""
+    return {"snippet": snippet_shipped(content(hit.entry), query)}
 
 
 DOCUMENTED = System(
@@ -121,7 +136,7 @@ DOCUMENTED = System(
         finish=finish,
         ask=strategy,
     ),
-    showing=Showing(result),
+    showing=Showing(result, scan, quote),
 )
 
 SHIPPED = replace(
@@ -135,4 +150,5 @@ SHIPPED = replace(
         filters=dict.fromkeys(RETRIEVERS, "none"),
         ask=strategy_shipped,
     ),
+    showing=Showing(result, result, quote_shipped),
 )
