@@ -10,6 +10,7 @@ from steelyard.errors import ConfigError, nearest, shown
 from steelyard.finish import Cut
 from steelyard.stores.base import COSINE
 from steelyard_eval.export import (
+    cortex_mem,
     echovault,
     elasticsearch,
     moltnet,
@@ -23,7 +24,7 @@ from steelyard_eval.export.base import Export, Lost, Target
 
 TARGETS: dict[str, Target] = {
     module.TARGET.name: module.TARGET
-    for module in (echovault, moltnet, soleri, opensearch, elasticsearch, vespa, weaviate, qdrant)
+    for module in (echovault, moltnet, soleri, cortex_mem, opensearch, elasticsearch, vespa, weaviate, qdrant)
 }
 
 __all__ = ["TARGETS", "Export", "Lost", "Target", "export", "say"]
@@ -49,7 +50,7 @@ def export(config: SearchConfig, to: str) -> Export:
 def say(config: SearchConfig, target: Target) -> Export:
     """The export itself; Lost where the target has no words for the strategy."""
     strategy = config.effective
-    if strategy.by_query:
+    if strategy.by_query and not target.intents:
         raise Lost(strategy.describe().beyond)
     own = target.name == config.system
     if not own and (losses := _elsewhere(config)):

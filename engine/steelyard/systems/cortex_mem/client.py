@@ -23,7 +23,7 @@ from steelyard.embed import Embedder
 from steelyard.entry import Hit
 from steelyard.errors import ConfigError, shown
 from steelyard.filters import EVERYTHING, Filters
-from steelyard.query import Query
+from steelyard.query import Query, is_blank
 from steelyard.results import SearchResult
 from steelyard.search import Searcher
 from steelyard.stores.base import Readable
@@ -102,17 +102,24 @@ class CortexMem:
     # The document's two calls
 
     def semantic_search(self, query: str, options: SearchOptions | None = None) -> list[MemoryHit]:
-        """Every layer of everything, best first; an entry may be found by several of its layers."""
+        """Every layer of everything, best first; an entry may be found by several of its layers.
+
+        ConfigError for an empty query, which finds nothing in the profile shipped.
+        """
         asked = options or SearchOptions()
+        if self._shipped and is_blank(query):
+            return []
         return self.direct(asked, self.search(query, asked, layered=False))
 
     def layered_semantic_search(self, query: str, options: SearchOptions | None = None) -> list[MemoryHit]:
         """From abstracts to details, relaxed until something is found."""
         asked = options or SearchOptions()
+        if self._shipped and is_blank(query):
+            return []
         found = self.search(query, asked)
         progress = found.progress
-        if self.system.profile == "shipped" and progress is not None and progress.step[0] < 0:
-            return self.direct(asked, found)  # the program's last resort is its direct search
+        if self._shipped and progress is not None and progress.step[0] < 0:
+            return self.semantic_search(query, asked)  # the program's last resort, of the query as asked
         return [self._hit(hit, found, asked) for hit in found.hits]
 
     async def semantic_search_async(self, query: str, options: SearchOptions | None = None) -> list[MemoryHit]:
@@ -130,7 +137,9 @@ class CortexMem:
     def search(self, query: str, options: SearchOptions, *, layered: bool = True) -> SearchResult:
         """The engine's own result, with its table, explanation, progress and times."""
         intent = "" if options.detect_intent else GENERAL
-        return self._searcher(options, layered).search(Query(query, filters=options.filters(), intent=intent))
+        as_asked = query if self._shipped and not layered else None  # it rewrites for the layered search alone
+        asked = Query(query, filters=options.filters(), intent=intent, rewritten=as_asked)
+        return self._searcher(options, layered).search(asked)
 
     def direct(self, options: SearchOptions, found: SearchResult) -> list[MemoryHit]:
         """A result row for each layer of the hits that is similar enough."""
