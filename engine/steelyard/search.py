@@ -136,7 +136,7 @@ class Searcher:
 
     def _candidates(self, query: Query, strategy: Expr, vectors: bool, seconds: dict[str, float]) -> SignalTable:
         """See `candidates`; `seconds` takes the time of each retriever."""
-        lists: dict[str, list[Found]] = {}
+        lists: dict[str, Sequence[Found]] = {}
         scorers: list[str] = []
         facts = bool(strategy.signals() & PRIORS.keys())
         table = self._table([query], [lists], scorers, facts)
@@ -206,7 +206,7 @@ class Searcher:
         try:
             admitted = [self._admit(query) for query in queries]
             for query in progress(admitted):
-                own: dict[str, list[Found]] = {}
+                own: dict[str, Sequence[Found]] = {}
                 for name, depth in depths.items():
                     own[name] = self._sources.retrieve(name, query, depth, own)
                 lists.append(own)

@@ -48,7 +48,7 @@ class Sources:
 
     def retrieve(
         self, name: str, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]
-    ) -> list[Found]:
+    ) -> Sequence[Found]:
         """What one retriever returns for a query, which carries its clock, after the `lists` before it.
 
         Of an entry with several copies it returns the one that those lists chose.

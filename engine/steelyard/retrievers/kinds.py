@@ -26,7 +26,7 @@ QueryVector = Callable[[str], Vectors]
 class Retriever(Protocol):
     """Finds candidates for a query."""
 
-    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
+    def retrieve(self, query: Query, depth: int | None) -> Sequence[Found]:
         """The entries in the query's scope, best first, down to `depth` (None: all there are).
 
         Ties are by ascending id, also at the cut. Scores are finite.

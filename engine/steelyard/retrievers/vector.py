@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +23,7 @@ from steelyard.retrievers.kinds import (
     Scorer,
     ScorerKind,
 )
-from steelyard.stores.base import COSINE, Found, Readable, Space
+from steelyard.stores.base import COSINE, Found, Listed, Readable, Space
 from steelyard.stores.federation import plain_id
 
 _log = logging.getLogger(__name__)
@@ -77,38 +77,34 @@ class LayerRetriever:
         self._embed = embed
         self._scope = ScopeCache(store, lambda filters: _Rows.of(*store.vectors(space, filters)))
 
-    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
+    def retrieve(self, query: Query, depth: int | None) -> Sequence[Found]:
         """See Retriever.retrieve; without a depth, as layered strategies ask, it is the whole scope."""
         rows = self._scope(query.filters)
-        ids = rows.ids
         vector = self._embed(query.embedded)
-        if not ids or not vector.any():
+        if not rows.ids or not vector.any():
             return []
         scores = rows.cosine(vector)
-        best = np.argsort(-scores, kind="stable")[:depth]
-        return [Found(ids[i], float(scores[i]), place) for place, i in enumerate(best, 1)]
+        found = Listed(rows.ids, scores, np.argsort(-scores, kind="stable"))
+        return found if depth is None else found[:depth]
 
 
 @dataclass(frozen=True)
 class _Rows:
     """The vectors of a scope, with their lengths, which no query changes."""
 
-    ids: Sequence[str]
+    ids: tuple[str, ...]
     matrix: Vectors
     lengths: Floats
 
     @classmethod
     def of(cls, ids: Sequence[str], matrix: Vectors) -> _Rows:
-        return cls(ids, matrix, _by_blocks(lambda rows: np.sqrt((rows * rows).sum(axis=1)), matrix))
+        return cls(tuple(ids), matrix, np.sqrt(_dots(matrix)))
 
     def cosine(self, vector: Vectors) -> Floats:
         """See `cosine`, of which these are the same bits."""
         _check_dimension(self.matrix, vector)
         query = vector.astype(np.float64)
-        return _quotient(
-            _by_blocks(lambda rows: (rows * query).sum(axis=1), self.matrix),
-            self.lengths * np.sqrt((query * query).sum()),
-        )
+        return _quotient(_dots(self.matrix, query), self.lengths * np.sqrt((query * query).sum()))
 
 
 class Unindexed:
@@ -183,14 +179,21 @@ def cosine(matrix: Vectors, vector: Vectors) -> Floats:
     return _Rows.of((), matrix).cosine(vector)
 
 
-BLOCK = 1000
-"""Rows that are widened to float64 at a time, so that they stay in the processor's cache."""
+BLOCK = 256
+"""Rows that are widened to float64 at a time, in a buffer that stays in the processor's cache."""
 
 
-def _by_blocks(reduce: Callable[[Floats], Floats], matrix: Vectors) -> Floats:
-    """float64[rows]: a number a row; blocks change no bit of it."""
-    parts = [reduce(matrix[at : at + BLOCK].astype(np.float64)) for at in range(0, len(matrix), BLOCK)]
-    return np.concatenate([np.zeros(0), *parts])
+def _dots(matrix: Vectors, vector: Floats | None = None) -> Floats:
+    """float64[rows]: each row times the vector, or times itself; blocks change no bit of it."""
+    dots = np.empty(len(matrix))
+    buffer = np.empty((min(BLOCK, len(matrix)), matrix.shape[1] if matrix.ndim == 2 else 0))
+    for begin in range(0, len(matrix), BLOCK):
+        part = matrix[begin : begin + BLOCK]
+        rows = buffer[: len(part)]
+        np.copyto(rows, part)
+        np.multiply(rows, rows if vector is None else vector, out=rows)
+        np.sum(rows, axis=1, out=dots[begin : begin + BLOCK])
+    return dots
 
 
 def _quotient(dots: Floats, lengths: Floats) -> Floats:
