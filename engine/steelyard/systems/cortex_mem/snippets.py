@@ -30,7 +30,10 @@ def snippet(text: str, query: str) -> Snippet:
     >>> snippet("We rotate keys every week.", "keys").highlights
     ((10, 14),)
     """
-    begin, end = _match(text, query)
+    span = _match(text, query)
+    if span is None:
+        return Snippet(text[:LONGEST])
+    begin, end = span
     room = max(0, LONGEST - (end - begin))
     before = max(0, min(begin, CONTEXT, room // 2 if end + CONTEXT < len(text) else room))
     first = max(0, begin - before)
@@ -55,13 +58,13 @@ def beginning(text: str) -> str:
     return text if len(text) <= LONGEST else text[:LONGEST] + "..."
 
 
-def _match(text: str, query: str) -> tuple[int, int]:
-    """Where the query stands, else the first of its words; (0, 0) without either."""
+def _match(text: str, query: str) -> tuple[int, int] | None:
+    """Where the query stands, else the first of its words; None without either."""
     whole = query.strip()
     found = re.search(re.escape(whole), text, re.IGNORECASE) if whole else None
     if found is None or len(whole) > LONGEST:
         spans = _highlights(text, query)
-        return spans[0] if spans else (0, 0)
+        return spans[0] if spans else None
     return found.span()
 
 
