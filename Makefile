@@ -11,7 +11,7 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.5 --no-header
 # What `make check` tests: what runs in seconds, chosen by measured CPU time.
 FAST := tests/unit/engine tests/unit/measures tests/unit/terminal tests/unit/report tests/unit/datasets
 
-.PHONY: help check demo test lab lint types parity bench evidence fuzz endpoints interference kills mutants lock clean
+.PHONY: help check demo test lab lint types parity bench evidence coverage priors fuzz endpoints interference kills mutants lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -41,8 +41,14 @@ parity: .venv/tested  ## recorded outputs of the real systems beside ours
 bench: .venv/benched  ## speed, as ratios against peers in one process
 	$(BIN)/python tests/benchmarks/bench.py
 
-evidence: .venv/tested  ## whether tuned settings keep what they promise, on real sets (STEELYARD_DATA)
-	$(BIN)/python tests/benchmarks/evidence.py
+evidence: .venv/tested  ## whether recommendations keep what they promise (STEELYARD_DATA; EVIDENCE='--minutes 30')
+	$(BIN)/python tests/benchmarks/evidence.py $(EVIDENCE)
+
+coverage: .venv/tested  ## whether printed intervals cover what they promise, on the matrices of make evidence
+	$(BIN)/python tests/benchmarks/intervals.py $(EVIDENCE)
+
+priors: .venv/tested  ## make the table of public collections again, from the matrices of make evidence
+	$(BIN)/python tests/benchmarks/priors.py $(EVIDENCE)
 
 MINUTES ?= 10
 CAMPAIGN = $(BIN)/python tests/faults/

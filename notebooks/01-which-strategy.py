@@ -95,8 +95,8 @@ data.compare(["bm25", longest_word], timed=False).tests().round(4)
 # %% [markdown]
 # ## Tune
 #
-# The weights are searched on the training queries; the verdict comes from queries that played no part.
-# To keep the current weights is a good answer: it means that the gain is not proven.
+# Each labelled query serves to choose and, left out in its turn, to prove. To keep the current weights is a good
+# answer: it means that no gain is proven. `data.recommend()` asks the same of every family at once (notebook 02).
 
 # %%
 tuning = data.tune("weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)")

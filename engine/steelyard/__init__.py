@@ -1,4 +1,4 @@
-"""Steelyard's engine: hybrid search over an agent's memory as one table and one code path.
+"""Steelyard's engine: hybrid search over an agent's memory, with one table and one code path.
 
 ``candidates(query) -> SignalTable``, ``fuse(table, strategy) -> scores``, ``finish(...) -> ranking``;
 live search is a table with one query, a recording is a table with thousands. Start reading with

@@ -1,7 +1,7 @@
-"""Weights that follow feedback by a fixed rule: one signal gains or loses, the others make room.
+"""Adapts weights to feedback by a fixed rule: the weight of one signal changes, and the others are rescaled.
 
-The rule of Soleri's document, adaptive weights: it moves a scalar by the rate of accepted results and learns
-nothing else. Nothing is optimised here.
+This is the rule of Soleri's document, adaptive weights. It moves one weight by the rate of accepted results;
+nothing is optimised.
 """
 
 from __future__ import annotations
@@ -20,8 +20,18 @@ NEAR = 1e-9
 class AdaptiveRule:
     """Which weight moves, and how far.
 
-    `signal` is the one that moves, by up to `span` either way; its weight never falls below `least`. Fewer
-    than `at_least` entries of feedback change nothing. The weights of the signals in `held` stay.
+    Attributes
+    ----------
+    signal : str
+        The signal whose weight moves.
+    span : float
+        The largest change in either direction.
+    at_least : int
+        With fewer entries of feedback, nothing changes.
+    least : float
+        The lower bound of the weight.
+    held : tuple of str
+        Signals whose weights do not change.
     """
 
     signal: str = "tfidf"
@@ -33,9 +43,9 @@ class AdaptiveRule:
 
 @dataclass(frozen=True)
 class Feedback:
-    """How many results that were shown were accepted, dismissed, modified, or failed.
+    """The numbers of shown results that were accepted, dismissed or modified, or that failed.
 
-    ConfigError for a number below 0.
+    Raises ConfigError for a number below 0.
     """
 
     accepted: int
@@ -45,11 +55,11 @@ class Feedback:
 
     def __post_init__(self) -> None:
         if min(astuple(self)) < 0:
-            raise ConfigError(f"{self} holds a number below 0; feedback is counted from 0")
+            raise ConfigError(f"{self} has a number below 0; feedback is counted from 0")
 
     @property
     def count(self) -> int:
-        """The entries that say something of the ranking: all but the failed ones."""
+        """The number of entries that count: all except the failed ones."""
         return self.accepted + self.dismissed + self.modified
 
     @property
@@ -59,15 +69,26 @@ class Feedback:
 
 
 def adapt(config: SearchConfig, feedback: Feedback, rule: AdaptiveRule) -> SearchConfig:
-    """The configuration under weights that follow the feedback; the one given while there is too little.
+    """Adapt the weights of a configuration to feedback; with too little feedback it is returned unchanged.
 
-    In each of its strategies the signal's weight moves by ``(rate - 0.5) * 2 * span``, and the others that are
-    not held are rescaled, all by one factor, so that the weights sum to 1 again. `config` holds the defaults,
-    never weights that were adapted before. Source: Soleri's document, adaptive weights, and its code for the
-    formula.
+    In each strategy the signal's weight moves by ``(rate - 0.5) * 2 * span``, and the other weights that are
+    not held are rescaled by one factor, so that the weights sum to 1 again. Source: Soleri's document,
+    adaptive weights, and its code for the formula.
 
-    Raises ConfigError for a strategy that is no weighted_sum with that signal in it, has no other weight that
-    may move, or whose weights do not sum to 1.
+    Parameters
+    ----------
+    config : SearchConfig
+        With the default weights, not with weights adapted earlier.
+    feedback : Feedback
+        All feedback so far.
+    rule : AdaptiveRule
+        The rule of the system.
+
+    Raises
+    ------
+    ConfigError
+        For a strategy that is not a weighted_sum with that signal, has no other weight that may move, or
+        whose weights do not sum to 1.
     """
     shift = (feedback.rate - 0.5) * 2 * rule.span
     adapted = replace(
@@ -80,7 +101,7 @@ def adapt(config: SearchConfig, feedback: Feedback, rule: AdaptiveRule) -> Searc
 
 
 def _moved(strategy: Expr, shift: float, rule: AdaptiveRule) -> Expr:
-    """The strategy with the signal's weight moved by `shift`, within what the rule allows."""
+    """The strategy with the signal's weight moved by `shift`, within the bounds of the rule."""
     described = strategy.describe()
     terms = described.terms if isinstance(described, Linear) and described.scale != RECIPROCAL else ()
     own = [term.weight for term in terms if _name(term) == rule.signal]

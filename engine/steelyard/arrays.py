@@ -1,4 +1,4 @@
-"""The kinds of array that signals are made of."""
+"""Types of the arrays that signals and facts are stored in."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int32]
-"""Codes, and places in lists."""
+"""Codes, and positions in lists."""
 Indices = NDArray[np.int64]
 """Offsets, rows and counts."""

@@ -1,4 +1,4 @@
-"""A search configuration, and the `search-weights.json` file it is written to and read from."""
+"""Search configurations, and the `search-weights.json` files they are saved in."""
 
 from __future__ import annotations
 
@@ -13,22 +13,28 @@ from typing import Any
 from steelyard.errors import PATH_WIDTH, ConfigError, nearest, shown
 from steelyard.files import STRICT_JSON, canonical, write_text
 from steelyard.finish import Cut, Stage, parse_stages
-from steelyard.fusion import ByIntent, Expr, parse_strategy, reweighted, term_names
+from steelyard.fusion import ByIntent, Expr, parse_strategy, replaced, reweighted, term_names
 from steelyard.inputs import read_text
-from steelyard.retrievers import RETRIEVER_KINDS, Parameter, RetrieverConfig
+from steelyard.rerank.settings import RerankConfig
+from steelyard.retrievers import RETRIEVER_KINDS, Parameter, RetrieverConfig, RetrieverKind
 
 SCHEMA_VERSION = 1
 SCHEMA_FILE = "search-weights.schema.json"
 LISTS = "lists"
-"""The system of strategies over recorded lists of other engines, which may have any name."""
+"""The name of the system for strategies over recorded lists of other engines, which may have any name."""
 
 
 @dataclass(frozen=True)
 class ContextConfig:
-    """How a context is made, where it differs from the system's own settings (EchoVault's config.yaml).
+    """Settings of a context that replace the system's own (EchoVault's config.yaml).
 
-    `semantic` is always, auto (only if the embedder is loaded) or never, empty for the system's own;
-    `topup_recent` says whether recent entries fill it up to the limit, None for the system's own.
+    Attributes
+    ----------
+    semantic : str
+        When vectors are used: always, auto (only if the embedder is loaded) or never; empty for the
+        system's own setting.
+    topup_recent : bool or None
+        Whether recent entries fill the context up to the limit; None for the system's own setting.
     """
 
     semantic: str = ""
@@ -42,7 +48,29 @@ class ContextConfig:
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """Everything that decides a ranking, besides the vault; and how a context is made of it."""
+    """Everything except the vault that decides a ranking, and the settings of a context.
+
+    Attributes
+    ----------
+    system, profile : str
+        The system whose preset this is.
+    limit : int
+        Number of results.
+    strategy : Expr
+        The fusion, also for intents that `by_intent` does not name.
+    retrievers : mapping of str to RetrieverConfig
+        The settings of each retriever.
+    finish : tuple of Stage
+        The stages after fusion.
+    by_intent : mapping of str to Expr
+        Strategies for the queries of one intent.
+    provenance : mapping
+        How the configuration was found; it does not affect the ranking.
+    keywords_only : Expr or None
+        The strategy when there are no vectors; None for what is left of `strategy`.
+    context : ContextConfig
+        How a context is made.
+    """
 
     system: str
     profile: str
@@ -53,24 +81,28 @@ class SearchConfig:
     by_intent: Mapping[str, Expr] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     keywords_only: Expr | None = None
+    rewrite: bool = True
+    """Whether the system may match keywords by another text than was asked (Reading.rewrite)."""
+    rerank: RerankConfig = field(default_factory=RerankConfig)
+    """Which re-ranker serves the stage rerank, where there is one."""
     context: ContextConfig = field(default_factory=ContextConfig)
 
     @property
     def name(self) -> str:
-        """``system:profile``."""
+        """The system and profile as ``system:profile``."""
         return f"{self.system}:{self.profile}"
 
     @property
     def effective(self) -> Expr:
-        """The strategy with the per-intent ones around it."""
+        """The strategy, combined with those of single intents."""
         if not self.by_intent:
             return self.strategy
         return ByIntent(self.strategy, tuple(sorted(self.by_intent.items())))
 
     def without(self, missing: Collection[str]) -> Expr | None:
-        """The strategy where these signals cannot be had; None when nothing is left.
+        """Return the strategy without these signals; None when nothing is left.
 
-        Where that changes the strategy and `keywords_only` can be computed, it takes over.
+        If removing them changes the strategy, `keywords_only` replaces it where that can be computed.
         """
         left = self.effective.without(missing)
         if left == self.effective or self.keywords_only is None:
@@ -84,20 +116,58 @@ class SearchConfig:
 
     @property
     def depths(self) -> dict[str, int | None]:
-        """Depth of every retriever."""
+        """The depth of every retriever; None where it returns all."""
         return {name: retriever.depth for name, retriever in self.retrievers.items()}
 
+    def standing_in(self, instead: Mapping[str, str]) -> SearchConfig:
+        """The same search with other signals in the place of some; those that this one lacks stay."""
+        known = {name: other for name, other in instead.items() if other in self.retrievers}
+        strategy, alone = replaced(self.strategy, known), self.keywords_only
+        return replace(
+            self,
+            strategy=strategy,
+            keywords_only=None if alone is None else replaced(alone, known),
+            by_intent={intent: replaced(expr, known) for intent, expr in self.by_intent.items()},
+        )
+
+    def before(self, name: str) -> tuple[str, ...]:
+        """The retrievers that one of this configuration starts from.
+
+        Raises ConfigError where it reads more of a list than the list is deep: a recording, whose lists are
+        deeper, would give it other starting points than live search.
+        """
+        kind, own = RETRIEVER_KINDS[name], self.retrievers[name]
+        reads = kind.values(own).get(kind.starts, 0)
+        for other in own.after:
+            depth = self.retrievers[other].depth if other in self.retrievers else None
+            if other not in kind.after or other not in self.retrievers:
+                raise ConfigError(f"{name} cannot start from {shown(other)}{nearest(other, kind.after)}")
+            if depth is not None and depth < reads:
+                raise ConfigError(
+                    f"{name} starts from the first {reads:g} places of {other}, whose depth is {depth}; "
+                    f"set {kind.starts} to {depth} at most, or {other} deeper"
+                )
+        return own.after
+
     def with_strategy(self, strategy: Expr) -> SearchConfig:
-        """The same search under another strategy."""
+        """Return the same search with another strategy."""
         return replace(self, strategy=strategy)
 
     def with_weights(self, weights: Mapping[str, float]) -> SearchConfig:
-        """The same search with other weights for some terms of its weighted sum.
+        """Return the same search with other weights for some terms of its weighted sum.
 
-        Terms go by their names in the strategy, or by those of the system's document (MoltNet: w_relevance,
-        w_recency, w_importance). Raises ConfigError naming every term that the strategy does not have.
+        Parameters
+        ----------
+        weights : mapping of str to float
+            By the name of the term in the strategy, or by its name in the system's document (MoltNet:
+            w_relevance, w_recency, w_importance).
+
+        Raises
+        ------
+        ConfigError
+            Lists every term that the strategy does not have.
         """
-        from steelyard.systems import find_system  # which is made of configurations
+        from steelyard.systems import find_system  # imported late: systems import this module
 
         known = find_system(self.name).searching.weight_names
         own = {known.get(name, name): weight for name, weight in weights.items()}
@@ -107,12 +177,12 @@ class SearchConfig:
         return replace(self, strategy=reweighted(self.strategy, own), keywords_only=alone)
 
     def with_limit(self, limit: int) -> SearchConfig:
-        """The same search for another number of results; depths stay as they are."""
+        """Return the same search for another number of results; depths stay unchanged."""
         stages = tuple(replace(stage, limit=limit) if isinstance(stage, Cut) else stage for stage in self.finish)
         return replace(self, limit=limit, finish=stages)
 
     def to_json(self) -> dict[str, Any]:
-        """The record of a weights file."""
+        """Return the record of a weights file, as JSON values."""
         return {
             "$schema": SCHEMA_FILE,
             "schema_version": SCHEMA_VERSION,
@@ -124,20 +194,22 @@ class SearchConfig:
             "finish": [str(stage) for stage in self.finish],
             "by_intent": {intent: str(expr) for intent, expr in self.by_intent.items()},
             **({"keywords_only": str(self.keywords_only)} if self.keywords_only else {}),
+            **({} if self.rewrite else {"rewrite": False}),
+            **({"rerank": rerank} if (rerank := self.rerank.to_json()) else {}),
             **({"context": context} if (context := self.context.to_json()) else {}),
             "provenance": dict(self.provenance),
         }
 
     def save(self, path: str | Path) -> None:
-        """Write a weights file: canonical JSON, to a temporary file first, then renamed."""
+        """Write a weights file as canonical JSON; a temporary file is renamed when it is complete."""
         write_text(path, canonical(self.to_json()))
 
     @classmethod
     def load(cls, path: str | Path) -> SearchConfig:
         """Read a weights file.
 
-        Raises ConfigError naming every unknown key, every value out of range, NaN, an unknown
-        signal or stage, or another schema version, with the remedy.
+        Raises ConfigError listing every unknown key, value out of range, NaN, unknown signal or stage,
+        and a different schema version, with the remedy.
         """
         try:
             text = read_text(path)
@@ -148,7 +220,7 @@ class SearchConfig:
             raise ConfigError(f"cannot read the weights file {place}: {reason}; {remedy}") from None
         try:
             record = STRICT_JSON.decode(text)
-            canonical(record).encode()  # half a surrogate pair could not be written again
+            canonical(record).encode()  # fails for half a surrogate pair, which could not be written again
         except UnicodeEncodeError:
             raise ConfigError(
                 f"weights file {shown(str(path), PATH_WIDTH)} is not valid Unicode; write whole characters"
@@ -159,7 +231,12 @@ class SearchConfig:
 
     @classmethod
     def from_json(cls, record: object, source: str = "weights") -> SearchConfig:
-        """The configuration of a parsed weights file; see `load` for the errors."""
+        """Make the configuration from a parsed weights file; `source` names it in errors (see `load`)."""
+        if is_foreign(record):
+            raise ConfigError(
+                f"{shown(source, PATH_WIDTH)} is system-spec-kit's own configs/search-weights.json; read it with "
+                "steelyard import FILE --out search-weights.json, and name that file"
+            )
         problems = _problems(record)
         if problems or not isinstance(record, Mapping):
             raise ConfigError(f"weights file {shown(source)}: " + "; ".join(problems))
@@ -183,23 +260,50 @@ class SearchConfig:
             retrievers={n: RetrieverConfig.from_json(settings) for n, settings in record["retrievers"].items()},
             finish=stages,
             by_intent=strategies,
-            provenance=record.get("provenance", {}),
+            provenance=_provenance(record.get("provenance", {})),
             keywords_only=keywords_only,
+            rewrite=record.get("rewrite", True),
+            rerank=RerankConfig(**record.get("rerank", {})),
             context=ContextConfig(**record.get("context", {})),
         )
         return _weighed(config, record.get("weights", {}), source)
 
 
+def is_foreign(record: object) -> bool:
+    """Whether this is system-spec-kit's own file, which has the name of ours."""
+    return (
+        isinstance(record, Mapping)
+        and "strategy" not in record
+        and bool({"smartRanking", "rrfFusion"} & record.keys())
+    )
+
+
+def read_json(path: str | Path) -> Any:  # noqa: ANN401 -- whatever the file holds
+    """The JSON of anybody's weights file; ConfigError where there is none."""
+    place = shown(str(path), PATH_WIDTH)
+    try:
+        return STRICT_JSON.decode(read_text(Path(path)))
+    except OSError as error:
+        raise ConfigError(f"cannot read the weights file {place}: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"weights file {place} is not valid JSON: {error}") from None
+
+
 def _weighed(config: SearchConfig, weights: Mapping[str, float], source: str) -> SearchConfig:
-    """The configuration under the weights that its file names beside the strategy."""
+    """The configuration with the weights that its file lists separately from the strategy."""
     try:
         return config.with_weights(weights) if weights else config
     except ConfigError as error:
         raise ConfigError(f"weights file {shown(source)}: weights: {error}") from None
 
 
+def _provenance(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """As written; keep-default of earlier files reads as keep."""
+    return {**record, "verdict": "keep"} if record.get("verdict") == "keep-default" else record
+
+
 def _read(problems: list[str], parse: Callable[[Any], Any], text: object) -> Any:  # noqa: ANN401 -- what it reads
-    """What `parse` makes of the text; None when it cannot, with the reason added to the problems."""
+    """Parse the text; None when that fails, with the reason added to the problems."""
     try:
         return parse(text)
     except ConfigError as error:
@@ -208,26 +312,31 @@ def _read(problems: list[str], parse: Callable[[Any], Any], text: object) -> Any
 
 
 def default_finish(limit: int) -> tuple[Stage, ...]:
-    """What every system ends with: the cut to the limit."""
+    """Return the stages that systems have by default: the cut to the limit."""
     return (Cut(limit),)
 
 
 @cache
 def schema() -> dict[str, Any]:
-    """The JSON Schema of weights files: the published file, with the retrievers as they declare themselves."""
+    """Return the JSON Schema of weights files: the published file, completed by the declared retrievers."""
     text = resources.files("steelyard").joinpath(SCHEMA_FILE).read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(text)
     common: dict[str, Any] = loaded["$defs"]["retriever"]
     loaded["properties"]["retrievers"]["properties"] = {
-        name: common | {"properties": common["properties"] | _parameters(kind.parameters)}
+        name: common | {"properties": _settings(common["properties"], kind) | _parameters(kind.parameters)}
         for name, kind in RETRIEVER_KINDS.items()
     }
     loaded["else"]["properties"]["retrievers"]["properties"] = dict.fromkeys(RETRIEVER_KINDS, True)
     return loaded
 
 
+def _settings(common: Mapping[str, Any], kind: RetrieverKind) -> dict[str, Any]:
+    """What every retriever is set by; `after` only where it starts from others."""
+    return {name: rule for name, rule in common.items() if name != "after" or kind.after}
+
+
 def published_schema() -> str:
-    """What `SCHEMA_FILE` has to hold for other validators: write it there when a retriever changed."""
+    """Return the content of `SCHEMA_FILE`, for other validators; write it there when a retriever changes."""
     return json.dumps(schema(), indent=2) + "\n"
 
 
@@ -250,8 +359,8 @@ def _problems(record: object) -> list[str]:
 
     if isinstance(record, Mapping) and record.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
         return [
-            f"schema_version {shown(record['schema_version'])} is not {SCHEMA_VERSION}, which this one reads; "
-            "tune again, or use the Steelyard that wrote it"
+            f"schema_version {shown(record['schema_version'])} is not {SCHEMA_VERSION}, the version that this "
+            "release reads; tune again, or use the release that wrote it"
         ]
     errors = Draft202012Validator(schema()).iter_errors(record)
     found = []

@@ -1,4 +1,4 @@
-"""From texts to vectors: the protocol, recorded vectors, and filling a store."""
+"""Embedding: the protocol of embedders, recorded vectors, and filling a store with vectors."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from steelyard.template import render
 
 Vectors = NDArray[np.float32]
 Kind = Literal["entry", "query"]
-"""What a text is: some models turn queries into vectors in another way than the texts they should find."""
+"""The role of a text: some models embed queries and entries differently."""
 BATCH = 100
-"""Entries embedded and stored together (Soleri's document)."""
+"""The number of entries embedded and stored together (Soleri's document)."""
 LAYER_RECIPES = {"l0": "{l0}", "l1": "{l1}", "l2": "{text}\n{details}"}
-"""What is embedded of each layer: abstract, overview, and as the last one the entry's own words in full."""
+"""The template of each layer's embedded text: abstract, overview, and the full text."""
 
 
 class Embedder(Protocol):
     """Turns texts into vectors of one model.
 
-    A model that is fitted on a corpus also says which fit it is, as `version`: the vectors of each fit
-    have spaces of their own, so that those of an older fit are never compared with a newer query.
+    A model that is fitted on a corpus also has a `version`, which identifies the fit: each fit has its own
+    spaces, so that entries of an older fit are never compared with a query of a newer one.
     """
 
     @property
     def model(self) -> str:
-        """The name vectors are stored under; vectors of different names are never compared."""
+        """The name under which vectors are stored; vectors of different models are never compared."""
 
     @property
     def recipe(self) -> str | None:
-        """The text template its entry vectors stand for; None when it can embed any text."""
+        """The text template of recorded entry vectors; None when the embedder accepts any text."""
 
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
-        """float32[len(texts), dim], rows of length 1, or all 0 where a text says nothing to the model.
+        """Embed texts to float32[len(texts), dim], with rows of length 1, or 0 for a text without known words.
 
-        Raises EmbedderError when it cannot.
+        Raises EmbedderError when that fails.
         """
 
     def warm(self) -> bool:
-        """Whether an answer would come at once, without loading a model first."""
+        """Whether it can answer at once, without loading a model first."""
 
 
 class RecordedEmbedder:
-    """Vectors that were computed before, looked up by their text."""
+    """Looks up vectors that were computed earlier, by their text."""
 
     def __init__(self, model: str, recipe: str, vectors: Mapping[str, NDArray[np.floating]]) -> None:
         self._vectors = vectors
@@ -67,32 +67,32 @@ class RecordedEmbedder:
         return unit(np.array(rows, dtype=np.float32))
 
     def warm(self) -> bool:
-        """Always: nothing is loaded."""
+        """Return True: there is nothing to load."""
         return True
 
 
 def unit(matrix: Vectors) -> Vectors:
-    """Rows scaled to length 1; rows of zeros stay as they are."""
+    """Scale rows to length 1; rows of zeros stay unchanged."""
     length = np.linalg.norm(matrix, axis=1, keepdims=True)
     scaled: Vectors = (matrix / np.where(length > 0, length, 1.0)).astype(np.float32)
     return scaled
 
 
 def embed_checked(embedder: Embedder, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
-    """What the embedder gives, once it is one row of finite numbers a text; EmbedderError otherwise."""
+    """Embed texts, and raise EmbedderError unless the result has one row of finite numbers for each text."""
     vectors = embedder.embed(texts, kind)
     if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1]:
         raise EmbedderError(
-            f"{embedder.model} gave an array of shape {vectors.shape} for {len(texts)} texts; "
-            "an embedder returns one row a text"
+            f"{embedder.model} returned an array of shape {vectors.shape} for {len(texts)} texts; "
+            "an embedder returns one row for each text"
         )
     if not np.isfinite(vectors).all():
-        raise EmbedderError(f"{embedder.model} gave a vector with NaN or infinity; check the model")
+        raise EmbedderError(f"{embedder.model} returned a vector with NaN or infinity; check the model")
     return vectors
 
 
 def space_of(embedder: Embedder, layer: str, recipe: str) -> Space:
-    """The space of a layer: the embedder's own recipe wins over the system's for the layer text."""
+    """Return the space of a layer; for the layer text, an embedder's own recipe replaces the system's."""
     own = embedder.recipe or recipe
     version = getattr(embedder, "version", "")
     model = f"{embedder.model}:{version}" if version else embedder.model
@@ -100,9 +100,9 @@ def space_of(embedder: Embedder, layer: str, recipe: str) -> Space:
 
 
 def layers_of(store: Readable) -> tuple[str, ...]:
-    """The layers that a store's entries have beside their text: those written, and then l2.
+    """Return the layers of a store's entries besides their text: l0 and l1 where any entry has them, and l2.
 
-    Where no entry has an abstract or an overview there are no layers, and the text stands for l2.
+    When no entry has an abstract or an overview there are no layers, and the text is used as l2.
     """
     written = [name for name in ("l0", "l1") if not store.covers(Filters.all_of((Rule(name, "absent"),)))]
     return (*written, "l2") if written else ()
@@ -114,12 +114,25 @@ def embed_missing(
     space: Space,
     progress: Callable[[Sequence[Sequence[str]]], Iterable[Sequence[str]]] = iter,
 ) -> int:
-    """Embed the entries that have no vector in this space, in batches of 100; returns how many were.
+    """Embed the entries that have no vector in this space, in batches of 100.
 
     Each batch is one transaction, so an interrupted run loses at most one batch. Entries whose text
-    is empty, or says nothing to the model, stay without a vector: keywords still reach them.
+    is empty, or has no word that the model knows, stay without a vector: only keywords find them.
 
-    Raises EmbedderError with the number of entries that were done when the embedder failed.
+    Parameters
+    ----------
+    progress : callable
+        Wraps the list of batches, for example to draw a progress bar.
+
+    Returns
+    -------
+    int
+        The number of entries that were embedded.
+
+    Raises
+    ------
+    EmbedderError
+        When the embedder fails, with the number of entries that were done.
     """
     ids = store.missing(space)
     done = store.count() - len(ids)
@@ -140,7 +153,7 @@ def _embed_batch(store: Store, embedder: Embedder, space: Space, batch: Sequence
     vectors = embed_checked(embedder, list(texts.values()))
     meaningful = np.any(vectors != 0, axis=1)
     with store.transaction():
-        # An entry that somebody changed meanwhile waits for its next turn: this vector stands for its old text.
+        # An entry that was changed meanwhile is skipped, because this vector belongs to its old text.
         now = texts_of(store, space, batch)
         keep = [at for at, id_ in enumerate(texts) if meaningful[at] and now.get(id_) == texts[id_]]
         if keep:
@@ -150,7 +163,7 @@ def _embed_batch(store: Store, embedder: Embedder, space: Space, batch: Sequence
 
 
 def texts_of(store: Store, space: Space, ids: Sequence[str]) -> dict[str, str]:
-    """The texts to embed of those entries that have one."""
+    """Return the texts to embed, for the entries that have one."""
     rendered = {entry.id: render(space.recipe, entry) for entry in store.get(ids)}
     if space.layer not in LAYER_RECIPES:
         return rendered

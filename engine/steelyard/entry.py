@@ -1,7 +1,7 @@
-"""What a vault holds and what a search returns: entries and hits.
+"""Entries, which a vault stores, and hits, which a search returns.
 
-Field names are those of the data-set format; each system's own names are mapped onto them by its
-preset. Times are seconds since 1970-01-01 UTC; a time without a zone is UTC.
+Fields have the names of the data-set format; the preset of each system maps its own names onto them.
+Times are seconds since 1970-01-01 UTC; a time without a zone is UTC.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from steelyard.fields import READERS, RULES, TIME_FIELDS, Reader, read_number, r
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A typed edge from an entry to another; `strength` is on the scale of its data set, or absent."""
+    """A typed edge from one entry to another; `strength` is on the scale of its data set, or None."""
 
     type: str
     target: str
@@ -53,6 +53,10 @@ class Entry:
     uri: str = ""
     speaker: str = ""
     spec_level: str = ""
+    document_type: str = ""
+    memory_type: str = ""
+    context_type: str = ""
+    importance_tier: str = ""
     visibility: str = ""
     embedding_status: str = ""
     superseded_by: str = ""
@@ -62,6 +66,7 @@ class Entry:
     difficulty: float | None = None
     review_count: float | None = None
     access_count: float | None = None
+    correction_count: float | None = None
     half_life_days: float | None = None
     created_at: float | None = None
     updated_at: float | None = None
@@ -72,7 +77,7 @@ class Entry:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """The fields that are given, as plain values."""
+        """Return the fields that are not empty, as plain values."""
         return {
             name: value for name, value in dataclasses.asdict(self).items() if value not in ("", None, (), {}, [])
         }
@@ -80,8 +85,18 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result: `rank` from 1, `score` (None where an entry was filled in unscored), and by name the
-    signals that the strategy read of it, with 0 for a retriever that did not return it.
+    """One result of a search.
+
+    Attributes
+    ----------
+    rank : int
+        From 1.
+    score : float or None
+        None for an entry that fills up a context and was not scored.
+    entry : Entry
+        The entry itself.
+    signals : mapping of str to float
+        The signals that the strategy used, by name; 0 for a retriever that did not return the entry.
     """
 
     rank: int
@@ -112,7 +127,7 @@ def _relations(value: object) -> tuple[Relation, ...]:
 FIELDS: dict[str, Reader] = {
     f.name: READERS.get(f.name, _relations) for f in dataclasses.fields(Entry) if f.name != "extra"
 }
-"""Every entry field with the function that reads its JSON value."""
+"""Every field of an entry, with the function that reads its JSON value."""
 
 _RULES: dict[Reader, tuple[str, str]] = RULES | {
     _relations: (
@@ -125,7 +140,24 @@ _RULES: dict[Reader, tuple[str, str]] = RULES | {
 def read_fields(
     record: Mapping[str, Any], parsers: Mapping[str, Reader], required: Sequence[str], file: str, line: int
 ) -> tuple[dict[str, Any], list[Fault]]:
-    """Read the known fields of a JSON object; null counts as absent. Returns values and faults."""
+    """Read the known fields of a JSON object.
+
+    Parameters
+    ----------
+    record : mapping
+        The object; null counts as absent.
+    parsers : mapping of str to Reader
+        How each known field is read; other fields are ignored.
+    required : sequence of str
+        The fields that may not be absent.
+    file, line : str, int
+        Where the object is, for the faults.
+
+    Returns
+    -------
+    tuple of dict and list of Fault
+        The values by field, and everything that is wrong.
+    """
     values: dict[str, Any] = {}
     faults: list[Fault] = []
     for name, raw in record.items():
@@ -163,17 +195,16 @@ def check_entry(entry: Entry) -> None:
         if isinstance(record[name], str)
     ]
     try:
-        json.dumps(dict(entry.extra), allow_nan=False)
+        if entry.extra:
+            json.dumps(dict(entry.extra), allow_nan=False)
     except (ValueError, TypeError, RecursionError) as error:
-        faults.append(
-            Fault("entry", 0, "extra", shown(error), "must be JSON", "Leave out what JSON does not have")
-        )
+        faults.append(Fault("entry", 0, "extra", shown(str(error)), "must be JSON", "Leave out what JSON has not"))
     if faults:
         raise DataError(f"entry {shown(entry.id)}: " + "; ".join(map(str, faults)))
 
 
 def read_entry(record: Mapping[str, Any], file: str = "entry", line: int = 0) -> tuple[Entry | None, list[Fault]]:
-    """Build an Entry from a JSON object, keeping unknown fields in `extra`; None when faulty."""
+    """Build an entry from a JSON object, with unknown fields in `extra`; None, with faults, when it is wrong."""
     values, faults = read_fields(record, FIELDS, ("id",), file, line)
     if faults:
         return None, faults

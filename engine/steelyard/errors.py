@@ -1,4 +1,4 @@
-"""Every error a user can cause, with the exit code the command line gives it.
+"""Every error that a user can cause, with the exit code of the command line.
 
 A message states the value, the rule it broke and the remedy. Code that finds several faults
 collects them and raises once. The command line prints the message without a traceback.
@@ -15,9 +15,9 @@ from typing import TypeVar
 from steelyard.escape import visible as visible
 
 PATH_WIDTH = 1000
-"""Width for `shown` of a path: what tells paths apart is their end."""
+"""The width at which `shown` cuts paths, wide because paths mostly differ at their ends."""
 LISTED = 40
-"""How many valid names a message lists at most."""
+"""The largest number of valid names that a message lists."""
 
 
 class SteelyardError(Exception):
@@ -27,7 +27,7 @@ class SteelyardError(Exception):
 
 
 class DataError(SteelyardError):
-    """A data set, corpus, qrels or vector file does not hold what its format says."""
+    """A data set, corpus, qrels or vector file that does not follow its format."""
 
 
 class ConfigError(SteelyardError):
@@ -35,26 +35,38 @@ class ConfigError(SteelyardError):
 
 
 class VaultError(SteelyardError):
-    """A vault that cannot be opened, or does not hold what the request needs."""
+    """A vault that cannot be opened, or lacks what the request needs."""
 
 
 class DimensionMismatchError(VaultError):
-    """Vectors of another length than the vault stores for the same model."""
+    """Vectors that differ in length from those that the vault stores for the same model."""
 
 
 class EmbedderError(SteelyardError):
-    """Text could not be turned into vectors; live search then answers by keywords."""
+    """A failure to embed text; live search then answers by keywords."""
+
+
+class RerankError(SteelyardError):
+    """Texts could not be re-ranked; live search then shows them as they were fused."""
+
+
+class LostError(SteelyardError):
+    """A retriever that its system can do without has failed; `signal` names it."""
+
+    def __init__(self, signal: str, reason: SteelyardError) -> None:
+        super().__init__(f"{signal} failed: {reason}")
+        self.signal = signal
 
 
 class MachineError(SteelyardError):
-    """The machine, not the input: a missing extra, no permission, no disk space."""
+    """A fault of the machine and not of the input: a missing extra, no permission, no disk space."""
 
     exit_code = 4
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fault:
-    """One fault of the input: where it is, what stands there, the rule, and the remedy."""
+    """One fault of the input: its place, the value found there, the rule, and the remedy."""
 
     file: str
     line: int
@@ -75,7 +87,7 @@ T = TypeVar("T")
 
 
 def together(*checks: Callable[[], T]) -> list[T]:
-    """The results of all checks; when some raise ConfigError, one ConfigError with all their messages."""
+    """Run all checks and return their results; the messages of all that fail form one ConfigError."""
     results, problems = [], []
     for check in checks:
         try:
@@ -88,7 +100,7 @@ def together(*checks: Callable[[], T]) -> list[T]:
 
 
 def nearest(word: str, valid: Iterable[str]) -> str:
-    """Return ``; did you mean 'x'?`` for the closest valid spelling, else the list of them if it is short.
+    """Return ``; did you mean 'x'?`` for the closest valid name, else the list of valid names if it is short.
 
     >>> nearest("vectr", ["fts", "vector"])
     "; did you mean 'vector'?"
@@ -103,9 +115,9 @@ def nearest(word: str, valid: Iterable[str]) -> str:
 
 
 def shown(value: object, width: int = 80) -> str:
-    """`repr` of a hostile value, cut to `width` characters, safe to print in a terminal."""
+    """Format an untrusted value for a terminal: its `repr` in ASCII, cut to `width` characters."""
     if isinstance(value, str | bytes | list | tuple) and len(value) > width:
-        value = value[:width]  # no more of it is shown, and all of it may take seconds
+        value = value[:width]  # the rest is not shown, and formatting all of it may take seconds
     elif isinstance(value, dict) and len(value) > width:
         value = dict(islice(value.items(), width))
     text = ascii(value) if isinstance(value, str) else repr(value).encode("ascii", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""A score as a tree: every node has the number, the formula in words, and the parts it is made of."""
+"""Explanations: a score as a tree whose nodes have a number, its formula in words, and its parts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,24 @@ COMBINED: dict[str, Callable[[list[float]], float]] = {
     "min": min,
     "median": median,
 }
-"""How the value of a node follows from those of its parts, in their order."""
+"""Functions that compute the value of a node from the values of its parts, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One node. `combine` says how `value` follows from the parts: one of `COMBINED`, or given (a leaf)."""
+    """One node of the tree.
+
+    Attributes
+    ----------
+    value : float
+        The number.
+    text : str
+        Its formula in words.
+    parts : tuple of Explanation
+        The nodes that it is computed from.
+    combine : str
+        How `value` follows from the parts: one of `COMBINED`, or ``given`` for a leaf.
+    """
 
     value: float
     text: str
@@ -29,13 +41,13 @@ class Explanation:
     combine: str = "given"
 
     def recomputed(self) -> float:
-        """The value worked out again from the leaves, in the order the engine adds and multiplies."""
+        """Compute the value again from the leaves, in the order in which the engine adds and multiplies."""
         if self.combine == "given":
             return self.value
         return COMBINED[self.combine]([part.recomputed() for part in self.parts])
 
     def to_json(self) -> dict[str, Any]:
-        """The tree as plain JSON values."""
+        """Return the tree as plain JSON values."""
         node: dict[str, Any] = {"value": self.value, "text": self.text}
         if self.parts:
             node["combine"] = self.combine

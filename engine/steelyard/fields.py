@@ -1,4 +1,4 @@
-"""How the values of JSON objects are read, and what kind of value each field of an entry holds."""
+"""The fields of entries with the types of their values, and the functions that read them from JSON."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ NUMBER_FIELDS = TIME_FIELDS | {
     "difficulty",
     "review_count",
     "access_count",
+    "correction_count",
     "half_life_days",
 }
 LIST_FIELDS = frozenset({"tags", "participants"})
 TEXT_FIELDS = frozenset(
     """id title text context why impact details l0 l1 type category domain severity project source vault tenant
-    kind uri speaker spec_level visibility embedding_status superseded_by""".split()  # noqa: SIM905 -- a list of 24 words reads worse
+    kind uri speaker spec_level document_type memory_type context_type importance_tier visibility embedding_status
+    superseded_by""".split()  # noqa: SIM905 -- a list of 28 words reads worse
 )
 
 Reader = Callable[[Any], Any]
-"""Reads one JSON value; ValueError or OverflowError when it is of another kind."""
+"""Reads one JSON value; ValueError or OverflowError when it has the wrong type."""
 
 
 def parse_time(value: object) -> float:
-    """Seconds UTC of an ISO 8601 date or date-time, or of a number that is already seconds.
+    """Read a time as seconds UTC, from an ISO 8601 date or date-time or a number of seconds.
 
     >>> parse_time("1970-01-02")
     86400.0
@@ -48,7 +50,10 @@ def parse_time(value: object) -> float:
         seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     else:
         seconds = read_number(value)
-    datetime.fromtimestamp(seconds, UTC)  # raises for milliseconds and all else beyond the year 9999
+    try:
+        datetime.fromtimestamp(seconds, UTC)  # raises for milliseconds and all else beyond the year 9999
+    except OSError as error:  # some numbers do not reach the check of years
+        raise ValueError(str(error)) from None
     return seconds
 
 
@@ -67,14 +72,14 @@ def parse_number(text: str) -> float:
 
 
 def format_time(seconds: float | None) -> str:
-    """ISO 8601 in UTC with a final Z, or the empty string for an absent time."""
+    """Format a time (seconds UTC) as ISO 8601 with a final Z; empty for None."""
     if seconds is None:
         return ""
     return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
 def read_text(value: object) -> str:
-    """A string of valid Unicode."""
+    """Read a string of valid Unicode."""
     if not isinstance(value, str):
         raise ValueError("not a string")
     value.encode("utf-8")  # lone surrogates from \ud800 escapes cannot be stored
@@ -82,14 +87,14 @@ def read_text(value: object) -> str:
 
 
 def read_number(value: object) -> float:
-    """A finite number."""
+    """Read a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError("not a finite number")
     return float(value)
 
 
 def read_texts(value: object) -> tuple[str, ...]:
-    """A list of strings."""
+    """Read a list of strings."""
     if not isinstance(value, list | tuple):
         raise ValueError("not a list")
     return tuple(read_text(item) for item in value)
@@ -101,7 +106,7 @@ RULES: dict[Reader, tuple[str, str]] = {
     read_texts: ("must be a list of strings", 'Write it as ["...", "..."]'),
     parse_time: ("must be an ISO 8601 date or time", "Write it as 2026-11-21 or 2026-11-21T10:00:00Z"),
 }
-"""What each reader wants, and how to write it."""
+"""For each reader, the rule that a value has to follow and the remedy."""
 
 READERS: dict[str, Reader] = {
     **dict.fromkeys(TEXT_FIELDS, read_text),
@@ -109,4 +114,4 @@ READERS: dict[str, Reader] = {
     **dict.fromkeys(NUMBER_FIELDS, read_number),
     **dict.fromkeys(TIME_FIELDS, parse_time),
 }
-"""The reader of every field whose value is plain."""
+"""The reader of every field except relations."""

@@ -1,15 +1,15 @@
-"""The scope of a search: which entries it may return at all.
+"""Filters define the scope of a search: the entries that it may return.
 
-Filters are clauses that all hold; a clause is one rule, or several of which one holds. As JSON, a field
-stands with what is asked of it::
+An entry passes when it satisfies every clause; a clause is one rule, or several of which one is enough. In
+JSON, each field has the value or the tests that it must pass::
 
-    {"project": "api"}                                      is api
-    {"type": ["rule", "pattern"]}                           is one of them
-    {"tags": ["auth", "jwt"]}                               holds all of them
-    {"tags": {"all": [...], "none": [...]}}                 ... and none of those
+    {"project": "api"}                                      equals api
+    {"type": ["rule", "pattern"]}                           is any of these
+    {"tags": ["auth", "jwt"]}                               has all of these
+    {"tags": {"all": [...], "none": [...]}}                 has all of these and none of those
     {"created_at": {"from": "2026-01-01", "before": ...}}   from, after, before, until
     {"uri": {"prefix": "cortex://session/"}}                begins with it, as plain text
-    {"superseded": false}                                   no other entry has taken its place
+    {"superseded": false}                                   no other entry replaces it
 """
 
 from __future__ import annotations
@@ -26,20 +26,28 @@ if TYPE_CHECKING:
 
 Value = str | float
 SUPERSEDED = "superseded"
-"""Stands for a field: whether another entry has taken an entry's place."""
+"""A pseudo-field: whether another entry replaces the entry."""
 FILTERABLE = (TEXT_FIELDS | NUMBER_FIELDS | LIST_FIELDS | {SUPERSEDED}) - {"id"}
-"""Fields a filter may name."""
+"""The fields that a filter may name."""
 RANGES = ("from", "after", "before", "until")
-"""At least, more than, less than, at most."""
+"""Tests of order: at least, more than, less than, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What is asked of one field.
+    """A test of one field.
 
-    `test` is any (is one of the values; tags: holds one), all (tags: holds every one), none (is, or
-    holds, none), absent (no value is given), prefix (begins with one of the values, case and all), or one of
-    `RANGES`, which an entry without a value fails.
+    Attributes
+    ----------
+    field : str
+        One of `FILTERABLE`.
+    test : str
+        ``any`` (the field is one of the values, or tags contain one), ``all`` (tags contain every value),
+        ``none`` (the field is none of the values, or tags contain none), ``absent`` (the field is empty),
+        ``prefix`` (the text begins with one of the values, case and all), or one of `RANGES`, which an entry
+        without a value fails.
+    values : tuple
+        What the field is compared with; times as seconds UTC.
     """
 
     field: str
@@ -47,7 +55,7 @@ class Rule:
     values: tuple[Value, ...] = ()
 
     def admits(self, entry: Entry) -> bool:
-        """Whether the entry passes. Relations of other entries, which also supersede, are not known here."""
+        """Whether the entry passes. Relations of other entries, which may supersede it, are not considered."""
         if self.field == SUPERSEDED:
             return bool(entry.superseded_by) == bool(self.values[0])
         value = getattr(entry, self.field)
@@ -71,16 +79,16 @@ def _compare(test: str, value: Any, bound: Any) -> bool:  # noqa: ANN401 -- two 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """The scope of a search: of every clause, at least one rule holds (case-sensitive)."""
+    """The scope of a search: an entry has to pass at least one rule of every clause (case-sensitive)."""
 
     clauses: tuple[tuple[Rule, ...], ...] = ()
 
     @classmethod
     def of(cls, mapping: Mapping[str, Any]) -> Filters:
-        """Read the JSON form; see the module.
+        """Read the JSON form, which the module describes.
 
-        Raises ConfigError naming every unknown field, every unknown test and every value that is of
-        another kind than its field.
+        Raises ConfigError listing every unknown field, every unknown test and every value of the wrong
+        type for its field.
         """
         problems: list[str] = []
         rules = [rule for name, asked in mapping.items() for rule in _rules(name, asked, problems)]
@@ -90,23 +98,23 @@ class Filters:
 
     @classmethod
     def all_of(cls, *clauses: tuple[Rule, ...]) -> Filters:
-        """These clauses in their one order, each once, so that equal scopes are equal values."""
+        """Make filters from clauses, sorted and without repetition, so that equal scopes are equal values."""
         return cls(tuple(sorted(set(clauses), key=repr)))
 
     def __and__(self, other: Filters) -> Filters:
-        """The entries that both admit."""
+        """Combine two scopes to the entries that pass both."""
         return Filters.all_of(*self.clauses, *other.clauses) if self and other else self or other
 
     def __bool__(self) -> bool:
         return bool(self.clauses)
 
     def split(self, fields: Collection[str]) -> tuple[Filters, Filters]:
-        """The clauses about other fields, and those about none but these; both together are this scope."""
+        """Split into the clauses that mention any other field and those that mention only these fields."""
         own = tuple(clause for clause in self.clauses if all(rule.field in fields for rule in clause))
         return Filters(tuple(clause for clause in self.clauses if clause not in own)), Filters(own)
 
     def failed(self, entry: Entry) -> list[str]:
-        """What the entry is, and what was asked, for every clause it does not pass; see `Rule.admits`."""
+        """Describe every clause that the entry fails: its value, and what was wanted; see `Rule.admits`."""
         return [
             f"{_held(clause, entry)}, the query asks for {_wanted(clause)}"
             for clause in self.clauses
@@ -118,11 +126,11 @@ class Filters:
 
 
 EVERYTHING = Filters()
-"""The scope that leaves nothing out."""
+"""The scope of all entries."""
 
 
 def valid_at(clock: float) -> Filters:
-    """The entries whose validity window holds the clock (seconds UTC): from `valid_from`, before `valid_until`."""
+    """Return the scope of entries valid at the clock (seconds UTC): from `valid_from`, before `valid_until`."""
     return Filters.all_of(
         (Rule("valid_until", "absent"), Rule("valid_until", "after", (clock,))),
         (Rule("valid_from", "absent"), Rule("valid_from", "until", (clock,))),
@@ -130,9 +138,9 @@ def valid_at(clock: float) -> Filters:
 
 
 def visible_to(scopes: Mapping[str, tuple[str, ...]]) -> Filters:
-    """The entries a caller may see: those that lie in one of the scopes named, by field (MoltNet's document).
+    """Return the scope of what a caller may see: entries in any of the named scopes (MoltNet's document).
 
-    Without any scope it is none.
+    Without any scope the caller sees nothing.
 
     >>> str(visible_to({"vault": ("notes",), "tenant": ("team-a", "team-b")}))
     "tenant is one of 'team-a', 'team-b' or vault is 'notes'"
@@ -163,7 +171,7 @@ def _held(clause: tuple[Rule, ...], entry: Entry) -> str:
 
 
 def _rules(name: str, asked: object, problems: list[str]) -> list[Rule]:
-    """What is asked of one field, as rules; what cannot be read is added to the problems."""
+    """The tests of one field as rules; what cannot be read is added to the problems."""
     if name not in FILTERABLE:
         problems.append(f"unknown filter field {shown(name)}{nearest(name, FILTERABLE)}")
         return []

@@ -1,6 +1,6 @@
-"""From scores to the list that is shown: order by the one tie rule, then a tuple of pure stages.
+"""Turns scores into the list that is shown: sorts by the tie rule, then applies a tuple of pure stages.
 
-A stage maps a ranking to a ranking and prints as it is written in a weights file: ``cut(10)``.
+A stage maps a ranking to a ranking, and prints as it is written in a weights file: ``cut(10)``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.errors import ConfigError, nearest, shown
+from steelyard.explain import Explanation
+from steelyard.fusion import Expr, Plan, parse_strategy
 from steelyard.grammar import Item, number_text, parse_call
-from steelyard.table import RETRIEVERS, SCORERS, Bools, Floats, SignalTable, best_first, count_rows
+from steelyard.signals import PRIORS
+from steelyard.table import (
+    FETCHED,
+    RERANK,
+    RETRIEVERS,
+    SCORERS,
+    Bools,
+    Floats,
+    SignalTable,
+    best_first,
+    count_rows,
+)
 
 
 @dataclass(frozen=True)
@@ -23,7 +36,12 @@ class Ranking:
 
     Attributes
     ----------
-    offsets : int64[Q+1]. row : int64[R], indices of table rows. score : float64[R].
+    offsets : int64[Q+1]
+        Query q has the places ``offsets[q]:offsets[q+1]``.
+    row : int64[R]
+        Indices of table rows.
+    score : float64[R]
+        Their scores.
     """
 
     offsets: NDArray[np.int64]
@@ -31,29 +49,39 @@ class Ranking:
     score: Floats
 
     def keep(self, kept: NDArray[np.bool_]) -> Ranking:
-        """The same lists with only the given places (bool[R])."""
+        """Return the same lists with only the given places (bool[R])."""
         before = np.concatenate(([0], np.cumsum(kept)))
         return Ranking(before[self.offsets].astype(np.int64), self.row[kept], self.score[kept])
 
 
+LONGEST = 1_000_000_000
+"""The largest length a stage can name; far beyond any list, and small enough for numpy's integers."""
+
+
 class Stage(Protocol):
-    """One step between ranked rows and the final list."""
+    """One step between the ranked rows and the final list."""
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
-        """The list after this step."""
+        """Return the ranking after this step."""
 
     @property
     def needs(self) -> frozenset[str]:
-        """The signals it reads, for every query."""
+        """The signals that it reads, for every query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
     """Keep the first `limit` places of every list.
 
-    With `all_below` a small list is kept whole: one of fewer than that many candidates, if the cut would
-    drop more than half of it (Soleri's small-corpus guard). `counting` names the retriever whose
-    candidates are counted; without it, all that are ranked.
+    Attributes
+    ----------
+    limit : int
+        At least 1.
+    all_below : int
+        A list of fewer candidates than this is not cut if the cut would drop more than half of it
+        (Soleri's small-corpus guard).
+    counting : str
+        The retriever whose candidates are counted for this; empty to count all that are ranked.
     """
 
     limit: int
@@ -67,14 +95,14 @@ class Cut:
         return ranking.keep(place < np.repeat(np.where(self._whole(table, size), size, self.limit), size))
 
     def _whole(self, table: SignalTable, size: NDArray[np.int64]) -> Bools:
-        """bool[Q]: the lists that are kept whole."""
+        """The lists that are not cut; bool[Q]."""
         count = count_rows(table, ~np.isnan(table.column(self.counting))) if self.counting else size
         whole: Bools = (count < self.all_below) & (size > 2 * self.limit)
         return whole
 
     @property
     def needs(self) -> frozenset[str]:
-        """What it counts."""
+        """The retriever whose candidates are counted."""
         return frozenset({self.counting} - {""})
 
     def __str__(self) -> str:
@@ -84,9 +112,9 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Add what a retriever found beside the strategy, all at one score (Soleri's memories at 0.5).
+    """Add what a separate retriever found, all at one score (Soleri's memories at 0.5).
 
-    Rows that are ranked already keep their score and stand before added ones of the same score.
+    Rows that are already ranked keep their score, and come before added rows of the same score.
     """
 
     retriever: str
@@ -106,7 +134,7 @@ class Merge:
 
     @property
     def needs(self) -> frozenset[str]:
-        """The retriever."""
+        """The retriever whose rows are added."""
         return frozenset({self.retriever})
 
     def __str__(self) -> str:
@@ -115,7 +143,7 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Drop the rows for which a signal is 0, without filling up (MoltNet's negation)."""
+    """Drop the rows for which a signal is 0, without filling the list up (MoltNet's negation)."""
 
     signal: str
 
@@ -125,7 +153,7 @@ class Drop:
 
     @property
     def needs(self) -> frozenset[str]:
-        """The signal."""
+        """The signal that decides."""
         return frozenset({self.signal})
 
     def __str__(self) -> str:
@@ -185,10 +213,122 @@ class Files:
         return f"files({self.instead})"
 
 
+@dataclass(frozen=True, slots=True)
+class Rerank:
+    """Sort the first `top` places again by a re-ranker's score, times a `penalty` where one is named.
+
+    The places behind follow in their order, under their own scores. Raises ConfigError where the table holds no
+    re-ranker's score of a place.
+    """
+
+    top: int
+    penalty: str = ""
+
+    def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
+        """The list after this step."""
+        size = np.diff(ranking.offsets)
+        query = np.repeat(np.arange(len(size)), size)
+        behind = np.arange(len(ranking.row)) - np.repeat(ranking.offsets[:-1], size) >= self.top
+        again = self.final(table)[ranking.row]
+        if np.isnan(again[~behind]).any():
+            raise ConfigError(
+                f"{self} reads places that no re-ranker scored in this recording; record with --rerank all, "
+                "or with this configuration"
+            )
+        score = np.where(behind, ranking.score, again)
+        key = np.where(behind, 0.0, -score)
+        best = np.lexsort((np.where(behind, 0, ranking.row), key, behind, query))
+        return Ranking(ranking.offsets, ranking.row[best], score[best])
+
+    def explain(self, table: SignalTable, ranking: Ranking, row: int) -> Explanation | None:
+        """How the score of a row came about; None for one behind the first places."""
+        if row not in ranking.row[: self.top]:
+            return None
+        parts = [Explanation(float(table.column(RERANK)[row]), "score of the re-ranker")]
+        if self.penalty:
+            parts.append(Explanation(float(PRIORS[self.penalty](table, {}).values[row]), self.penalty))
+        return Explanation(float(self.final(table)[row]), str(self), tuple(parts), "product")
+
+    def final(self, table: SignalTable) -> Floats:
+        """float64[N]: the score of every row, NaN where it was not scored."""
+        scores = table.column(RERANK)
+        return scores * PRIORS[self.penalty](table, {}).values if self.penalty else scores
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """No signal that is fetched for every candidate."""
+        return frozenset()
+
+    def __str__(self) -> str:
+        return f"rerank({self.top}{f', penalty={self.penalty}' if self.penalty else ''})"
+
+
+@dataclass(frozen=True, slots=True)
+class Rescore:
+    """Sort what is left of every list again by another strategy, which sees these rows alone."""
+
+    strategy: Expr
+
+    def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
+        """The list after this step; a row that the strategy does not rank goes."""
+        return order(table, self._plan(table, ranking).scores())
+
+    def explain(self, table: SignalTable, ranking: Ranking, row: int) -> Explanation | None:
+        """How the score of a row came about."""
+        return self._plan(table, ranking).explain(row)
+
+    def _plan(self, table: SignalTable, ranking: Ranking) -> Plan:
+        within = np.zeros(len(table), dtype=bool)
+        within[ranking.row] = True
+        return self.strategy.compile(table, within)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Its fetched signals."""
+        return self.strategy.signals() & FETCHED
+
+    def __str__(self) -> str:
+        return f"rescore({self.strategy})"
+
+
+def facts_read(stages: Sequence[Stage]) -> frozenset[str]:
+    """The derived signals that stages compute."""
+    found = {stage.penalty for stage in stages if isinstance(stage, Rerank)} - {""}
+    strategies = [stage.strategy for stage in stages if isinstance(stage, Rescore)]
+    return frozenset(found).union(*(strategy.signals() & PRIORS.keys() for strategy in strategies))
+
+
+def reranked(stages: Sequence[Stage]) -> Rerank | None:
+    """The stage that reads a re-ranker's scores, where there is one."""
+    return next((stage for stage in stages if isinstance(stage, Rerank)), None)
+
+
+def stages_without(stages: Sequence[Stage], missing: Collection[str]) -> tuple[Stage, ...]:
+    """What is left of the stages when these signals cannot be had."""
+    left: list[Stage] = []
+    for stage in stages:
+        if isinstance(stage, Rescore):
+            strategy = stage.strategy.without(missing)
+            left += [] if strategy is None else [Rescore(strategy)]
+        elif not (stage.needs & set(missing)) and not (isinstance(stage, Rerank) and RERANK in missing):
+            left.append(stage)
+    return tuple(left)
+
+
+def to_rerank(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> Bools:
+    """bool[N]: the rows whose re-ranker's score the stages read."""
+    rows = np.zeros(len(table), dtype=bool)
+    stage = reranked(stages)
+    if stage is not None:
+        ranking = finish(table, scores, (*stages[: list(stages).index(stage)], Cut(stage.top)))
+        rows[ranking.row] = True
+    return rows
+
+
 def order(table: SignalTable, scores: Floats) -> Ranking:
     """Sort the scored rows of every query: score descending, then id ascending by bytes.
 
-    `scores` is float64[N] with NaN on rows that are not ranked.
+    `scores` is float64[N], NaN for rows that are not ranked.
     """
     row = np.flatnonzero(~np.isnan(scores))
     offsets = np.searchsorted(row, table.offsets).astype(np.int64)
@@ -205,7 +345,7 @@ def finish(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> Ranki
 
 
 def parse_stages(texts: Sequence[str]) -> tuple[Stage, ...]:
-    """Read stages as a weights file writes them; ConfigError names every one it cannot read.
+    """Parse stages as they are written in a weights file; ConfigError lists every one that is wrong.
 
     >>> [str(stage) for stage in parse_stages(["merge(memory, score=0.5)", "cut(10, all_below=50, counting=fts)"])]
     ['merge(memory, score=0.5)', 'cut(10, all_below=50, counting=fts)']
@@ -232,7 +372,7 @@ def _stage(text: str) -> Stage:
         if item.weight is not None or len(call.items) != 1 or len(options) < len(call.options):
             raise ValueError
         return read(call.items[0], **options)
-    except (TypeError, ValueError):  # an option there is none of, or a value of another kind
+    except (TypeError, ValueError):  # an unknown option, or a value of the wrong type
         raise ConfigError(f"it needs {form}") from None
 
 
@@ -256,12 +396,22 @@ def _files(instead: Item) -> Files:
     return Files(_name(instead, ("none", "entries")))
 
 
+def _rerank(top: Item, penalty: Item | None = None) -> Rerank:
+    return Rerank(_whole(top.weight), "" if penalty is None else _name(penalty, PRIORS))
+
+
+def _rescore(strategy: Item) -> Rescore:
+    if strategy.weight is not None:
+        raise ValueError
+    return Rescore(parse_strategy(str(strategy)))
+
+
 def _drop(signal: Item) -> Drop:
     return Drop(_name(signal, SCORERS))
 
 
 def _whole(value: object, low: int = 1) -> int:
-    if not isinstance(value, float) or value < low or value != int(value):
+    if not isinstance(value, float) or not low <= value <= LONGEST or value != int(value):
         raise ValueError
     return int(value)
 
@@ -273,9 +423,14 @@ def _name(item: Item, valid: Collection[str]) -> str:
 
 
 _READERS: dict[str, tuple[str, Callable[..., Stage]]] = {
-    "cut": ("one whole number of at least 1, as in cut(10) or cut(10, all_below=50, counting=fts)", _cut),
+    "cut": ("a whole number from 1 to 1000000000, as in cut(10) or cut(10, all_below=50, counting=fts)", _cut),
     "merge": ("a retriever and a number, as in merge(memory, score=0.5)", _merge),
     "at_least": ("one number, as in at_least(0.5)", _at_least),
     "files": ("none or entries: what stands for directories, as in files(entries)", _files),
+    "rerank": (
+        "a whole number and no more than a factor, as in rerank(20) or rerank(20, penalty=length)",
+        _rerank,
+    ),
+    "rescore": ("a strategy, as in rescore(weighted_sum(0.4*cosine, 0.6*importance))", _rescore),
     "drop": (f"one of {', '.join(sorted(SCORERS))}, as in drop(lexical)", _drop),
 }

@@ -1,4 +1,4 @@
-"""The grammar of strategies: text to a tree of calls, and values back to text. No meaning here.
+"""The grammar of strategies: parses text to a tree of calls, and prints values as text.
 
 ::
 
@@ -6,7 +6,7 @@
     item  := [ number "*" ] expr  |  name "=" value
     value := number [ "d" | "h" ]  |  "[" number { "," number } "]"  |  [ number "*" ] expr
 
-What the names mean, and which options they take, stands in `steelyard.fusion`.
+`steelyard.fusion` defines what the names mean and which options they take.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A call with the weight written before it, None where none is written."""
+    """A call with the weight written before it; None where none is written."""
 
     weight: float | None
     call: Call
@@ -69,14 +69,14 @@ class Item:
 
 
 def value_text(value: float | Duration | tuple[float, ...] | Item) -> str:
-    """An option's value as it is written."""
+    """Print the value of an option as it is written."""
     if isinstance(value, tuple):
         return f"[{', '.join(map(number_text, value))}]"
     return number_text(value) if isinstance(value, float) else str(value)
 
 
 def number_text(value: float) -> str:
-    """The shortest text that reads back as the same number.
+    """Print a number as the shortest text that reads back as the same number.
 
     >>> number_text(60.0), number_text(0.3)
     ('60', '0.3')
@@ -85,7 +85,7 @@ def number_text(value: float) -> str:
 
 
 def amount_of(item: Item) -> float | None:
-    """The number of a call such as ``cut(10)`` or ``times(0.1)``; None when it is anything else.
+    """Return the number in a call such as ``cut(10)`` or ``times(0.1)``; None when it is anything else.
 
     >>> amount_of(parse_call("cut(10)")), amount_of(parse_call("2*cut(10)")), amount_of(parse_call("cut(fts)"))
     (10.0, None, None)
@@ -97,7 +97,7 @@ def amount_of(item: Item) -> float | None:
 
 
 def parse_call(text: str) -> Item:
-    """Parse one item of the grammar; ConfigError shows the place of the first fault.
+    """Parse one item of the grammar; ConfigError with the position of the first fault.
 
     >>> parse_call("0.5*rrf(fts, k=60)").call.options
     (('k', 60.0),)
@@ -112,7 +112,7 @@ def parse_call(text: str) -> Item:
 
 
 def _tokens(text: str) -> list[tuple[int, str, str, str]]:
-    """(position, kind, token, unit) of the whole text, ended by an empty token."""
+    """Tokens of the whole text as (position, kind, token, unit), ended by an empty token."""
     found, at = [], 0
     while at < len(text):
         if text[at].isspace():
@@ -198,7 +198,7 @@ class _Reader:
         return Call(name, tuple(items), tuple(options))
 
     def argument(self, depth: int) -> Item:
-        """A bare number is allowed for calls such as cut(10) and times(0.1): a weight without a name."""
+        """Read an argument; a bare number, as in cut(10) or times(0.1), is a weight without a name."""
         if self.kind() == "number" and self.peek(1) in (",", ")"):
             value = self.number()
             if isinstance(value, float):
@@ -221,7 +221,7 @@ class _Reader:
         while self.peek() != "]":
             value = self.number()
             if isinstance(value, Duration):
-                raise ConfigError(f"expression {shown(self.text)}: {value} has a unit; a list holds plain numbers")
+                raise ConfigError(f"expression {shown(self.text)}: {value} has a unit; a list takes plain numbers")
             values.append(value)
             if self.peek() != "]":
                 self.take(",")

@@ -1,6 +1,6 @@
-"""What decides which lists retrievers find: who shares a recording, and what a replay may not change.
+"""The settings that decide which lists retrievers find, so that configurations can share a recording.
 
-Depths are no part of it, because a replay cuts the lists that were recorded.
+Depths are not part of it, because a replay can cut the recorded lists.
 """
 
 from __future__ import annotations
@@ -10,21 +10,22 @@ from typing import Any
 
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
+from steelyard.reading import as_asked
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.systems import find_system
 from steelyard.table import EMBEDDING
 
-BY_RETRIEVER = ("field_weights", "filters", "similarity")
-"""The keys of an identity whose values are kept by the name of the retriever."""
-LATER = ("embedded", "directory", "intents")
-"""Keys that the first recordings lack; what they have in their place was never in question."""
+BY_RETRIEVER = ("field_weights", "filters", "similarity", "after")
+"""The keys of an identity whose values are stored by retriever."""
+LATER = ("embedded", "classified", "rewritten", "bm25_words", "directory")
+"""Keys that the oldest recordings lack; their absence is not a difference."""
 
 
 def identity(config: SearchConfig) -> dict[str, Any]:
-    """How a configuration's retrievers find their lists, as JSON values for the fingerprint of a recording.
+    """Return how a configuration's retrievers find their lists, as JSON values for a recording's fingerprint.
 
-    The parameters of a retriever are kept under its name, those not set with their defaults.
-    Raises ConfigError for a parameter out of its range.
+    The parameters of a retriever are stored under its name, including those at their defaults.
+    Raises ConfigError for a parameter out of range.
     """
     reading = find_system(config.name).reading
     own = config.retrievers
@@ -32,15 +33,23 @@ def identity(config: SearchConfig) -> dict[str, Any]:
     return {
         **reading.identity(),
         "embedded": reading.recipe,
+        "rewritten": reading.rewrite.__name__ if config.rewrite else as_asked.__name__,
         **{name: kind.values(own[name]) for name, kind in kinds.items() if kind.parameters},
         "field_weights": {name: dict(settings.field_weights) for name, settings in own.items()},
         "filters": {name: settings.filters for name, settings in own.items()},
+        "after": {name: list(_starts(config, name)) for name, kind in kinds.items() if kind.after},
         "similarity": {name: settings.similarity for name, settings in own.items() if name in EMBEDDING},
     }
 
 
+def _starts(config: SearchConfig, name: str) -> tuple[str, ...]:
+    """What a retriever starts from; checked where the strategy reads it."""
+    used = name in config.effective.signals()
+    return config.before(name) if used else config.retrievers[name].after
+
+
 def share(configs: Iterable[SearchConfig]) -> list[list[int]]:
-    """The positions of configurations that one recording can serve, in groups; each joins the first that fits."""
+    """Group configurations that can share a recording; each joins the first group that fits, by position."""
     groups: list[list[int]] = []
     identities = [identity(config) for config in configs]
     for at, own in enumerate(identities):
@@ -54,7 +63,7 @@ def share(configs: Iterable[SearchConfig]) -> list[list[int]]:
 
 
 def agree(config: SearchConfig, fingerprint: Mapping[str, Any]) -> None:
-    """ConfigError naming every parameter in which a configuration differs from a recording."""
+    """Raise ConfigError listing every parameter in which a configuration differs from a recording."""
     problems = _differences(identity(config), fingerprint)
     models = {settings.model for settings in config.retrievers.values() if settings.model}
     recorded = fingerprint.get("model", "")
@@ -64,7 +73,7 @@ def agree(config: SearchConfig, fingerprint: Mapping[str, Any]) -> None:
 
 
 def _differences(asked: Mapping[str, Any], fixed: Mapping[str, Any]) -> list[str]:
-    """In words; a retriever that only one side has is no difference."""
+    """The differences in words; a retriever that only one side has is not a difference."""
     wanted, found = _flat(asked), _flat(fixed)
     return [
         _differs(name, value, found.get(name))
@@ -74,7 +83,7 @@ def _differences(asked: Mapping[str, Any], fixed: Mapping[str, Any]) -> list[str
 
 
 def _flat(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """The same by names that can be told apart: ``retrievers.fts.filters``, ``retrievers.bm25.k1``."""
+    """The same values under distinct names such as ``retrievers.fts.filters`` and ``retrievers.bm25.k1``."""
     flat: dict[str, Any] = {}
     for key, value in parts.items():
         if key in BY_RETRIEVER and isinstance(value, Mapping):

@@ -39,7 +39,7 @@ def open_regular(path: str | Path) -> io.BufferedReader:
     try:
         found = os.fstat(handle)
         if stat.S_ISDIR(found.st_mode):
-            raise IsADirectoryError(errno.EISDIR, "is a folder", str(path))
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "is not a regular file", str(path))
         if found.st_size > (most := _most()):

@@ -1,4 +1,4 @@
-"""From what retrievers and scorers return to a table: rows are the union of each query's lists."""
+"""Joins what retrievers and scorers return to a table; its rows are the union of each query's lists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from steelyard.stores.base import Found, Listed
 from steelyard.table import FACT_FIELDS, NO_FACTS, Floats, Ints, SignalTable, entry_facts, query_facts
 
 Lists = Mapping[str, Sequence[Found]]
-"""What each retriever returned for one query."""
+"""The list of each retriever for one query."""
 ScoreIds = Callable[[Query, Sequence[str]], Floats]
 
 
@@ -28,11 +28,25 @@ def join(
     get: Callable[[Sequence[str], Sequence[str]], list[Entry]] | None,
     directories: Callable[[Sequence[str]], list[str]] | None = None,
 ) -> SignalTable:
-    """The table of these queries; `get` fetches the entries whose facts it carries, None leaves them out.
+    """Build the table of some queries.
 
-    `directories` gives the ids of the directories of entries, where layers are read.
+    Parameters
+    ----------
+    clocks : sequence of float
+        The clock of each query, seconds UTC.
+    lists : sequence of Lists
+        The lists of each query.
+    scorers : mapping of str to callable
+        By signal, the function that scores the candidates of a query.
+    get : callable or None
+        Fetches the entries whose facts the table contains; None for a table without facts.
+    directories : callable or None
+        Gives the ids of the directories of entries; None where no layers are read.
 
-    Raises ConfigError when a retriever or scorer gave a number that is not finite.
+    Raises
+    ------
+    ConfigError
+        When a retriever or scorer returned a number that is not finite.
     """
     codes = _Codes.of([part for own in lists for part in own.values()])
     ids = codes.ids

@@ -1,4 +1,4 @@
-"""Latent semantic analysis: TF-IDF and a truncated SVD fitted on the vault itself, nothing downloaded.
+"""Latent semantic analysis: TF-IDF and a truncated SVD, fitted on the vault itself without any download.
 
 Source: Deerwester et al., Indexing by Latent Semantic Analysis, JASIS 1990.
 """
@@ -40,7 +40,7 @@ class LsaEmbedder:
     def fit(cls, texts: Sequence[str], seed: int = 0) -> LsaEmbedder:
         """Fit on the texts of a corpus; the same texts and seed give the same model.
 
-        Raises EmbedderError when they hold fewer than three different words.
+        Raises EmbedderError for fewer than three texts or three different words.
         """
         from scipy.sparse import csr_matrix
         from sklearn.decomposition import TruncatedSVD
@@ -62,12 +62,12 @@ class LsaEmbedder:
             shape=(len(rows), len(kept)),
         )
         rank = min(DIMENSIONS, len(rows) - 1, len(kept) - 1)
-        with np.errstate(invalid="ignore"):  # texts that are all alike have no variance to explain
+        with np.errstate(invalid="ignore"):  # identical texts have no variance to explain
             svd = TruncatedSVD(rank, random_state=seed).fit(matrix)
         return cls(vocabulary, idf, np.ascontiguousarray(svd.components_.T, dtype=np.float32))
 
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
-        """See Embedder.embed; a text without a known word gives zeros."""
+        """See Embedder.embed; the row of a text without a known word is all zeros."""
         result = np.zeros((len(texts), self._components.shape[1]), dtype=np.float32)
         for at, text in enumerate(texts):
             index, values = _weights(Counter(terms(text)), self._vocabulary, self._idf)
@@ -75,17 +75,17 @@ class LsaEmbedder:
         return unit(result)
 
     def warm(self) -> bool:
-        """Always: the model is a few arrays in memory."""
+        """Return True: the model is a few arrays in memory."""
         return True
 
     @cached_property
     def version(self) -> str:
-        """Which fit this is: a hash of the arrays, in hexadecimal."""
+        """A hash of the fitted arrays in hexadecimal, which identifies the fit."""
         words = json.dumps(list(self._vocabulary)).encode()
         return sha256(words + self._idf.tobytes() + self._components.tobytes()).hexdigest()[:16]
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Settings and arrays to store in a vault; arrays are .npy bytes without pickles."""
+        """Return settings and arrays to store in a vault; the arrays as .npy bytes without pickles."""
         arrays = {"vocabulary": json.dumps(list(self._vocabulary), ensure_ascii=False).encode()}
         for name, array in (("idf", self._idf), ("components", self._components)):
             buffer = io.BytesIO()
@@ -95,7 +95,7 @@ class LsaEmbedder:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, bytes]) -> LsaEmbedder:
-        """The model that `to_arrays` stored; VaultError when the arrays are not one."""
+        """Load the model that `to_arrays` stored; VaultError when the arrays are damaged."""
         try:
             words = json.loads(arrays["vocabulary"])
             idf, components = (_array(arrays[name]) for name in ("idf", "components"))
@@ -108,7 +108,7 @@ class LsaEmbedder:
 
 
 def _array(raw: bytes) -> Vectors:
-    """The array of .npy bytes, checked to be finite float32."""
+    """Read an array from .npy bytes; ValueError unless it is finite float32."""
     array = np.lib.format.read_array(io.BytesIO(raw), allow_pickle=False)
     if array.dtype != np.float32 or not np.isfinite(array).all():
         raise ValueError("not finite float32")

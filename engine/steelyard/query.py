@@ -1,4 +1,4 @@
-"""What a search asks, and the door that the text of a query passes through once."""
+"""Queries, and the check and cleaning of their text, which happens once for each query."""
 
 from __future__ import annotations
 
@@ -15,11 +15,30 @@ from steelyard.filters import EVERYTHING, Filters
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One request.
+    """One query of a search or a data set.
 
-    `text` is what was asked. `matched` is the text that keywords match; left out, it is the text as asked,
-    cleaned. `rewritten` is the text that is embedded; left out, it is the text as asked. `asked_at` (seconds UTC)
-    is the clock; `group` ties queries that share a cause.
+    Attributes
+    ----------
+    text : str
+        The text as the user wrote it.
+    filters : Filters
+        The scope of the query.
+    asked_at : float or None
+        The query's clock, seconds UTC; None for the clock of the searcher or the data set.
+    intent : str
+        Chooses the strategy where a configuration has one for each intent.
+    category : str
+        A label that reports break results down by.
+    group : str
+        Queries of one group share a cause; statistics treat them as dependent.
+    tags, domain : tuple of str, str
+        What the signals of these names compare entries with.
+    split : str
+        The part of the data set that it belongs to.
+    matched : str or None
+        The text that keywords match; None for the cleaned `text`.
+    rewritten : str or None
+        The text that is embedded; None for `text`.
     """
 
     text: str
@@ -42,7 +61,7 @@ class Query:
 
     @property
     def keywords(self) -> str:
-        """The text that keywords match; ConfigError when it is none that can be searched, see `clean_query`."""
+        """The text that keywords match; ConfigError when it cannot be searched (see `clean_query`)."""
         return clean_query(self.text) if self.matched is None else self.matched
 
 
@@ -60,7 +79,7 @@ QUERY_FIELDS: dict[str, Reader] = {
 
 
 def read_query(record: Mapping[str, Any], file: str = "query", line: int = 0) -> tuple[Query | None, list[Fault]]:
-    """Build a Query from a JSON object with its optional `filter`; None when faulty."""
+    """Build a query from a JSON object with its optional `filter`; None, with faults, when it is wrong."""
     values, faults = read_fields(record, QUERY_FIELDS, ("id", "text"), file, line)
     filters = EVERYTHING
     scope = record.get("filter")
@@ -73,15 +92,15 @@ def read_query(record: Mapping[str, Any], file: str = "query", line: int = 0) ->
 
 
 MAX_WORDS = 1000
-"""Far beyond any question; the time of FTS5's bm25 grows with the square of the query's words."""
+"""More than any query needs; the time of FTS5's bm25 grows with the square of the number of words."""
 
 _CONTROLS = dict.fromkeys((*range(32), 127), " ")
 
 
 def clean_query(text: str) -> str:
-    """The text as it is searched: control characters become blanks.
+    """Clean the text of a query for searching: control characters become blanks.
 
-    Raises ConfigError when nothing is left, for more than `MAX_WORDS` words, or when it is not valid Unicode.
+    Raises ConfigError when nothing is left, for more than `MAX_WORDS` words, and for invalid Unicode.
     """
     try:
         text.encode("utf-8")
@@ -95,7 +114,7 @@ def clean_query(text: str) -> str:
 
 
 def count_words(text: str) -> int:
-    """How many words any of the query builders could make of the text.
+    """Count the words that a query builder could make of the text, at most.
 
     >>> count_words("jwt-style tokens ?")
     3
@@ -104,5 +123,5 @@ def count_words(text: str) -> int:
 
 
 def is_blank(text: str) -> bool:
-    """Whether nothing but white space and control characters is there."""
+    """Whether the text consists of white space and control characters."""
     return not text.translate(_CONTROLS).strip()

@@ -1,4 +1,4 @@
-"""What a system reads of entries and of queries: all that decides what its retrievers can find."""
+"""How a system reads entries and queries, which decides what its retrievers can find."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from steelyard.stores.base import KeywordIndex, TextSearch
 from steelyard.text import content, quote, terms, unique_words
 
 MatchBuilder = Callable[[str], str]
-"""The text of a query as an FTS5 expression; empty when it asks for nothing."""
+"""From the text of a query to an FTS5 expression; empty when there is nothing to search for."""
 
 
 Classifier = Callable[[str], str]
@@ -21,7 +21,7 @@ Classifier = Callable[[str], str]
 
 
 def words_or(text: str) -> str:
-    """The words of a query that are not stop words (all of them if there are no others), joined by OR.
+    """Join the words of a query by OR, without stop words unless the query has no other words.
 
     >>> words_or("how do we rotate the token?")
     '"how" OR "do" OR "we" OR "rotate" OR "token"'
@@ -35,65 +35,79 @@ def itself(uri: str) -> str:
 
 
 def no_intent(text: str) -> str:
-    """None: queries have the intents that they name."""
+    """No intent, whatever the text asks."""
     return ""
+
+
+def as_asked(text: str) -> str:
+    """The text as it is."""
+    return text
 
 
 @dataclass(frozen=True)
 class Words:
-    """The words of an entry, for signals that count them; queries become words in the same way."""
+    """How entries and queries are split into words, for signals that count words."""
 
     text: Callable[[Entry], str] = content
-    """The text that is read of an entry."""
+    """Returns the text of an entry that is counted."""
     split: Callable[[str], list[str]] = terms
-    """The words of a text."""
+    """Splits a text into words."""
+    least: int = 0
+    """How many words an entry needs to be counted at all."""
+    whole: bool = False
+    """Whether statistics are those of all that the system searches, not of the query's own scope."""
 
     def of(self, entry: Entry) -> list[str]:
-        """The words of an entry."""
+        """Return the words of an entry."""
         return self.split(self.text(entry))
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What a system indexes and embeds, which entries it searches, and how queries become expressions.
+    """What a system indexes and embeds, which entries it searches, and how it turns queries into expressions.
 
-    Recordings compare the functions by their names, so they must have one.
+    Recordings compare the functions by their names, so a lambda is refused.
     """
 
     index: KeywordIndex | TextSearch
     """The full-text index: FTS5 over fields of the vault, or PostgreSQL's rules in memory."""
     recipe: str
-    """The template of the text that is embedded, as in ``{title} {text}``."""
+    """The template of the embedded text, such as ``{title} {text}``."""
     match: MatchBuilder = words_or
-    """A query as an FTS5 expression."""
+    """Turns a query into an FTS5 expression."""
     match_memory: MatchBuilder = words_or
-    """The same for entries of kind memory, which are searched aside."""
+    """The same for entries of kind memory, which are searched separately."""
     words: Words = field(default_factory=Words)
-    """What TF-IDF counts."""
+    """The words that TF-IDF counts."""
+    bm25_words: Words = field(default_factory=Words)
+    """What BM25 counts."""
+    classify: Callable[[str], str] = no_intent
+    """The intent of a query that names none."""
+    rewrite: Callable[[str], str] = as_asked
+    """The text that keywords match; what is embedded is the text as asked."""
     valid_words: bool = False
-    """Whether TF-IDF counts only what is valid at the query's clock, not all of the corpus."""
+    """Whether TF-IDF counts only the entries that are valid at the query's clock."""
     corpus: Filters = EVERYTHING
     """The entries that are searched."""
     valid_only: bool = False
-    """Whether entries are left out whose validity window does not hold the query's clock."""
+    """Whether only entries whose validity window contains the query's clock are searched."""
     directory: Callable[[str], str] = itself
     """The URI whose abstract and overview stand for the entry at a URI."""
-    classify: Classifier = no_intent
-    """What a query wants, where it does not say so itself."""
 
     def __post_init__(self) -> None:
-        named = (self.match, self.match_memory, self.words.text, self.words.split, self.directory, self.classify)
-        for function in named:
+        words = (own for each in (self.words, self.bm25_words) for own in (each.text, each.split))
+        for function in (self.match, self.match_memory, self.classify, self.rewrite, self.directory, *words):
             if getattr(function, "__name__", "<lambda>") == "<lambda>":
                 raise ConfigError(
                     f"{function!r} has no name, and recordings compare functions by their names; use a def"
                 )
 
     def identity(self) -> dict[str, Any]:
-        """All of it but the embedded text, as JSON values for the fingerprint of a recording.
+        """Return everything except the embedded text, as JSON values for the fingerprint of a recording.
 
-        The names of functions are part of recordings that people keep: renaming one orphans those.
+        Function names are part of recordings that people keep: renaming a function makes those unusable.
         """
+        own = self.bm25_words
         return {
             "index": _index(self.index),
             "match": self.match.__name__,
@@ -101,7 +115,8 @@ class Reading:
             "words": [self.words.text.__name__, self.words.split.__name__, self.valid_words],
             "searched": [str(self.corpus), self.valid_only],
             "directory": self.directory.__name__,
-            "intents": self.classify.__name__,
+            "classified": self.classify.__name__,
+            "bm25_words": [own.text.__name__, own.split.__name__, own.least, own.whole],
         }
 
 

@@ -1,32 +1,45 @@
-"""What a search gives back: hits with their entries and signals, and the explanation of each score."""
+"""The result of a search: hits with their entries and signals, and the explanation of each score."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from steelyard.entry import Hit
 from steelyard.errors import ConfigError, VaultError, shown
 from steelyard.explain import Explanation
-from steelyard.finish import Ranking
+from steelyard.finish import Ranking, Rerank, Rescore, Stage, finish
 from steelyard.fusion import Expr, Progress, compile_plan, leaves
 from steelyard.query import Query
 from steelyard.signals import PRIORS
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import plain, plain_id
-from steelyard.table import LAYERS, SignalTable
+from steelyard.table import LAYERS, Floats, SignalTable, ranks
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What one search gave.
+    """The result of one search.
 
-    `table` holds the signals and `ranking` the final rows of it, for explanation. `embedding_calls`
-    is 0 or 1, or one for each model that tiers have; `degraded` says that the embedder failed and keywords
-    answered alone. `notes` says what else was searched by keywords alone, and why. `query` is what was searched,
-    with its clock, intent and texts; `seconds` the time of each retriever, and of the whole as ``search``.
+    Attributes
+    ----------
+    hits : tuple of Hit
+        Best first.
+    table, ranking, strategy : SignalTable, Ranking, Expr
+        The signals, the final rows of the table and the strategy that was used, from which `explain` works.
+    embedding_calls : int
+        0 or 1, or up to one for each model of a federation.
+    degraded : bool
+        Whether the embedder failed, so that keywords answered alone.
+    notes : tuple of str
+        What else was searched by keywords alone, and why.
+    finish, query : tuple of Stage, Query
+        The stages after fusion, and what was searched, with its clock, intent and texts.
+    seconds : mapping
+        The time of each retriever, and of the whole search as ``search``.
     """
 
     hits: tuple[Hit, ...]
@@ -36,7 +49,8 @@ class SearchResult:
     embedding_calls: int
     degraded: bool
     notes: tuple[str, ...] = ()
-    query: Query | None = None
+    finish: tuple[Stage, ...] = ()
+    query: Query = field(default_factory=lambda: Query(""))
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -44,8 +58,35 @@ class SearchResult:
         """How far a layered search went; None of any other."""
         return self.strategy.progress(self.table)
 
+    @cached_property
+    def fused(self) -> Floats:
+        """float64[N]: the strategy's score of every row, before anything is finished; NaN where it ranks none."""
+        return compile_plan(self.table, self.strategy).scores()
+
+    def _scored_again(self, row: int) -> Explanation | None:
+        """How the last finish stage that gives scores of its own came to that of a row; None where none does."""
+        for at in reversed(range(len(self.finish))):
+            stage = self.finish[at]
+            if isinstance(stage, Rerank | Rescore):
+                before = finish(self.table, self.fused, self.finish[:at])
+                if row in before.row:
+                    return stage.explain(self.table, before, row)
+        return None
+
+    def place(self, hit: Hit, retriever: str) -> int | None:
+        """The rank of a hit among what a retriever found, from 1; None where it did not find it."""
+        if retriever not in self.table.columns:
+            return None
+        values = self.table.columns[retriever]
+        place = ranks(self.table, values, ~np.isnan(values))[self.row(hit)]
+        return None if np.isnan(place) else int(place)
+
+    def row(self, hit: Hit) -> int:
+        """The row of the table that a hit stands for."""
+        return int(self.ranking.row[hit.rank - 1])
+
     def explain(self, hit: Hit | str) -> Explanation:
-        """How the score of a hit, or of an entry by its id, came about.
+        """Explain the score of a hit, or of an entry by its id, as a tree.
 
         Raises ConfigError when the strategy did not rank the entry. A hit that a finish stage added has the
         score of that stage.
@@ -53,6 +94,9 @@ class SearchResult:
         id_ = hit if isinstance(hit, str) else hit.entry.id
         names = self.table.entries
         rows = [row for row, entry in enumerate(self.table.entry) if plain_id(names[entry]) == id_]
+        again = self._scored_again(rows[0]) if rows else None
+        if again is not None:
+            return again
         tree = compile_plan(self.table, self.strategy).explain(rows[0]) if rows else None
         if tree is not None:
             return tree
@@ -65,12 +109,12 @@ class SearchResult:
 
 
 def hits_of(store: Readable, table: SignalTable, ranking: Ranking, strategy: Expr) -> tuple[Hit, ...]:
-    """The ranked entries with what the strategy read of them; VaultError when one is gone meanwhile."""
+    """Read the ranked entries and their signals; VaultError when an entry was deleted meanwhile."""
     ids = [table.entries[table.entry[row]] for row in ranking.row]
     found = {entry.id: entry for entry in store.get(ids)}
     if gone := [id_ for id_ in ids if id_ not in found]:
         raise VaultError(
-            f"entry {shown(plain_id(gone[0]))} was found and is gone; search again, or run steelyard reindex"
+            f"entry {shown(plain_id(gone[0]))} was deleted meanwhile; search again, or run steelyard reindex"
         )
     signals = _signals(table, strategy, ranking)
     scored = enumerate(zip(ids, ranking.score, signals, strict=True), 1)
@@ -78,9 +122,9 @@ def hits_of(store: Readable, table: SignalTable, ranking: Ranking, strategy: Exp
 
 
 def _signals(table: SignalTable, strategy: Expr, ranking: Ranking) -> list[dict[str, float]]:
-    """What the strategy read of each ranked row, by the name of the signal; 0 where it was not returned.
+    """The signals that the strategy used, of each ranked row by name; 0 where the row was not returned.
 
-    Nothing of a row that it does not rank, which a finish stage added.
+    A row that a finish stage added has no signals.
     """
     everywhere = np.ones(len(table), dtype=bool)
     ranked = strategy.members(table, strategy.everywhere(table))[ranking.row]

@@ -1,4 +1,4 @@
-"""Which entries a search may return: what the system searches, and what the query asks."""
+"""Scopes combine what the system searches with the filters of the query."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNLIMITED = Filters.all_of((Rule("valid_from", "absent"),), (Rule("valid_until",
 class Scopes:
     """The scopes of one system over one store.
 
-    A filter that changes nothing becomes `EVERYTHING`, because a scope takes time.
+    A filter that excludes nothing is replaced by `EVERYTHING`, because filtering takes time.
     """
 
     store: Readable
@@ -30,20 +30,28 @@ class Scopes:
         object.__setattr__(self, "_covers", ScopeCache(self.store, self.store.covers))
 
     def answers(self, query: Query) -> Filters:
-        """The entries that may answer a query, which carries its clock."""
+        """Return the scope of the entries that may answer a query, which needs its clock."""
         return self._corpus() & self._asked(query)
 
     def searched(self, query: Query, aside: Filters | None, filtered: bool) -> Filters:
-        """What a retriever searches: the corpus, or the entries aside; all of it where it does not filter."""
+        """Return the scope that a retriever searches.
+
+        Parameters
+        ----------
+        aside : Filters or None
+            The entries of a retriever that does not search the corpus.
+        filtered : bool
+            Whether the query's own filters act in this retriever.
+        """
         inside = self._corpus() if aside is None else aside
         return inside & self._asked(query) if filtered else inside
 
     def counted(self, query: Query) -> Filters:
-        """The entries whose words TF-IDF counts."""
+        """Return the scope of the entries whose words TF-IDF counts."""
         return self._corpus() & (self._valid(query) if self.reading.valid_words else EVERYTHING)
 
     def any_of(self, filters: Filters) -> bool:
-        """Whether the store holds an entry that the filters admit."""
+        """Whether any entry of the store passes the filters."""
         return self._counts(filters) > 0
 
     def _asked(self, query: Query) -> Filters:

@@ -1,7 +1,7 @@
-"""A searcher binds a store, a configuration and an embedder: candidates, ranking, results, explanation.
+"""Live search: a searcher combines a store, a configuration and an embedder.
 
-Live search is a table with one query; a recording is a table with thousands, filled by the same
-retrievers. `rank_table` is the one way from a table to ranked lists.
+Live search makes a table with one query. A recording is a table with thousands, filled by the same
+retrievers. `rank_table` turns either into ranked lists.
 """
 
 from __future__ import annotations
@@ -20,45 +20,82 @@ from steelyard.config import LISTS, SearchConfig
 from steelyard.directories import Directories
 from steelyard.embed import Embedder
 from steelyard.entry import Hit
-from steelyard.errors import ConfigError, EmbedderError, SteelyardError, shown
+from steelyard.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError, shown
 from steelyard.filters import EVERYTHING, Filters
-from steelyard.finish import Ranking, finish
+from steelyard.finish import Ranking, facts_read, finish, reranked, stages_without, to_rerank
 from steelyard.fusion import Expr, fuse
 from steelyard.identity import identity
 from steelyard.join import Lists, join
 from steelyard.query import Query, clean_query
+from steelyard.rerank import CrossEncoder, Document
 from steelyard.results import SearchResult, hits_of
 from steelyard.signals import PRIORS
 from steelyard.sources import Sources
 from steelyard.stores.base import Found, Readable
 from steelyard.stores.federation import plain
 from steelyard.systems import find_system
-from steelyard.table import EMBEDDING, LAYERS, RETRIEVERS, SCORERS, SignalTable
+from steelyard.table import DEPENDENT, EMBEDDING, LAYERS, RERANK, RETRIEVERS, SCORERS, Bools, SignalTable
+from steelyard.text import content
 
 _log = logging.getLogger(__name__)
 
 
+_DEGRADED: dict[type[SteelyardError], str] = {
+    EmbedderError: "the embedder failed, keywords answer alone",
+    LostError: "the search goes on without one of its retrievers",
+    RerankError: "the list is shown as it was fused",
+}
+
+
+def _part(error: SteelyardError) -> str:
+    """What has failed, so that it is told once."""
+    return error.signal if isinstance(error, LostError) else type(error).__name__
+
+
 def rank_table(table: SignalTable, config: SearchConfig, strategy: Expr) -> tuple[SignalTable, Ranking]:
-    """Mask the table to the configuration's depths, fuse, finish; the masked table and the lists."""
+    """Mask the table to the configuration's depths, fuse and finish; return the masked table and the ranking."""
     masked = table.at_depth(config.depths)
     return masked, finish(masked, fuse(masked, strategy), config.finish)
 
 
 class Searcher:
-    """Searches one store under one configuration.
+    """Searches one store with one configuration.
 
-    Without an embedder, or when the store holds no vectors of its model, the strategy falls back to
-    what keywords can answer. `clock` gives the time (seconds UTC) of queries that carry none. `visible` is
-    what the caller may see: no query, filter or strategy reaches beyond it, and no statistics do, those apart
-    that are in the embedder, such as LSA fitted on more.
-    `rewrite` gives the text that is embedded in place of the one asked. `proceed` is called before each retriever;
-    what it raises ends the search.
-    Of a federation whose tiers have models of their own `embedder` is all of theirs; tiers that hold
-    vectors of none are found by keywords, and each result says so.
-    `degraded` counts the searches in which the embedder failed; the first one is logged as a warning.
+    `degraded` counts the searches in which the embedder, the re-ranker, or a retriever that the system can do
+    without failed; the first of each is logged as a warning.
 
-    Threads may share a searcher, as they may share a vault. What a search reads is one state of the vault
-    where its thread holds a snapshot; else an entry that goes while it is being found is a VaultError.
+    Threads may share a searcher and its vault. A search reads a single state of the vault when its thread
+    has opened a snapshot; without one, an entry that is deleted during the search is a VaultError.
+
+    Parameters
+    ----------
+    store : Readable
+        The vault, or a federation of several.
+    config : SearchConfig
+        How to search.
+    embedder : Embedder, sequence of Embedder or None
+        Embeds the queries; for a federation whose tiers use different models, the embedders of all. Without
+        one, or when the store has no vectors of its model, the strategy falls back to keywords. Tiers
+        without vectors of any embedder are searched by keywords, and a note of the result lists them.
+    clock : callable
+        The time (seconds UTC) of queries that have none.
+    visible : Filters
+        What the caller may see: no query, filter or strategy returns anything else, and no statistics are
+        computed from anything else, except those in the embedder, such as LSA fitted on more.
+    rewriter : callable or None
+        Gives the text that is embedded in place of the one asked.
+    proceed : callable
+        Called before each retriever; what it raises ends the search.
+
+    Attributes
+    ----------
+    degraded : int
+        The number of searches in which the embedder failed; the first is logged as a warning.
+
+    Raises
+    ------
+    ConfigError
+        For a configuration over recorded lists, which cannot be searched live.
     """
 
     def __init__(
@@ -69,12 +106,13 @@ class Searcher:
         *,
         clock: Callable[[], float] = time.time,
         visible: Filters = EVERYTHING,
-        rewrite: Callable[[str], str] | None = None,
+        rewriter: Callable[[str], str] | None = None,
         proceed: Callable[[], None] = lambda: None,
+        reranker: CrossEncoder | None = None,
     ) -> None:
         if config.system == LISTS:
             raise ConfigError(
-                f"{config.strategy} fuses recorded lists of other engines, which live search cannot ask; "
+                f"{config.strategy} fuses recorded lists of other engines, which live search cannot query; "
                 "fuse them where the lists come from"
             )
         self.store = store.seen_by(visible)
@@ -83,36 +121,43 @@ class Searcher:
         self._sources = Sources(self.store, self.system, config, embedder)
         self._directories = Directories(self.store, self.system.reading.directory)
         self._clock = clock
-        self._rewrite = rewrite
+        self._rewriter = rewriter
         self._proceed = proceed
+        self.reranker = reranker
         self.degraded = 0
+        self._told: set[str] = set()
         self._counting = threading.Lock()
 
     # Searching
 
     def search(self, query: Query | str, *, semantic: str | bool = "always") -> SearchResult:
-        """Search one query. `semantic` is always, auto (only if the model is warm) or never.
+        """Search for one query.
 
-        Raises ConfigError for an empty query, or a strategy that cannot do without vectors; EmbedderError
-        when such a strategy has vectors to search and the embedder fails.
+        Parameters
+        ----------
+        query : Query or str
+            What to search for.
+        semantic : str or bool
+            When vectors are used: always, auto (only if the model is loaded) or never.
+
+        Raises
+        ------
+        ConfigError
+            For an empty query, and for a strategy that needs vectors when there are none.
+        EmbedderError
+            When the embedder fails and the strategy cannot do without vectors.
         """
         asked = self._admit(Query(query) if isinstance(query, str) else query)
         calls = self._sources.embedding_calls
         vectors = self._wants_vectors(semantic)
-        strategy = self._available(vectors)
-        degraded = False
         seconds: dict[str, float] = {}
         begin = time.perf_counter()
-        try:
-            table = self._candidates(asked, strategy, vectors, seconds)
-        except self.system.searching.survives as error:
-            if self.config.without(EMBEDDING) is None:
-                raise
-            degraded = True
-            self._count(error)
-            strategy = self._available(False)
-            table = self._candidates(asked, strategy, False, seconds)
-        masked, ranking = rank_table(table, self.config, strategy)
+        table, strategy, missing, lost = self._surviving(asked, vectors, seconds)
+        table, config, failed = self._rescored(asked, table, strategy, missing)
+        lost += failed
+        if lost:
+            self._count(lost)
+        masked, ranking = rank_table(table, config, strategy)
         hits = hits_of(self.store, masked, ranking, strategy)
         return SearchResult(
             hits,
@@ -120,27 +165,80 @@ class Searcher:
             ranking,
             strategy,
             self._sources.embedding_calls - calls,
-            degraded,
-            () if degraded else self._notes(strategy, vectors, semantic),
+            bool(lost),
+            tuple(map(str, lost)) if lost else self._notes(strategy, vectors, semantic),
+            config.finish,
             asked,
             seconds | {"search": time.perf_counter() - begin},
         )
 
+    def _surviving(
+        self, query: Query, vectors: bool, seconds: dict[str, float]
+    ) -> tuple[SignalTable, Expr, frozenset[str], list[SteelyardError]]:
+        """The candidates by the strategy that is left without what fails; what is missing, what failed."""
+        missing = frozenset() if vectors else EMBEDDING
+        lost: list[SteelyardError] = []
+        while True:
+            strategy = self._available(missing)
+            try:
+                return self._candidates(query, strategy, missing, seconds), strategy, missing, lost
+            except SteelyardError as error:
+                if not isinstance(error, (LostError, *self.system.searching.survives)):
+                    raise
+                gone = frozenset({error.signal}) if isinstance(error, LostError) else EMBEDDING
+                if gone <= missing or self._left(missing | gone) is None:
+                    raise
+                missing |= gone
+                lost.append(error)
+
+    def _rescored(
+        self, query: Query, table: SignalTable, strategy: Expr, missing: frozenset[str]
+    ) -> tuple[SignalTable, SearchConfig, list[SteelyardError]]:
+        """The table with a re-ranker's scores; without a re-ranker, or when it fails, the stage is left out."""
+        config = (
+            replace(self.config, finish=stages_without(self.config.finish, missing)) if missing else self.config
+        )
+        if reranked(config.finish) is None:
+            return table, config, []
+        masked = table.at_depth(config.depths)
+        rows = to_rerank(masked, fuse(masked, strategy), config.finish)
+        try:
+            return self.rerank([query], table, rows), config, []
+        except RerankError as error:
+            return table, replace(config, finish=stages_without(config.finish, {RERANK})), [error]
+
+    def rerank(self, queries: Sequence[Query], table: SignalTable, rows: Bools) -> SignalTable:
+        """The table with the re-ranker's scores of these rows (bool[N]); RerankError when it fails."""
+        if self.reranker is None:
+            raise RerankError("there is no re-ranker; give the searcher one, or leave out the stage rerank")
+        scores = np.full(len(table), np.nan)
+        for at, query in enumerate(queries):
+            own = np.flatnonzero(rows[table.offsets[at] : table.offsets[at + 1]]) + table.offsets[at]
+            ids = [table.entries[table.entry[row]] for row in own]
+            texts = {entry.id: content(entry) for entry in self.store.get(ids)}
+            known = [(row, id_) for row, id_ in zip(own, ids, strict=True) if id_ in texts]
+            documents = [Document(id_, texts[id_]) for _, id_ in known]
+            if documents:
+                scores[[row for row, _ in known]] = self.reranker.score(query.text, documents)
+        return replace(table, columns={**table.columns, RERANK: scores})
+
     def candidates(self, query: Query, strategy: Expr, vectors: bool = True) -> SignalTable:
-        """The table of one query, fetching only what the strategy turns out to need.
+        """Build the table of one query, fetching only the signals that the strategy turns out to need.
 
-        It carries facts only when the strategy computes signals from them. Without `vectors` none are
-        searched, also where the strategy names no retriever and would rank what all of them find.
+        It contains facts only when the strategy computes signals from them. Without `vectors` no vectors are
+        searched, even when the strategy names no retriever and would rank what all of them find.
         """
-        return self._candidates(self._timed(query), strategy, vectors, {})
+        return self._candidates(self._admit(query), strategy, frozenset() if vectors else EMBEDDING, {})
 
-    def _candidates(self, query: Query, strategy: Expr, vectors: bool, seconds: dict[str, float]) -> SignalTable:
+    def _candidates(
+        self, query: Query, strategy: Expr, missing: frozenset[str], seconds: dict[str, float]
+    ) -> SignalTable:
         """See `candidates`; `seconds` takes the time of each retriever."""
         lists: dict[str, Sequence[Found]] = {}
         scorers: list[str] = []
-        facts = bool(strategy.signals() & PRIORS.keys())
+        facts = bool((strategy.signals() & PRIORS.keys()) | facts_read(self.config.finish))
         table = self._table([query], [lists], scorers, facts)
-        while wanted := self._wanted(table, strategy, vectors):
+        while wanted := self._wanted(table, strategy, missing):
             for name in wanted:
                 if name in SCORERS:
                     scorers.append(name)
@@ -160,11 +258,20 @@ class Searcher:
         semantic: str | bool | None = None,
         topup_recent: bool | None = None,
     ) -> tuple[list[Hit], int]:
-        """Relevant entries filled up with recent ones to the limit; only recent ones for a text that asks nothing.
+        """Return relevant entries, filled up with recent ones to the limit.
 
-        `semantic` and `topup_recent` are the configuration's by default, else the system's own. Recent entries
-        carry no score, obey the same filters and never repeat. Returns the hits and how many entries the
-        filters admit in all. Source: EchoVault's document, context retrieval.
+        For a text that counts as no query, all are recent ones. Recent entries have no score, pass the same
+        filters and are not repeated. Source: EchoVault's document, context retrieval.
+
+        Parameters
+        ----------
+        semantic, topup_recent : optional
+            As in `ContextConfig`; by default those of the configuration, else the system's own.
+
+        Returns
+        -------
+        tuple of list of Hit and int
+            The hits, and the number of entries that pass the filters.
         """
         own, configured = self.system.contexts, self.config.context
         if topup_recent is None:
@@ -195,12 +302,26 @@ class Searcher:
         corpus: str,
         progress: Callable[[Sequence[Query]], Iterable[Query]] = iter,
     ) -> SignalTable:
-        """The table of many queries with every list down to `max_depth` (None: whole) and every scorer filled.
+        """Build the table of many queries, with the complete column of every signal.
 
-        `corpus` is the hash of what was indexed; it goes into the fingerprint. EmbedderError says how many
-        queries were done when the embedder failed: a recording is never half keywords.
+        Parameters
+        ----------
+        signals : iterable of str
+            The retrievers and scorers to record.
+        max_depth : int or None
+            The length of each retriever's list; None for all.
+        corpus : str
+            The hash of what was indexed, for the fingerprint.
+        progress : callable
+            Wraps the queries, for example to draw a progress bar.
+
+        Raises
+        ------
+        EmbedderError
+            When the embedder fails, with the number of queries that were done; a recording never falls back
+            to keywords.
         """
-        names = sorted(signals)
+        names = sorted(signals, key=lambda name: (name in DEPENDENT, name))
         depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
         lists: list[Lists] = []
         try:
@@ -216,7 +337,7 @@ class Searcher:
         return replace(table, fingerprint=self.fingerprint(corpus, {k: v for k, v in depths.items() if v}))
 
     def fingerprint(self, corpus: str, max_depth: Mapping[str, int]) -> dict[str, Any]:
-        """What a replay of a recording cannot change, as JSON values."""
+        """Return what a replay of a recording cannot change, as JSON values."""
         embedders = self._sources.embedders
         layers = [name for name in LAYERS if name in EMBEDDING & self.config.retrievers.keys() and embedders]
         return {
@@ -230,16 +351,17 @@ class Searcher:
 
     # Inside
 
-    def _count(self, error: SteelyardError) -> None:
-        """A degraded search: counted every time, told the first time."""
+    def _count(self, lost: Sequence[SteelyardError]) -> None:
+        """A degraded search: counted every time, and each kind of it told the first time."""
         with self._counting:
             self.degraded += 1
-            first = self.degraded == 1
-        if first:
-            _log.warning("the embedder failed, keywords answer alone: %s", error)
+            new = [error for error in lost if _part(error) not in self._told]
+            self._told |= set(map(_part, lost))
+        for error in new:
+            _log.warning("%s: %s", _DEGRADED.get(type(error), _DEGRADED[EmbedderError]), error)
 
     def _notes(self, strategy: Expr, vectors: bool, semantic: str | bool) -> tuple[str, ...]:
-        """What was searched by keywords alone although vectors were asked for."""
+        """Notes on what was searched by keywords alone although vectors were requested."""
         if not vectors:
             asked = self.system.searching.mode(semantic) == "always" and strategy != self.config.effective
             return ("the vault has no vectors of the configured model; keywords answered alone",) if asked else ()
@@ -250,15 +372,20 @@ class Searcher:
             for name in self._sources.keywords_only()
         )
 
-    def _wanted(self, table: SignalTable, strategy: Expr, vectors: bool) -> list[str]:
-        needs = dict(strategy.needs(table, self._retrievable(vectors)))
-        needs |= dict.fromkeys(sorted(self.config.needs), np.ones(len(table.queries), dtype=bool))
-        return [name for name, queries in needs.items() if name not in table.columns and queries.any()]
+    def _wanted(self, table: SignalTable, strategy: Expr, missing: frozenset[str]) -> list[str]:
+        """What has to be fetched next; a retriever stands behind those that it starts from."""
+        possible = self._retrievable(missing)
+        needs = dict(strategy.needs(table, possible))
+        needs |= dict.fromkeys(sorted(self.config.needs - missing), np.ones(len(table.queries), dtype=bool))
+        names = {name for name, queries in needs.items() if queries.any()}
+        for name in names & DEPENDENT & self.config.retrievers.keys():
+            names |= set(self.config.before(name)) & set(possible)
+        return sorted(names - table.columns.keys(), key=lambda name: (name in DEPENDENT, name))
 
-    def _retrievable(self, vectors: bool) -> list[str]:
-        """The system's retrievers; those that need vectors only where they are wanted and there are any."""
-        possible = vectors and self._sources.has_vectors()
-        return [name for name in self.config.retrievers if possible or name not in EMBEDDING]
+    def _retrievable(self, missing: frozenset[str]) -> list[str]:
+        """The system's retrievers that are not missing; those that need vectors only where there are any."""
+        lost = missing if self._sources.has_vectors() else missing | EMBEDDING
+        return [name for name in self.config.retrievers if name not in lost]
 
     def _timed(self, query: Query) -> Query:
         """The query with its clock."""
@@ -267,15 +394,18 @@ class Searcher:
     def _admit(self, query: Query) -> Query:
         """The query with its clock and the text that keywords match.
 
-        Every query passes here once, so what rewrites a text or reads an intent from it belongs here.
-        Raises ConfigError for an empty one, also where no retriever reads the words.
+        Every query passes through here once, so this is the place to rewrite a text or detect an intent.
+        Raises ConfigError for an empty query, even when no retriever matches words.
         """
-        matched = clean_query(query.text if query.matched is None else query.matched)
-        intent = query.intent or self.system.reading.classify(query.text)
-        rewritten = query.rewritten
-        if rewritten is None and self._rewrite is not None:
-            rewritten = self._rewrite(query.text)
-        return replace(self._timed(query), matched=matched, intent=intent, rewritten=rewritten)
+        reading = self.system.reading
+        text = clean_query(query.text if query.matched is None else query.matched)
+        if query.matched is None and self.config.rewrite and (other := reading.rewrite(text)) != text:
+            text = clean_query(other)
+        intent = query.intent or reading.classify(query.text)
+        embedded = query.rewritten
+        if embedded is None and self._rewriter is not None:
+            embedded = self._rewriter(query.text)
+        return replace(self._timed(query), matched=text, intent=intent, rewritten=embedded)
 
     def _wants_vectors(self, semantic: str | bool) -> bool:
         mode = self.system.searching.mode(semantic)
@@ -283,14 +413,20 @@ class Searcher:
             return False
         return mode == "always" or all(embedder.warm() for embedder in self._sources.usable())
 
-    def _available(self, vectors: bool) -> Expr:
-        """The strategy, or what is left of it without vectors."""
-        whole = self.config.effective
-        left = whole if vectors else self.config.without(EMBEDDING)
+    def _left(self, missing: frozenset[str]) -> Expr | None:
+        """The strategy that is left without these signals; others stand in for some."""
+        instead = {lost: other for lost, other in self.system.searching.instead.items() if lost in missing}
+        config = self.config.standing_in(instead) if instead else self.config
+        return config.without(missing) if missing else config.effective
+
+    def _available(self, missing: frozenset[str]) -> Expr:
+        """The strategy, or what is left of it without these signals."""
+        left = self._left(missing)
         if left is None:
             raise ConfigError(
-                f"strategy {whole} needs vectors, and there are none (no embedder, or none of its vectors in "
-                "the vault); index the vault with an embedder, or choose a keyword strategy"
+                f"strategy {self.config.effective} needs vectors, and there are none "
+                "(no embedder, or none of its vectors in the vault); index the vault with an embedder, or choose "
+                "a keyword strategy"
             )
         return left
 

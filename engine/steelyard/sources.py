@@ -1,4 +1,4 @@
-"""Where the columns of a table come from: the retrievers and scorers of one system over one store."""
+"""Computes the columns of a table, by the retrievers and scorers of one system over one store."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder, Vectors, embed_checked, space_of
-from steelyard.errors import ConfigError, EmbedderError
+from steelyard.errors import ConfigError, EmbedderError, LostError, SteelyardError
 from steelyard.filters import Filters
 from steelyard.query import Query
-from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, Retriever, RetrieverConfig, Scorer
+from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, RetrieverConfig, Scorer
 from steelyard.retrievers.kinds import QueryVector
 from steelyard.scopes import Scopes
 from steelyard.stores.base import Found, Readable, Space
@@ -22,10 +23,15 @@ from steelyard.table import Floats
 
 
 class Sources:
-    """Builds each retriever and scorer once, and embeds each query once a model, whoever asks.
+    """Builds each retriever and scorer once, and embeds each query once for each model.
 
-    Several embedders serve a federation whose tiers have models of their own: a query is compared in each
-    tier with the vectors of that tier's model. Threads may share it.
+    A federation whose tiers use different models needs several embedders: in each tier a query is compared
+    with the vectors of that tier's model. Threads may share it.
+
+    Parameters
+    ----------
+    embedder : Embedder, sequence of Embedder or None
+        None to search by keywords alone.
     """
 
     def __init__(
@@ -37,11 +43,12 @@ class Sources:
     ) -> None:
         self.store = store
         self.reading = system.reading
+        self.dispensable = system.searching.dispensable
         self.config = config
         self.embedders = _models(embedder)
         self.scopes = Scopes(store, system.reading)
         self._thread = threading.local()
-        self._retrievers: dict[str, Retriever] = {}
+        self._retrievers: dict[str, Any] = {}
         self._scorers: dict[str, Scorer] = {}
 
     # Columns
@@ -49,9 +56,16 @@ class Sources:
     def retrieve(
         self, name: str, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]
     ) -> Sequence[Found]:
-        """What one retriever returns for a query, which carries its clock, after the `lists` before it.
+        """Retrieve the list of one retriever.
 
-        Of an entry with several copies it returns the one that those lists chose.
+        Parameters
+        ----------
+        query : Query
+            With its clock set.
+        depth : int or None
+            How many to return at most; None for all.
+        lists : mapping
+            The lists retrieved before; of an entry with several copies, the copy in them is returned.
         """
         kind, settings = RETRIEVER_KINDS[name], self.settings(name)
         if kind.aside is not None and not self.scopes.any_of(kind.aside):
@@ -59,16 +73,35 @@ class Sources:
         if name not in self._retrievers:
             self._retrievers[name] = kind.build(self, settings)
         scope = self.scopes.searched(query, kind.aside, settings.filters != "none")
-        return same_copies(self._retrievers[name].retrieve(replace(query, filters=scope), depth), lists)
+        asked = replace(query, filters=scope)
+        try:
+            return same_copies(self._find(name, asked, depth, lists), lists)
+        except EmbedderError:
+            raise
+        except SteelyardError as error:
+            if name not in self.dispensable or isinstance(error, ConfigError):
+                raise
+            raise LostError(name, error) from None
+
+    def _find(
+        self, name: str, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]
+    ) -> list[Found]:
+        retriever = self._retrievers[name]
+        if not RETRIEVER_KINDS[name].after:
+            found: list[Found] = retriever.retrieve(query, depth)
+            return found
+        before = {other: lists[other] for other in self.config.before(name) if other in lists}
+        followed: list[Found] = retriever.follow(query, depth, before)
+        return followed
 
     def score(self, name: str, query: Query, ids: Sequence[str]) -> Floats:
-        """What one scorer gives to the candidates of a query."""
+        """Compute the scores of one scorer for the candidates of a query; float64[len(ids)]."""
         if name not in self._scorers:
             self._scorers[name] = SCORER_KINDS[name].build(self)
         return self._scorers[name].score(query, ids)
 
     def settings(self, name: str) -> RetrieverConfig:
-        """The configuration of a retriever; ConfigError when the system has none of this name."""
+        """Return the configuration of a retriever; ConfigError when the system has no such retriever."""
         settings = self.config.retrievers.get(name)
         if settings is None:
             raise ConfigError(
@@ -81,46 +114,43 @@ class Sources:
 
     @property
     def name(self) -> str:
-        """``system:profile``."""
+        """The system and profile as ``system:profile``."""
         return self.config.name
 
     def vectors(self, layer: str) -> list[tuple[Space, QueryVector]]:
-        """Where the vectors of a layer are, and how a query is embedded for each; EmbedderError without any."""
+        """List the spaces of a layer's vectors, each with its embedder of queries; see `Parts.vectors`."""
         if not self.embedders:
             raise EmbedderError("there is no embedder; give the searcher one")
         asked = self.usable() or self.embedders[:1]
         return [(self._layer(embedder, layer), partial(self._embed, embedder)) for embedder in asked]
 
     def counted(self, query: Query) -> Filters:
-        """The entries whose words TF-IDF counts for a query."""
+        """Return the scope of the entries whose words TF-IDF counts for a query."""
         return self.scopes.counted(query)
 
     # Models
 
     def usable(self) -> list[Embedder]:
-        """The embedders of whose vectors the store holds some.
-
-        A configuration that names another model than an embedder's was made for other vectors.
-        """
+        """Return the embedders whose vectors the store has, and whose model the configuration does not exclude."""
         models = {settings.model for settings in self.config.retrievers.values() if settings.model}
         held = {space for space, _ in self.store.spaces()}
         return [e for e in self.embedders if not models - {e.model} and self._space(e, "text") in held]
 
     def has_vectors(self) -> bool:
-        """Whether queries can be embedded and the store holds vectors to compare them with."""
+        """Whether queries can be embedded and the store has vectors to compare them with."""
         return bool(self.usable())
 
     def keywords_only(self) -> list[str]:
-        """The tiers that are searched by keywords alone: they hold no vectors of a usable model."""
+        """Return the tiers that are searched by keywords alone, having no vectors of a usable model."""
         return self.store.without_vectors([self._space(each, "text") for each in self.usable()])
 
     def recipe(self, layer: str) -> str:
-        """The text that the vectors of a layer stand for, empty without an embedder."""
+        """Return the template of the text embedded for a layer; empty without an embedder."""
         return self._layer(self.embedders[0], layer).recipe if self.embedders else ""
 
     @property
     def embedding_calls(self) -> int:
-        """How many texts this thread has embedded."""
+        """The number of texts that this thread has embedded."""
         calls: int = getattr(self._thread, "calls", 0)
         return calls
 
@@ -128,13 +158,13 @@ class Sources:
         return space_of(embedder, layer, self.reading.recipe)
 
     def _layer(self, embedder: Embedder, layer: str) -> Space:
-        """The space of a layer, or that of the text for an l2 that the store has not."""
+        """The space of a layer, or that of the text when the store lacks l2."""
         own = self._space(embedder, layer)
         held = layer != "l2" or any(own == space for space, _ in self.store.spaces())
         return own if held else self._space(embedder, "text")
 
     def _embed(self, embedder: Embedder, text: str) -> Vectors:
-        """The vector of a query, float32[dim]; kept until the thread asks for another text."""
+        """The vector of a query, float32[dim], cached until the thread embeds another text."""
         last: dict[int, tuple[str, Vectors]] = self._thread.__dict__.setdefault("last", {})
         known = last.get(id(embedder))
         if known is None or known[0] != text:
@@ -144,6 +174,6 @@ class Sources:
 
 
 def _models(embedder: Embedder | Sequence[Embedder] | None) -> list[Embedder]:
-    """The embedders given, each model and fit once."""
+    """The embedders as a list, without repetition of a model and fit."""
     given = [] if embedder is None else list(embedder) if isinstance(embedder, Sequence) else [embedder]
     return list({space_of(each, "text", ""): each for each in reversed(given)}.values())[::-1]

@@ -1,16 +1,16 @@
-"""The pivot of the design: one table of signals, for one live query or for a whole recording.
+"""The signal table: one live query or a whole recording, which every strategy is evaluated on.
 
 Rows are (query, entry) pairs in CSR order: the rows of query ``q`` are ``offsets[q]:offsets[q+1]``,
-sorted by entry. ``entry`` indexes ``entries``, the ids sorted by their UTF-8 bytes, so the one tie
-rule (score descending, then id ascending by bytes) is an integer comparison.
+sorted by entry. ``entry`` indexes ``entries``, the ids sorted by their UTF-8 bytes, so the tie rule
+(score descending, then id ascending by bytes) is an integer comparison.
 
-A column is ``float64[N]``. A *retriever* column says which entries its retriever returned: NaN means
-"not returned", which is not 0. It comes with ``positions``: the place of each row in the list whose
-depth the retriever cuts (1 is best, 0 is absent). Filters that act after that cut leave gaps in the
-positions, never in the ranks. A *scorer* column holds a number for every row.
+A column is ``float64[N]``. In a *retriever* column NaN means "not returned by this retriever", which
+is not the same as a score of 0. Each has ``positions``: where a row was in the retriever's list before
+it was cut at the depth (1 is best, 0 is absent). Filters that act after that cut leave gaps in the
+positions, never in the ranks. A *scorer* column has a number in every row.
 
-Facts are stored once per entry or once per query; signals such as recency are derived from them on
-read, so that half-lives and severity maps can be tuned on a recording.
+Facts are stored once per entry or once per query. Signals such as recency are computed from them when
+they are used, so that half-lives and severity maps can be tuned on a recording.
 """
 
 from __future__ import annotations
@@ -32,16 +32,20 @@ from steelyard.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, layers_read
 
 RETRIEVERS = frozenset(RETRIEVER_KINDS)
-"""Signals with a value only for the entries they returned."""
+"""Signals that have a value only for the entries they returned."""
 SCORERS = frozenset(SCORER_KINDS)
-"""Signals computed for every candidate, whoever found it."""
+"""Signals computed for every candidate, whichever retriever found it."""
 FETCHED = RETRIEVERS | SCORERS
-"""Signals that stand in the table as columns; the others are derived from facts."""
+"""Signals stored in the table as columns; the others are derived from facts."""
+RERANK = "rerank"
+"""The column that is filled for the first places of a list alone, and read when the list is finished."""
 LAYERS = tuple(kind.name for kind in RETRIEVER_KINDS.values() if kind.whole)
-"""Signals that cover every entry in scope; layered strategies gate them themselves."""
+"""Signals with a value for every entry in scope; layered strategies apply their own threshold to them."""
 ASIDE = frozenset(kind.name for kind in RETRIEVER_KINDS.values() if kind.aside is not None)
-"""Signals of entries that are searched beside the others and merged when the list is finished."""
-FINDERS = RETRIEVERS - ASIDE - frozenset(LAYERS)
+"""Signals of entries that are searched separately and merged into the ranking by a finish stage."""
+DEPENDENT = frozenset(kind.name for kind in RETRIEVER_KINDS.values() if kind.after)
+"""Signals whose retrievers start from what others found."""
+FINDERS = RETRIEVERS - ASIDE - DEPENDENT - frozenset(LAYERS)
 """Signals whose lists, cut at a depth, make the candidates of strategies that name no retriever."""
 EMBEDDING = frozenset(name for name in FETCHED if layers_read({name}))
 """Signals that need the query's embedding."""
@@ -53,10 +57,24 @@ NUMBER_FACTS = (
     "last_accessed_at",
     "valid_from",
     "valid_until",
+    "access_count",
+    "correction_count",
+    "last_review",
+    "stability",
+    "half_life_days",
+    "length",
 )
-LABEL_FACTS = ("severity", "domain")
-FACT_FIELDS = (*NUMBER_FACTS, *LABEL_FACTS, "tags")
-"""What has to be read of an entry for its facts."""
+LABEL_FACTS = (
+    "severity",
+    "domain",
+    "document_type",
+    "spec_level",
+    "importance_tier",
+    "memory_type",
+    "context_type",
+)
+FACT_FIELDS = (*(name for name in NUMBER_FACTS if name != "length"), *LABEL_FACTS, "tags", "text")
+"""What has to be read of an entry for its facts; `length` is the number of characters of its text."""
 
 
 @dataclass(frozen=True)
@@ -76,32 +94,32 @@ class TagSets:
 
 @dataclass(frozen=True)
 class Labels:
-    """A word a position, as codes int32[n] into a vocabulary."""
+    """One word per position, stored as codes int32[n] into a vocabulary."""
 
     codes: Ints
     words: tuple[str, ...]
 
     @classmethod
     def of(cls, labels: Iterable[str]) -> Labels:
-        """Encode labels, in their order."""
+        """Encode labels, keeping their order."""
         codes: dict[str, int] = {}
         found = np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.int32)
         return cls(found, tuple(codes))
 
     def equal(self, word: str) -> Bools:
-        """bool[n]: where the label is this word."""
+        """Where the label is this word; bool[n]."""
         same: Bools = self.codes == (self.words.index(word) if word in self.words else -1)
         return same
 
     def in_terms_of(self, other: Labels) -> Ints:
-        """int32[n]: the codes these words have in another vocabulary, -1 where they have none."""
+        """Translate these labels to the vocabulary of `other`; int32[n], -1 for words it does not contain."""
         code = {word: at for at, word in enumerate(other.words)}
         return np.array([code.get(word, -1) for word in self.words] or [-1], dtype=np.int32)[self.codes]
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What signals are computed from: numbers (NaN where unknown), labels, and tag sets, by position."""
+    """What signals are computed from: numbers (NaN where unknown), labels and tag sets, each by position."""
 
     numbers: Mapping[str, Floats]
     labels: Mapping[str, Labels]
@@ -109,21 +127,26 @@ class Facts:
 
 
 NO_FACTS = Facts({}, {}, TagSets(np.zeros(1, np.int64), np.zeros(0, np.int32)))
-"""The facts of a table that was made for a strategy that needs none."""
+"""The facts of a table built for a strategy that needs none."""
 
 
 def entry_facts(entries: Sequence[Entry], tag_codes: dict[str, int]) -> Facts:
-    """Facts of entries, in their order; `tag_codes` is shared with the query facts."""
+    """Collect the facts of entries, in the order given; `tag_codes` is shared with `query_facts`."""
     numbers = {
-        name: np.array([np.nan if (v := getattr(e, name)) is None else v for e in entries], dtype=np.float64)
+        name: np.array([np.nan if (v := _number(e, name)) is None else v for e in entries], dtype=np.float64)
         for name in NUMBER_FACTS
     }
     labels = {name: Labels.of(getattr(e, name) for e in entries) for name in LABEL_FACTS}
     return Facts(numbers, labels, TagSets.of((e.tags for e in entries), tag_codes))
 
 
+def _number(entry: Entry, name: str) -> float | None:
+    value: float | None = len(entry.text) if name == "length" else getattr(entry, name)
+    return value
+
+
 def query_facts(queries: Sequence[Query], clocks: Sequence[float], tag_codes: dict[str, int]) -> Facts:
-    """Facts of queries, in their order: the clock (seconds UTC), intent, domain and tags."""
+    """Collect the facts of queries, in the order given: clock (seconds UTC), intent, domain and tags."""
     labels = {name: Labels.of(getattr(q, name) for q in queries) for name in ("intent", "domain")}
     return Facts(
         {"clock": np.array(clocks, dtype=np.float64)}, labels, TagSets.of((q.tags for q in queries), tag_codes)
@@ -132,18 +155,31 @@ def query_facts(queries: Sequence[Query], clocks: Sequence[float], tag_codes: di
 
 @dataclass(frozen=True)
 class SignalTable:
-    """Signals of query-candidate pairs; see the module for the layout.
+    """Signals of query-candidate pairs; the module describes the layout.
 
     Attributes
     ----------
-    queries : ids of the Q queries.
-    entries : ids of the E entries, sorted by bytes.
-    offsets : int64[Q+1]; entry : int32[N], ascending within each query.
-    columns : name -> float64[N]; positions : retriever name -> int32[N].
-    about : facts of the entries; asked : facts of the queries.
-    fingerprint : what replay cannot change (models, tokenizers, depths ...), JSON values.
-    directory : int32[E], the entry whose abstract and overview stand for each entry; itself where it has its
-        own or lies in no directory. None where every entry is its own.
+    queries : tuple of str
+        Ids of the Q queries.
+    entries : tuple of str
+        Ids of the E entries, sorted by bytes.
+    offsets : int64[Q+1]
+        Query q has the rows ``offsets[q]:offsets[q+1]``.
+    entry : int32[N]
+        Index into `entries` of each row, ascending within each query.
+    columns : mapping of str to float64[N]
+        Signals by name.
+    positions : mapping of str to int32[N]
+        Positions in each retriever's list, from 1; 0 where the row is absent.
+    about : Facts
+        Facts of the E entries.
+    asked : Facts
+        Facts of the Q queries.
+    fingerprint : mapping
+        What replay cannot change (models, tokenizers, depths ...), as JSON values.
+    directory : int32[E] or None
+        The entry whose abstract and overview stand for each entry; itself where it has its own or lies in no
+        directory. None where every entry is its own.
     """
 
     queries: tuple[str, ...]
@@ -162,7 +198,7 @@ class SignalTable:
 
     @cached_property
     def query(self) -> Ints:
-        """int32[N]: the query each row belongs to."""
+        """Index of the query each row belongs to; int32[N]."""
         return np.repeat(np.arange(len(self.queries), dtype=np.int32), np.diff(self.offsets))
 
     @cached_property
@@ -179,14 +215,14 @@ class SignalTable:
 
     @cached_property
     def exists(self) -> Bools:
-        """bool[N]: the candidates, rows that fts, bm25, vector or a recorded list returned."""
+        """The candidates: rows that fts, bm25, vector or a recorded list returned; bool[N]."""
         found = np.zeros(len(self), dtype=bool)
-        for name in self.columns.keys() - SCORERS - ASIDE - set(LAYERS):
+        for name in self.columns.keys() - SCORERS - ASIDE - DEPENDENT - {*LAYERS, RERANK}:
             found |= ~np.isnan(self.columns[name])
         return found
 
     def column(self, name: str) -> Floats:
-        """The column of a signal, float64[N]; ConfigError when it was not recorded."""
+        """Return the column of a signal, float64[N]; ConfigError when it was not recorded."""
         if name not in self.columns:
             remedy = (
                 "; record it, and name it among the configuration's retrievers"
@@ -198,14 +234,23 @@ class SignalTable:
         return self.columns[name]
 
     def at_depth(self, depths: Mapping[str, int | None]) -> SignalTable:
-        """Keep the retrievers named, and of each the first `depth` places of its list (None: all of them).
+        """Mask each named retriever beyond its depth, and drop the retrievers that are not named.
 
-        Ranks, counts and maxima are taken from the result, never from a deeper list. A retriever that is
-        not named is no part of the configuration, so its column goes.
-        Raises ConfigError for a depth below 1 or beyond the depth that was recorded.
+        Ranks, counts and maxima are taken from the result, never from a deeper list.
+
+        Parameters
+        ----------
+        depths : mapping of str to int or None
+            How many positions of each retriever's list to keep; None keeps all of them. A retriever
+            that is not named is not part of the configuration, so its column is dropped.
+
+        Raises
+        ------
+        ConfigError
+            For a depth below 1 or beyond the recorded depth.
         """
         recorded = self.fingerprint.get("max_depth", {})
-        columns = {name: c for name, c in self.columns.items() if name in depths or name in SCORERS}
+        columns = {name: c for name, c in self.columns.items() if name in depths or name in {*SCORERS, RERANK}}
         for name, depth in depths.items():
             if depth is None or name not in columns or name not in self.positions:
                 continue
@@ -219,9 +264,9 @@ class SignalTable:
         return replace(self, columns=columns)
 
     def slice(self, begin: int, end: int) -> SignalTable:
-        """The table of the queries begin..end-1: views of this one's rows, so that a mapped file is not read.
+        """Return the table of the queries begin..end-1, as views, so that a memory-mapped file is not read.
 
-        Facts of entries are shared as they are.
+        Facts of entries are shared with this table.
         """
         first, last = int(self.offsets[begin]), int(self.offsets[end])
         return replace(
@@ -246,9 +291,19 @@ def _facts_of(facts: Facts, begin: int, end: int) -> Facts:
 
 
 def ranks(table: SignalTable, values: Floats, rows: Bools) -> Floats:
-    """Rank from 1 of each of the given rows within its query, by value descending, ties by id.
+    """Rank rows within each query, from 1, by value descending and ties by ascending id.
 
-    Returns float64[N], NaN outside `rows`.
+    Parameters
+    ----------
+    values : float64[N]
+        Finite on `rows`.
+    rows : bool[N]
+        The rows to rank.
+
+    Returns
+    -------
+    float64[N]
+        The ranks; NaN outside `rows`.
     """
     at = np.flatnonzero(rows)
     query = table.query[at]
@@ -259,10 +314,22 @@ def ranks(table: SignalTable, values: Floats, rows: Bools) -> Floats:
 
 
 def best_first(offsets: Indices, values: Floats) -> Indices:
-    """The one tie rule: int64[n], the order of each query's values (float64[n], no NaN), best first.
+    """Sort the values of each query, best first, by the tie rule of the project.
 
     Rows are stored by ascending id, so a stable sort leaves ties in id order. Queries are sorted one by one,
-    which is faster than all at once: each fits the cache.
+    which is faster than sorting all at once because each fits the processor's cache.
+
+    Parameters
+    ----------
+    offsets : int64[Q+1]
+        Query q has the values ``offsets[q]:offsets[q+1]``.
+    values : float64[n]
+        Without NaN.
+
+    Returns
+    -------
+    int64[n]
+        Indices into `values`, best first within each query.
     """
     order = np.empty(len(values), dtype=np.int64)
     falling = -values
@@ -272,9 +339,10 @@ def best_first(offsets: Indices, values: Floats) -> Indices:
 
 
 def per_query(table: SignalTable, rows: Bools, reduce: np.ufunc, values: Floats, empty: float) -> Floats:
-    """Reduce `values` over the given rows of each query; float64[Q], `empty` where it has none.
+    """Reduce `values` (float64[N]) over the given rows of each query; float64[Q].
 
-    Each query is reduced over its own contiguous rows, so the result does not depend on the others.
+    Each query is reduced over its own contiguous rows, so its result does not depend on other queries.
+    A query without any of the rows gets `empty`.
     """
     at = np.flatnonzero(rows)
     counts = np.bincount(table.query[at], minlength=len(table.queries))
@@ -286,5 +354,5 @@ def per_query(table: SignalTable, rows: Bools, reduce: np.ufunc, values: Floats,
 
 
 def count_rows(table: SignalTable, rows: Bools) -> Indices:
-    """Number of the given rows in each query; int64[Q]."""
+    """Count the given rows (bool[N]) of each query; int64[Q]."""
     return np.bincount(table.query[rows], minlength=len(table.queries)).astype(np.int64)

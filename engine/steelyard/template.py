@@ -1,8 +1,8 @@
-"""The text an entry is embedded by, written as a template such as ``{title} said: {text}``.
+"""Templates of the text that is embedded for an entry, such as ``{title} said: {text}``.
 
-Templates come with data sets, so they are parsed and never handed to `str.format`: a template may
-name fields and nothing else, no attributes, indexes, conversions or format specifications. A line
-of fields that are all empty is left out, and one that names ``{tag}`` is repeated for every tag.
+Templates come with data sets, so they are parsed and never passed to `str.format`: a template may
+name fields only, without attributes, indexes, conversions or format specifications. A line whose
+fields are all empty is left out, and a line with ``{tag}`` is repeated for every tag.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from steelyard.errors import ConfigError, nearest, shown
 from steelyard.fields import TEXT_FIELDS
 
 TEMPLATE_FIELDS = TEXT_FIELDS | {"tags", "tag"}
-"""Fields a template may name."""
+"""The fields that a template may name."""
 Pieces = tuple[tuple[str, str], ...]
-"""Of one line: literal text, and the field that follows it or the empty string."""
+"""One line as pairs of literal text and the field that follows it, or the empty string."""
 
 
 def template_fields(template: str) -> tuple[str, ...]:
-    """Fields that the template names, in the order of their first use.
+    """Return the fields that a template names, in the order of their first use.
 
-    Raises ConfigError naming everything in it that is not a plain field name.
+    Raises ConfigError listing everything in braces that is not a plain field name.
 
     >>> template_fields("{title} said: {text}")
     ('title', 'text')
@@ -37,8 +37,8 @@ def template_fields(template: str) -> tuple[str, ...]:
 def render(template: str, entry: Entry) -> str:
     r"""Fill the template from the entry; absent fields are empty, tags are joined by blanks.
 
-    A line that names fields, all of them empty, is left out. Raises ConfigError as `template_fields`
-    does. Doubled braces stand for themselves.
+    A line whose fields are all empty is left out. Doubled braces are literal braces. Raises ConfigError
+    like `template_fields`.
 
     >>> render("{title} said: {text} {{{tags}}}", Entry("1", title="Ann", text="Hi", tags=("a", "b")))
     'Ann said: Hi {a b}'
@@ -49,14 +49,14 @@ def render(template: str, entry: Entry) -> str:
 
 
 def _lines(pieces: Pieces, entry: Entry) -> list[str]:
-    """The text of one line of the template: none when it names fields and the entry has none of them."""
+    """The lines of text from one line of the template; none when all its fields are empty."""
     names = {name for _, name in pieces if name}
     every = [_line(pieces, entry, tag) for tag in (entry.tags if "tag" in names else ("",))]
     return [line for line, given in every if given or not names]
 
 
 def _line(pieces: Pieces, entry: Entry, tag: str) -> tuple[str, bool]:
-    """The line, and whether any of its fields is given."""
+    """The line, and whether any of its fields is not empty."""
     values = [_value(entry, name, tag) if name else "" for _, name in pieces]
     return "".join(literal + value for (literal, _), value in zip(pieces, values, strict=True)), any(values)
 

@@ -1,4 +1,4 @@
-"""Words: how a text is split into them, which do not count, and their stems."""
+"""Splits texts into words, drops stop words and stems."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STOP_WORDS = frozenset(
 """The 33 English stop words of Lucene's standard analyzer."""
 
 CONTENT = ("title", "text", "why", "impact", "context")
-"""The fields that the baselines search: what an entry says, not how it is filed."""
+"""The fields that the baselines search: the content of an entry, without its metadata."""
 
 _WORD = re.compile(r"\w\w+")
 _english = Stemmer.Stemmer("english", 0)
@@ -29,7 +29,7 @@ def _stem(word: str) -> str:
 
 
 def terms(text: str) -> list[str]:
-    """Lower-cased words of two or more characters, without stop words, stemmed (Snowball English).
+    """Split a text into lower-cased words of two or more characters, stemmed (Snowball), without stop words.
 
     >>> terms("The tokens are rotating, JWT-style")
     ['token', 'rotat', 'jwt', 'style']
@@ -38,7 +38,7 @@ def terms(text: str) -> list[str]:
 
 
 def unique_words(text: str) -> list[str]:
-    """Lower-cased words of two or more characters, each once: without stop words, unless there are no others.
+    """List the lower-cased words of two or more characters, each once; stop words only if there are no others.
 
     >>> unique_words("Rotate the token, rotate!")
     ['rotate', 'token']
@@ -48,12 +48,12 @@ def unique_words(text: str) -> list[str]:
 
 
 def content(entry: Entry) -> str:
-    """The text of an entry that the baselines search, fields joined by blanks."""
+    """Return the text of an entry that the baselines search, its fields joined by blanks."""
     return " ".join(value for name in CONTENT if (value := getattr(entry, name)))
 
 
 def quote(term: str) -> str:
-    """A term as an FTS5 string: operators and quotes inside are text.
+    """Quote a term as an FTS5 string, in which operators and quotes are plain text.
 
     >>> quote('a"b')
     '"a""b"'

@@ -118,29 +118,25 @@ def _head(hit: Hit) -> str:
 
 
 def tuning(record: Mapping[str, Any]) -> str:
-    """The verdict of a tuning and the numbers behind it."""
-    names = {"in_sample": "tuned, in sample", "out_of_fold": "tuned, out of fold", "holdout": "tuned, held out"}
-    names |= {"baseline": "current, held out", "gain": "gain, held out"}
+    """The sentence of a tuning, then the numbers behind it."""
+    names = {"in_sample": "chosen, these queries", "baseline": "current, these queries"}
+    names |= {"promise": "gain promised", "holdout": "gain, held out"}
     rows = [
         {"estimate": text, **record[name], "value": _triple(record[name])}
         for name, text in names.items()
         if record[name]
     ]
-    ship = record["verdict"] == "ship"
-    chance = f"p {record['gain']['p']:.4f}"
-    reason = f"the held-out gain lies above 0, {chance}" if ship else f"no proven held-out gain, {chance}"
-    reason += "" if record["whole"] else "; broken off"
-    best = record["optimum"]
+    best, depths = record["optimum"], record["depths"]
     optimum = f"{best['value']:.4f}, {record['certificate']}, no setting exceeds {best['bound']:.4f}"
-    depths = record["depths"]
     deeper = f", {_depths(depths['tuned'])}" if depths["tuned"] != depths["current"] else ""
     found = ", ".join(filter(None, (best["strategy"], _depths(best["depths"]))))
     parts = [
+        wrapped(record["sentence"], 0),
         "\n".join(
             (
-                wrapped(f"verdict: {record['verdict']} ({reason})", 9),
+                f"verdict: {record['verdict']}" + ("" if record["whole"] else ", broken off"),
                 wrapped(f"current: {record['current']}", 9),
-                wrapped(f"tuned:   {record['tuned']}{deeper}", 9),
+                wrapped(f"chosen:  {record['tuned']}{deeper}", 9),
                 wrapped(f"optimum: {found}  ({optimum})", 9),
             )
         ),
@@ -148,6 +144,63 @@ def tuning(record: Mapping[str, Any]) -> str:
         _embedded(record["embedding_calls"]),
     ]
     return "\n\n".join(parts + ([_ablation(record["ablation"])] if record.get("ablation") else []))
+
+
+def recommendation(record: Mapping[str, Any]) -> str:
+    """The sentence of a recommendation, then the leaderboard with its costs."""
+    if "agreement" in record:
+        return _unlabelled(record)
+    timing = {row["label"]: row for row in record["timing"]}
+    rows = [_board_row(row, timing.get(row["label"], {})) for row in record["leaderboard"]]
+    columns = {"label": "", "value": f"{record['primary']} [95%]", "gain": "against current [95%]"}
+    columns |= {"p50": "p50 ms", "calls": "embedded", "front": "Pareto"}
+    promise = record["promise"]
+    facts = [f"verdict: {record['verdict']}" + ("" if record["whole"] else ", broken off")]
+    if record["chosen"]:
+        facts += [
+            f"promise: {_triple(promise)} {promise['metric']}, out of fold over {promise['queries']} queries"
+        ]
+        facts += [f"chosen:  {record['chosen']['strategy']}, {_depths(record['chosen']['depths'])}"]
+    facts += [f"current: {record['current']['strategy']}", *_second(record)]
+    note = "Tuned rows were chosen on these very queries, which flatters them; the promise does not."
+    parts = [wrapped(record["sentence"], 0), table(rows, columns), wrapped(note, 0)]
+    return "\n\n".join([*parts, "\n".join(wrapped(fact, 9) for fact in facts)])
+
+
+def _unlabelled(record: Mapping[str, Any]) -> str:
+    """Without labels: who agrees with the current configuration, and what to label first."""
+    name = record["current"]["label"]
+    own = [one for one in record["agreement"] if name in (one["one"], one["other"])] or record["agreement"]
+    rows = [{**one, "pair": one["other"] if one["one"] == name else one["one"]} for one in own]
+    first = [{**one, "disagreement": f"{one['disagreement']:.2f}"} for one in record["label_first"]]
+    return "\n\n".join(
+        (
+            wrapped(record["sentence"], 0),
+            table(rows, {"pair": f"against {name}", "rbo": "RBO", "jaccard": "Jaccard@10"}),
+            table(first, {"id": "label first", "disagreement": "disagreement", "text": "query"}),
+        )
+    )
+
+
+def _board_row(row: Mapping[str, Any], took: Mapping[str, Any]) -> dict[str, Any]:
+    gain = row["gain"]
+    change = "current" if gain is None else f"{gain['mean']:+.4f} [{gain['low']:+.4f}, {gain['high']:+.4f}]"
+    costs = {"p50": took.get("p50_ms"), "calls": row["embedding_calls"]}
+    return {"label": row["label"], "value": _interval(row), "gain": change, **costs, "front": _mark(took)}
+
+
+def _mark(took: Mapping[str, Any]) -> str:
+    """A star on the Pareto front of quality, latency and embedding calls."""
+    return "*" if took.get("pareto") else ""
+
+
+def _second(record: Mapping[str, Any]) -> list[str]:
+    second = record["runner_up"]
+    if second is None:
+        return []
+    parted = "told apart by these queries" if second["parted"] else "not told apart by these queries"
+    ends = f"{second['mean']:+.4f} [{second['low']:+.4f}, {second['high']:+.4f}]"
+    return [f"next:    {second['label']}, behind by {ends}, {parted}"]
 
 
 def _embedded(calls: Mapping[str, int | None]) -> str:
@@ -171,9 +224,8 @@ def _ablation(record: Mapping[str, Any]) -> str:
         {
             "signal": row["signal"],
             "seen": f"{row['in_sample']:+.4f}",
-            "unseen": f"{row['held_out']['value']:+.4f} [{row['held_out']['low']:+.4f}, "
-            f"{row['held_out']['high']:+.4f}]",
-            "p": f"{row['held_out']['p']:.4f}",
+            "unseen": _held_out(row["held_out"]),
+            "p": f"{row['held_out']['p']:.4f}" if row["held_out"] else "-",
         }
         for row in record["signals"]
     ]
@@ -192,6 +244,11 @@ def _ablation(record: Mapping[str, Any]) -> str:
     moved |= {"without": "at weight 0", "alone": "alone"}
     learned = {"queries": "labelled queries", "seen": "in sample", "unseen": "held out (range)"}
     return "\n\n".join((table(signals, worth), table(weights, moved), table(labels, learned)))
+
+
+def _held_out(gain: Mapping[str, Any] | None) -> str:
+    """A gain with its interval; nothing where nothing is held out."""
+    return f"{gain['value']:+.4f} [{gain['low']:+.4f}, {gain['high']:+.4f}]" if gain else "-"
 
 
 def _triple(estimate: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.explain import QueryExplanation, explain
 from steelyard_eval.explain.configs import read_config
 from steelyard_eval.found import Found
+from steelyard_eval.recommend.answer import Recommendation, recommend
 from steelyard_eval.recording.lists import save_lists
 from steelyard_eval.recording.record import needed, record_systems
 from steelyard_eval.recording.select import open_recording, recorded_lists
@@ -113,6 +114,34 @@ class Workbench:
             seed=seed,
             timed=timed,
             workspace=lambda: self.workspace,
+        )
+
+    def recommend(
+        self,
+        current: Given | None = None,
+        *,
+        metric: str = "nDCG@10",
+        limit: int | None = None,
+        seed: int = 0,
+        timed: bool = True,
+    ) -> Recommendation:
+        """Which strategy and which weights to use instead of what is used today, over every family.
+
+        Parameters
+        ----------
+        current : any contender
+            What is used today; what dataset.json names as `system` by default, else bm25.
+        metric : str
+            What is decided on, by its name in ir_measures.
+        limit : int
+            Length of the lists; the cutoff of the metric by default.
+        seed : int
+            Of the folds.
+        timed : bool
+            Whether live search is timed.
+        """
+        return recommend(
+            self.dataset, current, metric=metric, limit=limit, seed=seed, timed=timed, workspace=self.workspace
         )
 
     def tune(

@@ -53,6 +53,16 @@ BY_INTENT = [
     "by_intent(default=rrf(fts, vector), fix=weighted_sum(1*fts, 0.5*recency), learn=vector)",
     "by_intent(default=fts, fix=importance)",
 ]
+BOOSTED = [
+    "boost(rrf(vector, fts, k=60, bonus=times(0.1)), document_type, 0.5*decay)",
+    "boost(weighted_sum(0.3*fts, 0.7*vector, normalize=max), promised, importance_tier(scale=value), high=1.2)",
+    "boost(fts, 0*popularity)",
+    "boost(tiered(fts, min_results=4, then=rrf(vector, bm25)), 0.5*retrievability, length, low=0.5)",
+    "boost(weighted_sum(1*tfidf), corrections, spec_level)",
+    "rrf(boost(fts, decay), vector)",
+    "weighted_sum(1*boost(rrf(fts, 1.5*graph), document_type), 0.1*importance)",
+    "boost(boost(vector, decay), promised)",
+]
 NESTED = [
     "weighted_sum(1*rrf(vector, fts, k=60), 0.2*recency(half_life=69h), 0.1*importance)",
     "weighted_sum(1*rrf(vector, fts, bonus=times(0.1)), 0.5*bm25, normalize=max)",
@@ -79,6 +89,8 @@ NESTED = [
 
 
 class TestFusions(FusionContract):
-    @pytest.fixture(params=[*SIGNALS, *SUMS, *RANKED, *COMBINED, *VOTED, *LAYERED, *TIERED, *BY_INTENT, *NESTED])
+    @pytest.fixture(
+        params=[*SIGNALS, *SUMS, *RANKED, *COMBINED, *VOTED, *LAYERED, *TIERED, *BY_INTENT, *BOOSTED, *NESTED]
+    )
     def strategy(self, request):
         return request.param

@@ -108,3 +108,13 @@ def test_a_scope_by_supersession_is_refused():
 @pytest.mark.parametrize("number", [*range(len(SYSTEMS)), 49, 99])
 def test_nothing_visible_moves(number):
     assert noninterference.work(number)["changes"]
+
+
+def test_too_little_to_fit_lsa_on_is_searched_by_keywords(tmp_path):
+    """The whole vault has enough words; what is visible has not, and nothing may be borrowed."""
+    path = str(tmp_path / "v.db")
+    noninterference.written(path, [OURS[0], *THEIRS])
+    words, scopes = ("search", "VAULT", "token", "--json"), {"tenant": ("a",)}
+    outcome = noninterference.asked(words, {"VAULT": path}, scopes, "echovault")
+    assert outcome[0] == 0
+    assert '"a0"' in outcome[1]

@@ -7,8 +7,19 @@ from steelyard.grammar import Duration
 from steelyard.signals import PRIORS
 from steelyard.testing import SignalContract, random_table
 
+FACTORS = {
+    "document_type": (0.6, 2.0),
+    "spec_level": (1.0, 1.3),
+    "importance_tier": (0.1, 2.0),
+    "promised": (1.0, 1.5),
+}
+"""The bounds of signals that are made to multiply."""
+
 
 class TestDerivedSignals(SignalContract):
+    def bounds_of(self, signal):
+        return FACTORS.get(signal, self.bounds)
+
     @pytest.fixture(params=sorted(PRIORS))
     def signal(self, request):
         return request.param

@@ -56,7 +56,7 @@ def piecewise_or_unproven(found, before, after):
     if piecewise(found, before, after) or written is None:
         return piecewise(found, before, after)
     record = json.loads(written)
-    unproven = (record["provenance"]["verdict"], record["provenance"]["folds"]) == ("keep-default", 0)
+    unproven = record["provenance"]["verdict"] in ("try", "keep")
     return unproven and record["strategy"] == CURRENT and found.keys() == after.keys()
 
 

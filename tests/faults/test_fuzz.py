@@ -337,7 +337,7 @@ class TestFound:
             searcher = Searcher(vault, find_system("fts").config())
             whole = vault.get
             monkeypatch.setattr(vault, "get", lambda ids, *fields: whole(ids, *fields) if fields else [])
-            with pytest.raises(VaultError, match="entry 'a' was found and is gone; search again"):
+            with pytest.raises(VaultError, match="entry 'a' was deleted meanwhile; search again"):
                 searcher.search("token")
 
 

@@ -203,7 +203,8 @@ class TestRelaxation:
 
     def test_the_program_takes_one_step_to_a_fifth(self):
         """From 0.5 it looks at 0.2 at once: 0.25 passes, as 0.35 does."""
-        assert [progress(session(a, 0.9, a=0.9), profile="shipped").step[0] for a in (0.35, 0.25, 0.15)] == [1, 1, -1]
+        steps = [progress(session(at, 0.9, a=0.9), profile="shipped").step[0] for at in (0.35, 0.25, 0.15)]
+        assert steps == [1, 1, -1]
 
 
 class TestExamples:
@@ -425,7 +426,8 @@ class TestRewriting:
         assert chat_of({}) is None
         with pytest.raises(ConfigError, match="LLM_MODEL is not"):
             chat_of({"LLM_BASE_URL": "http://localhost:1"})
-        assert chat_of({"LLM_BASE_URL": "http://localhost:1/v1/", "LLM_MODEL": "m"}).name == "http://localhost:1/v1 m"
+        chat = chat_of({"LLM_BASE_URL": "http://localhost:1/v1/", "LLM_MODEL": "m"})
+        assert chat.name == "http://localhost:1/v1 m"
 
     def test_the_command_line_rewrites(self, chatty, tmp_path, monkeypatch):
         write_memory(tmp_path / "memory")
@@ -508,17 +510,16 @@ class TestFiles:
             ("cortex://user/ann/profile.md", False, False, True),
         ]
         command("index", tmp_path / "m", tmp_path / "v.db")
-        shown = json.loads(
-            command("search", tmp_path / "v.db", "rotate keys", "--system", "cortex_mem", "--threshold", "0.2", "--json")
-        )
+        system = ("--system", "cortex_mem", "--threshold", "0.2")
+        shown = json.loads(command("search", tmp_path / "v.db", "rotate keys", *system, "--json"))
         assert shown["hits"][0]["uri"] == f"{SESSION}/10_00.md"
         assert shown["progress"]["queries"] == 1
 
     def test_what_is_no_memory_is_left_out_with_a_notice(self, tmp_path):
         write_memory(tmp_path / "m", ("odd/a.md", "x"), ("user/.hidden.md", "x"))
         (tmp_path / "secret.md").write_text("secret")
-        os.symlink(tmp_path / "secret.md", tmp_path / "m" / "user" / "link.md")
-        os.symlink(tmp_path, tmp_path / "m" / "user" / "out")
+        (tmp_path / "m" / "user" / "link.md").symlink_to(tmp_path / "secret.md")
+        (tmp_path / "m" / "user" / "out").symlink_to(tmp_path)
         (tmp_path / "m" / "user" / "latin.md").write_bytes(b"\xff")
         report = check(tmp_path / "m")
         assert {e.uri.rpartition("/")[2] for e in report.dataset.entries} == {
@@ -576,14 +577,32 @@ class TestTenants:
 
     @pytest.mark.parametrize(
         "tenant",
-        ["", ".", "..", "../x", "a/b", "a\\b", "a\0b", "A", "a.b", "-a", "a-", "a" * 65, "ä", "a\n", " a", "*", "~"],
+        [
+            "",
+            ".",
+            "..",
+            "../x",
+            "a/b",
+            "a\\b",
+            "a\0b",
+            "A",
+            "a.b",
+            "-a",
+            "a-",
+            "a" * 65,
+            "ä",
+            "a\n",
+            " a",
+            "*",
+            "~",
+        ],
     )
     def test_a_hostile_name_is_refused(self, tmp_path, tenant):
         with pytest.raises(ConfigError, match="is no name"):
             vault_of(tmp_path, tenant)
 
     def test_a_link_is_refused(self, tmp_path):
-        os.symlink(tmp_path / "elsewhere.db", tmp_path / "cortex-mem-acme.db")
+        (tmp_path / "cortex-mem-acme.db").symlink_to(tmp_path / "elsewhere.db")
         with pytest.raises(ConfigError, match="is a link"):
             vault_of(tmp_path, "acme")
 
@@ -608,7 +627,15 @@ class TestTenants:
         (tmp_path / "all").mkdir()
         command("index", tmp_path / "m", tmp_path / "all", "--tenant", "acme")
         command("index", tmp_path / "n", tmp_path / "all", "--tenant", "umbrella")
-        search = ("search", tmp_path / "all", "the other tenant's secret", "--system", "vector", "--json", "--tenant")
+        search = (
+            "search",
+            tmp_path / "all",
+            "the other tenant's secret",
+            "--system",
+            "vector",
+            "--json",
+            "--tenant",
+        )
         assert "secret" not in json.dumps(json.loads(command(*search, "acme"))["hits"])
         assert "secret" in json.dumps(json.loads(command(*search, "umbrella"))["hits"])
         assert "is no name" in command(*search, "../acme", code=2)
@@ -759,5 +786,7 @@ def test_every_test_of_the_table_is_here():
 
 def test_a_query_may_carry_the_rewritten_text():
     spy = Spy()
-    Searcher(session(0.9, 0.9, a=0.9), DOCUMENTED.config(10, "spy"), spy).search(Query("plans", rewritten="project plans"))
+    Searcher(session(0.9, 0.9, a=0.9), DOCUMENTED.config(10, "spy"), spy).search(
+        Query("plans", rewritten="project plans")
+    )
     assert spy.asked == ["project plans"]

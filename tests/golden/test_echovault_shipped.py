@@ -103,11 +103,11 @@ def traits(system):
 def test_a_vector_score_is_what_the_distance_leaves_of_one():
     # 1 - sqrt(2 - 2 * cosine)
     expected = {1.0: 1.0, 0.875: 0.5, 0.5: 0.0, 0.0: 1 - math.sqrt(2), -1.0: -1.0}
-    entries = {f"at {cosine}": cosine for cosine in expected}
+    entries = {f"at{cosine}": cosine for cosine in expected}
     vault = vault_of(*map(Entry, entries), cosines=entries)
     table = searcher(vault, East()).candidates(Query("q"), parse_strategy("vector"))
     found = dict(zip(table.entries, table.column("vector"), strict=True))
-    assert found == pytest.approx({f"at {cosine}": score for cosine, score in expected.items()}, abs=1e-6)
+    assert found == pytest.approx({f"at{cosine}": score for cosine, score in expected.items()}, abs=1e-6)
 
 
 def test_longer_vectors_are_farther_away():

@@ -905,7 +905,7 @@ def test_the_command_line_takes_tiers_and_priorities(vaults):
         (["agent.db", "--priority", "agent"], "write it as team=0.6"),
         (["agent.db", "--priority", "agent=0"], "must be above 0"),
         (["agent.db", "team.db", "--priority", "team=-1"], "must be above 0"),
-        (["agent.db", "team.db", "--priority", "team=nan"], "must be above 0"),
+        (["agent.db", "team.db", "--priority", "team=nan"], "write it as team=0.6"),
         (["agent.db", "agent=team.db"], "same tier"),
         (["agent.db", "=team.db"], "no name"),
         (["agent.db", "team=none.db"], "none.db"),

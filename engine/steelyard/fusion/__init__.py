@@ -1,6 +1,6 @@
-"""Strategies: how signals become one score. One file a family; `parse_strategy` reads their text.
+"""Strategies combine signals into one score. Each family has a file; `parse_strategy` reads their text.
 
-``fuse(table, strategy)`` is the only way from a table to scores, live and in replay.
+``fuse(table, strategy)`` computes the scores of a table, both in live search and in replay.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from steelyard.fusion.reweight import reweighted, term_names
 from steelyard.fusion.rrf import Bonus, Rrf
 from steelyard.fusion.signal import Signal
 from steelyard.fusion.tiered import Tiered
-from steelyard.fusion.walk import all_variants, leaves, near_variants
+from steelyard.fusion.walk import all_variants, leaves, near_variants, replaced
 from steelyard.fusion.weighted_sum import WeightedSum
 from steelyard.table import Floats, SignalTable
 
@@ -46,13 +46,14 @@ __all__ = [
     "leaves",
     "near_variants",
     "parse_strategy",
+    "replaced",
     "reweighted",
     "term_names",
 ]
 
 
 def compile_plan(table: SignalTable, strategy: Expr) -> Plan:
-    """The plan of a strategy over a table: derived columns, weights, factors, row masks.
+    """Compile a strategy over a table to its plan: derived columns, weights, factors and row masks.
 
     Raises ConfigError when the table lacks a signal that one of its queries needs.
     """
@@ -63,8 +64,9 @@ def compile_plan(table: SignalTable, strategy: Expr) -> Plan:
 
 
 def fuse(table: SignalTable, strategy: Expr) -> Floats:
-    """Score every row a strategy ranks; float64[N], NaN for the others.
+    """Score every row that a strategy ranks; float64[N], NaN for the others.
 
-    Pure and vectorised over queries: the value of a row depends only on the rows of its own query.
+    Pure and vectorised over queries: the score of a row depends only on the rows of its own query.
+    Raises ConfigError when the table lacks a signal that one of its queries needs.
     """
     return compile_plan(table, strategy).scores()

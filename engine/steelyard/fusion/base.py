@@ -1,10 +1,10 @@
-"""What every strategy is: an immutable value that prints, parses back, compiles to a plan and describes itself.
+"""The base class of strategies, immutable values that print, parse back, and compile to a plan.
 
-The rows an expression ranks are those that one of the retrievers it mentions returned; an
+An expression ranks the rows that at least one of the retrievers it mentions returned. An
 expression of scorers and priors alone ranks every candidate of the table.
 
-Tuning, comparing and exporting work with what a family says of itself (its weights, the variants of its own
-parameters, its description), so that a new family needs no change anywhere else.
+Tuning, comparing and exporting use only what each family declares here (its weights, the variants of its
+own parameters, its description), so that adding a family changes no other module.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Needs = dict[str, Bools]
 
 
 class Expr(ABC):
-    """A node of a strategy. Subclasses are frozen dataclasses, so equality and hash come for free."""
+    """A node of a strategy. Subclasses are frozen dataclasses, which define equality and hash."""
 
     keyword: ClassVar[str] = ""
     """The name of the family in the grammar."""
@@ -41,13 +41,15 @@ class Expr(ABC):
     """The name of the family in tables and reports."""
     routes: ClassVar[bool] = False
     """Whether each query is answered by one of the children alone."""
+    wraps: ClassVar[bool] = False
+    """Whether its weights are those of the expression that is its first child."""
     by_query: ClassVar[bool] = False
-    """Whether the query alone, and not what was found, decides which child answers it."""
+    """Whether that child is chosen by the query alone, rather than by what was found."""
 
     @classmethod
     @abstractmethod
     def read(cls, call: Reading) -> Self:
-        """The expression that a call of this family stands for; faults are collected in `call`."""
+        """Build an expression of this family from a parsed call; faults are collected in `call`."""
 
     @abstractmethod
     def children(self) -> tuple[Expr, ...]:
@@ -55,15 +57,15 @@ class Expr(ABC):
 
     @abstractmethod
     def with_children(self, children: Sequence[Expr]) -> Expr:
-        """The same expression over other children, one for each of `children`."""
+        """Return the same expression over other children, given in the order of `self.children()`."""
 
     @abstractmethod
     def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """The plan that ranks those of the rows `within` that this expression ranks."""
+        """Compile to a plan that ranks the rows of `within` (bool[N]) that this expression ranks."""
 
     @abstractmethod
     def without(self, missing: Collection[str]) -> Expr | None:
-        """The strategy that is left when these signals cannot be had; None when nothing is."""
+        """Remove the signals that are unavailable; None when nothing is left to rank by."""
 
     @property
     def leaf(self) -> Signal | None:
@@ -72,17 +74,17 @@ class Expr(ABC):
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """The weights that tuning may move, in the order written.
+        """The weights that tuning may change, in the order written.
 
-        They are those of the outermost sums: one set a tier and an intent, since each ranks queries of its own.
-        Weights of nested fusions belong to the columns of the sum around them.
+        These are the weights of the outermost sums: one set for each tier and intent, since each ranks its own
+        queries. The weights of a nested fusion are fixed, as part of a column of the sum around it.
         """
         return tuple(weight for child in self.children() for weight in child.weights) if self.routes else ()
 
     def with_weights(self, weights: ArrayLike) -> Expr:
-        """The same expression under other `weights`, float64[len(self.weights)].
+        """Return the same expression with other `weights`, float64[len(self.weights)].
 
-        Raises ConfigError when their number is another.
+        Raises ConfigError when the number of weights differs.
         """
         values = np.asarray(weights, dtype=np.float64).tolist()
         if len(values) != len(self.weights):
@@ -90,22 +92,22 @@ class Expr(ABC):
         return self._weighed(values) if values else self
 
     def _weighed(self, weights: list[float]) -> Expr:
-        """The expression under so many weights as it has."""
+        """The expression with these weights, whose number has been checked."""
         left = iter(weights)
         return self.with_children(
             [child.with_weights([next(left) for _ in child.weights]) for child in self.children()]
         )
 
     def variants(self) -> Iterator[Expr]:
-        """The expression with each value of its own parameters that tuning tries; itself is one of them."""
+        """Iterate over this expression under each value of its own parameters that tuning tries."""
         yield self
 
     def coordinates(self) -> tuple[float, ...]:
-        """Its own parameters as numbers on a scale of about 1: near variants have near coordinates."""
+        """Return its own parameters as numbers scaled to about 1, so that similar variants are close."""
         return ()
 
     def describe(self) -> Description:
-        """What exporters to other systems may know of it."""
+        """Describe the expression for exporters, which do not know its family."""
         return Description(f"{self} is not one fusion of lists")
 
     def progress(self, table: SignalTable) -> Progress | None:
@@ -113,22 +115,22 @@ class Expr(ABC):
         return together(child.progress(table) for child in self.children())
 
     def ranks_candidates(self) -> bool:
-        """Whether it, or a tier or case in it, names no retriever, and so ranks whatever the system's find."""
+        """Whether it, or a tier or case in it, names no retriever and so ranks all candidates of the system."""
         if not self.retrievers():
             return True
         inner = self.children() if self.routes else self._finders()
         return any(child.ranks_candidates() for child in inner)
 
     def signals(self) -> frozenset[str]:
-        """Names of all signals mentioned."""
+        """Names of all signals that it mentions."""
         return frozenset().union(*(child.signals() for child in self.children()))
 
     def retrievers(self) -> frozenset[str]:
-        """Names of the signals mentioned that bring rows: retrievers, and recorded lists of other engines."""
+        """Names of the signals in it that find entries: retrievers, and recorded lists of other engines."""
         return frozenset(name for name in self.signals() if name not in SCORERS and name not in PRIORS)
 
     def members(self, table: SignalTable, within: Bools) -> Bools:
-        """bool[N]: those of the rows `within` that this expression ranks; see the module."""
+        """The rows of `within` (bool[N]) that this expression ranks, bool[N]; the module has the rule."""
         finders = self._finders()
         if not finders:
             return within
@@ -138,18 +140,30 @@ class Expr(ABC):
         return found
 
     def everywhere(self, table: SignalTable) -> Bools:
-        """bool[N]: the rows it may rank where nothing around it says which; candidates for scorers alone."""
+        """The rows it may rank as a whole strategy, bool[N]: all of them, or the candidates for scorers alone."""
         return np.ones(len(table), dtype=bool) if self.retrievers() else table.exists
 
     def _finders(self) -> list[Expr]:
-        """The children that bring rows of their own; the others score what those found."""
+        """The children that find entries; the others only score what these found."""
         return [child for child in self.children() if child.retrievers()]
 
     def needs(self, table: SignalTable, retrievers: Collection[str]) -> Needs:
-        """Which fetched signals are needed for which queries, as far as the table can tell.
+        """List the signals to fetch and for which queries, given what the table already contains.
 
-        Search fetches what is named, joins it to the table and asks again until nothing new is
-        named. `retrievers` are those of the system; an expression of scorers alone needs them all.
+        Signals are fetched on demand: search fetches what is listed, joins it to the table and calls
+        this again until nothing new is listed.
+
+        Parameters
+        ----------
+        table : SignalTable
+            What has been fetched so far.
+        retrievers : collection of str
+            The retrievers of the system; an expression of scorers alone needs all of them.
+
+        Returns
+        -------
+        dict of str to bool[Q]
+            For each signal, the queries that need it.
         """
         finders = self._finders()
         others = [child.signals() for child in self.children() if child not in finders]
@@ -175,7 +189,7 @@ class Term:
 
 
 def join_needs(first: Needs, second: Mapping[str, Bools]) -> Needs:
-    """The union of two answers."""
+    """Unite two results of `Expr.needs`."""
     joined = dict(first)
     for name, queries in second.items():
         joined[name] = joined[name] | queries if name in joined else queries
@@ -183,9 +197,9 @@ def join_needs(first: Needs, second: Mapping[str, Bools]) -> Needs:
 
 
 def nested(expr: Expr, table: SignalTable, within: Bools) -> tuple[Column, Bools]:
-    """An inner expression as a raw column, and the rows where it has a value.
+    """Evaluate an inner expression to a raw column, and return it with the rows that have a value (bool[N]).
 
-    A single column passes through as it is, so that `explain` shows no empty level.
+    A single column is returned unchanged, so that `explain` shows no empty level.
     """
     plan = expr.compile(table, within)
     present = np.zeros(len(table), dtype=bool)
@@ -197,6 +211,6 @@ def nested(expr: Expr, table: SignalTable, within: Bools) -> tuple[Column, Bools
 
 
 def is_bare(branch: Branch) -> bool:
-    """True for one signal of weight 1 and nothing else."""
+    """Whether a branch is one signal of weight 1 and nothing else."""
     alone = len(branch.columns) == 1 and branch.weights == (1.0,) and branch.factor is None
     return alone and branch.floor is None and not branch.columns[0].parts

@@ -1,4 +1,4 @@
-"""Borda fusion (Aslam and Montague, SIGIR 2001): every list votes for the candidates of the query."""
+"""Borda fusion (Aslam and Montague, SIGIR 2001): each list gives points to the candidates of the query."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from steelyard.table import Bools, SignalTable, count_rows, ranks
 
 @dataclass(frozen=True)
 class Borda(Sum):
-    """``sum of weight * points``; of c candidates the first of a list gets c points, the next c - 1, and so on.
+    """``sum of weight * points``: with c candidates, the first of a list gets c points, the next c - 1, and so on.
 
-    What a list of n does not hold shares the points that are left, ``(c - n + 1) / 2`` each. Candidates are the
-    entries that this expression ranks.
+    The candidates missing from a list of n share the points that are left, ``(c - n + 1) / 2`` each. The
+    candidates are the entries that this expression ranks.
     """
 
     keyword: ClassVar[str] = "borda"
@@ -27,16 +27,16 @@ class Borda(Sum):
 
     @classmethod
     def read(cls, call: Reading) -> Self:
-        """A weight that is not written is 1."""
+        """Read the terms; a weight that is not written is 1."""
         call.finish()
         return cls(call.terms(1.0))
 
     def describe(self) -> Description:
-        """Why it is no fusion that others have."""
+        """State that other search engines have no such fusion."""
         return Description("borda(...) has no counterpart: a list gives points there to what it holds only")
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """One branch, a column of points a list."""
+        """Compile to one branch with a column of points for each list."""
         rows = self.members(table, within)
         columns = tuple(_points(table, column, present, rows) for column, present in self._columns(table, rows))
         return Plan(len(table), (Branch(rows, columns, self.weights, "Borda count"),))

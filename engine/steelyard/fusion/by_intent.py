@@ -1,4 +1,4 @@
-"""Another strategy for another intent (system-spec-kit)."""
+"""A strategy for each query intent (system-spec-kit)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from steelyard.table import Bools, SignalTable
 
 @dataclass(frozen=True)
 class ByIntent(Expr):
-    """The strategy named for the query's intent, else the default."""
+    """Ranks each query by the strategy of its intent, or by the default when the intent has none."""
 
     keyword: ClassVar[str] = "by_intent"
     shown_as: ClassVar[str] = "by intent"
@@ -30,27 +30,27 @@ class ByIntent(Expr):
 
     @classmethod
     def read(cls, call: Reading) -> Self:
-        """Every option is an intent with its strategy; `default` is needed."""
+        """Read each option as an intent and its strategy; `default` is required."""
         if call.call.items:
             call.fault("by_intent takes default= and one intent=strategy each; name the strategies")
         default = call.branch("default", call.take("default"))
         return cls(default, tuple((intent, call.branch(intent, value)) for intent, value in call.rest().items()))
 
     def children(self) -> tuple[Expr, ...]:
-        """The default and the cases, in the order written."""
+        """Return the default and the cases, in the order written."""
         return (self.default, *(expr for _, expr in self.cases))
 
     def with_children(self, children: Sequence[Expr]) -> Self:
-        """Other strategies for the same intents."""
+        """Return other strategies for the same intents."""
         default, *others = children
         return type(self)(default, tuple(zip((intent for intent, _ in self.cases), others, strict=True)))
 
     def describe(self) -> Description:
-        """Why it is no fusion of lists."""
+        """State that it is not one fusion of lists."""
         return Description("by_intent(...) is another strategy for each intent; export each in a file of its own")
 
     def without(self, missing: Collection[str]) -> Expr | None:
-        """The cases that are left; the default decides whether anything is."""
+        """Drop the cases that cannot be computed; None when the default cannot."""
         default = self.default.without(missing)
         if default is None:
             return None
@@ -58,7 +58,7 @@ class ByIntent(Expr):
         return ByIntent(default, tuple((intent, expr) for intent, expr in left if expr is not None))
 
     def needs(self, table: SignalTable, retrievers: Collection[str]) -> Needs:
-        """Each strategy's needs, for the queries of its intent."""
+        """List what each strategy needs, for the queries of its intent."""
         needed: Needs = {}
         for queries, expr in self._routes(table):
             if queries.any():
@@ -67,7 +67,7 @@ class ByIntent(Expr):
         return needed
 
     def members(self, table: SignalTable, within: Bools) -> Bools:
-        """The rows of the strategy that answers each query."""
+        """Return the rows of the strategy that answers each query."""
         found = np.zeros(len(table), dtype=bool)
         for queries, expr in self._routes(table):
             rows = within & expr.everywhere(table) & queries[table.query]
@@ -76,7 +76,7 @@ class ByIntent(Expr):
         return found
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """The branches of every strategy, each restricted to its own queries."""
+        """Compile every strategy, each restricted to its own queries."""
         branches: tuple[Branch, ...] = ()
         for queries, expr in self._routes(table):
             rows = within & expr.everywhere(table) & queries[table.query]
@@ -102,6 +102,6 @@ class ByIntent(Expr):
 
 
 def intents_of(strategy: Expr) -> frozenset[str]:
-    """The intents for which the strategy, or a part of it, has another strategy than its default."""
+    """Return the intents for which the strategy, or a part of it, does not use its default."""
     own = frozenset(intent for intent, _ in strategy.cases) if isinstance(strategy, ByIntent) else frozenset()
     return own.union(*map(intents_of, strategy.children()))

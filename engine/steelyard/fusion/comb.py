@@ -1,7 +1,7 @@
 """The six combinations of Fox and Shaw (TREC-2, 1993): sum, MNZ, ANZ, median, maximum, minimum.
 
-Only the lists that hold an entry count. Fox and Shaw normalise scores to 0..1 before, so `normalize` is minmax
-unless it is written. Sums take weights, 1 when left out; a median, maximum or minimum takes none.
+Only the lists that contain an entry count. Fox and Shaw normalise scores to 0..1 first, so `normalize` is
+minmax by default. Sums take weights, 1 when left out; a median, maximum or minimum takes none.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from steelyard.table import Bools, Floats, SignalTable
 
 @dataclass(frozen=True)
 class _Comb(NormalizedSum):
-    """What the six have in common: how they are written."""
+    """The syntax that the six have in common."""
 
     normalize: str = "minmax"
 
     @classmethod
     def read(cls, call: Reading) -> Self:
-        """A weight that is not written is 1."""
+        """Read the terms and the normalisation; a weight that is not written is 1."""
         normalize = call.word("normalize", "minmax", tuple(NORMALIZERS))
         call.finish("normalize")
         return cls(call.terms(1.0), normalize)
 
     def describe(self) -> Description:
-        """Why it is no weighted sum."""
+        """State that it is not a weighted sum."""
         return Description(f"{self.keyword}(...) has no counterpart: a hybrid query adds the scores of lists up")
 
     def __str__(self) -> str:
@@ -42,17 +42,17 @@ class _Comb(NormalizedSum):
 
 @dataclass(frozen=True)
 class CombSum(_Comb):
-    """``sum of weight * normalize(signal)`` over the lists that hold the entry."""
+    """``sum of weight * normalize(signal)`` over the lists that contain the entry."""
 
     keyword: ClassVar[str] = "comb_sum"
     shown_as: ClassVar[str] = "CombSUM"
 
     def describe(self) -> Description:
-        """It is a weighted sum by another name."""
+        """Describe it as the weighted sum that it is."""
         return Linear("", self.terms, self.normalize)
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """One branch, a normalised column a list, and what the number of lists multiplies the sum by."""
+        """Compile to one branch: a normalised column for each list, and a factor that the number of lists sets."""
         rows = self.members(table, within)
         pairs = self._normalized(table, rows)
         columns = tuple(column for column, _ in pairs)
@@ -61,13 +61,13 @@ class CombSum(_Comb):
         return Plan(len(table), (branch,))
 
     def _factor(self, lists: Floats) -> tuple[Floats | None, str]:
-        """float64[N] and what it is, from the number of lists that hold each row."""
+        """The factor, float64[N], and its formula, from the number of lists that contain each row."""
         return None, ""
 
 
 @dataclass(frozen=True)
 class CombMnz(CombSum):
-    """The sum times the number of lists that hold the entry."""
+    """CombSUM times the number of lists that contain the entry."""
 
     keyword: ClassVar[str] = "comb_mnz"
     shown_as: ClassVar[str] = "CombMNZ"
@@ -79,7 +79,7 @@ class CombMnz(CombSum):
 
 @dataclass(frozen=True)
 class CombAnz(CombSum):
-    """The sum divided by the number of lists that hold the entry."""
+    """CombSUM divided by the number of lists that contain the entry."""
 
     keyword: ClassVar[str] = "comb_anz"
     shown_as: ClassVar[str] = "CombANZ"
@@ -91,7 +91,7 @@ class CombAnz(CombSum):
 
 @dataclass(frozen=True)
 class CombMed(_Comb):
-    """The median over the lists that hold the entry; of an even number of them the mean of the middle two."""
+    """The median over the lists that contain the entry; for an even number, the mean of the middle two."""
 
     keyword: ClassVar[str] = "comb_med"
     shown_as: ClassVar[str] = "CombMED"
@@ -99,18 +99,18 @@ class CombMed(_Comb):
 
     @classmethod
     def read(cls, call: Reading) -> Self:
-        """A weight would not move the order as it does in a sum, so none is taken."""
+        """Read the terms; a weight is a fault, because it would not mean what it means in a sum."""
         if any(item.weight is not None for item in call.call.items):
             call.fault(f"{cls.keyword} takes no weights; drop them, or use comb_sum")
         return super().read(call)
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """None."""
+        """Always empty."""
         return ()
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """One branch of one column, which is combined from the lists that hold each row."""
+        """Compile to one branch of one column, which combines the lists that contain each row."""
         rows = self.members(table, within)
         parts = tuple(
             replace(column, values=np.where(present, column.values, np.nan))
@@ -122,7 +122,7 @@ class CombMed(_Comb):
         return Plan(len(table), (Branch(rows, (column,), (1.0,), self.shown_as),))
 
     def _combined(self, values: Floats) -> Floats:
-        """float64[N] of float64[lists, N], which is NaN where a list does not hold the row."""
+        """Combine float64[lists, N], NaN where a list does not contain the row, to float64[N]."""
         ordered = np.sort(values, axis=0)  # NaN comes last
         held = np.maximum((~np.isnan(values)).sum(axis=0), 1)
         low, high = (np.take_along_axis(ordered, at[None, :], axis=0)[0] for at in ((held - 1) // 2, held // 2))
@@ -132,7 +132,7 @@ class CombMed(_Comb):
 
 @dataclass(frozen=True)
 class CombMax(CombMed):
-    """The greatest over the lists that hold the entry."""
+    """The maximum over the lists that contain the entry."""
 
     keyword: ClassVar[str] = "comb_max"
     shown_as: ClassVar[str] = "CombMAX"
@@ -145,7 +145,7 @@ class CombMax(CombMed):
 
 @dataclass(frozen=True)
 class CombMin(CombMed):
-    """The least over the lists that hold the entry."""
+    """The minimum over the lists that contain the entry."""
 
     keyword: ClassVar[str] = "comb_min"
     shown_as: ClassVar[str] = "CombMIN"

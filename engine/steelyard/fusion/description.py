@@ -1,7 +1,7 @@
-"""What an exporter may know of an expression, without knowing its family.
+"""Descriptions of expressions for exporters, which do not know the families.
 
-Most families are described as one of two things that other search engines have too: a weighted sum of lists
-brought onto one scale, or a second search where the first found too little. `beyond` names what is left over.
+Most families are described as one of two things that other search engines also have: a weighted sum of lists
+on one scale, or a second search where the first found too little. `beyond` names what this leaves out.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from steelyard.fusion.base import Expr, Term
 
 RECIPROCAL = "reciprocal"
-"""The scale on which the entry at a rank counts ``1 / (k + rank)``, and 0 when it is not in the list."""
+"""The scale of RRF: an entry scores ``1 / (k + rank)``, and 0 when it is not in the list."""
 
 
 @dataclass(frozen=True)
 class Description:
-    """`beyond` is what a weighted sum of lists cannot express, in words; empty when there is nothing."""
+    """An expression with no counterpart elsewhere; `beyond` is the reason, empty when nothing is left out."""
 
     beyond: str = ""
 
 
 @dataclass(frozen=True)
 class Linear(Description):
-    """``sum of weight * scale(term)``; `scale` is the name of a normalisation, or `RECIPROCAL` with its `k`."""
+    """``sum of weight * scale(term)``, where `scale` names a normalisation, or is `RECIPROCAL` with its `k`."""
 
     terms: tuple[Term, ...] = ()
     scale: str = "none"
@@ -34,7 +34,7 @@ class Linear(Description):
 
 @dataclass(frozen=True, kw_only=True)
 class Fallback(Description):
-    """`first` answers where it finds at least `min_results` entries, `then` answers the other queries."""
+    """`first` answers the queries for which it finds at least `min_results` entries, `then` the others."""
 
     first: Expr
     then: Expr

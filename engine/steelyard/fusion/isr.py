@@ -16,7 +16,7 @@ from steelyard.table import Bools, Floats, SignalTable
 
 @dataclass(frozen=True)
 class Isr(Sum):
-    """``lists that hold the entry * sum of weight / rank^2``; ranks start at 1."""
+    """``number of lists that contain the entry * sum of weight / rank^2``; ranks start at 1."""
 
     keyword: ClassVar[str] = "isr"
     shown_as: ClassVar[str] = "ISR"
@@ -24,16 +24,16 @@ class Isr(Sum):
 
     @classmethod
     def read(cls, call: Reading) -> Self:
-        """A weight that is not written is 1."""
+        """Read the terms; a weight that is not written is 1."""
         call.finish()
         return cls(call.terms(1.0))
 
     def describe(self) -> Description:
-        """Why it is no fusion that others have."""
+        """State that other search engines have no such fusion."""
         return Description(f"{self.keyword}(...) has no counterpart: no hybrid query adds 1 / rank^2")
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """One branch, a column ``1 / rank^2`` a list, times what follows from the number of lists."""
+        """Compile to one branch: a column ``1 / rank^2`` for each list, and the factor as a multiplier."""
         rows = self.members(table, within)
         pairs = self._columns(table, rows)
         columns = tuple(_inverse_square(table, column, present) for column, present in pairs)
@@ -50,7 +50,7 @@ class Isr(Sum):
 
 @dataclass(frozen=True)
 class LogIsr(Isr):
-    """``log(lists that hold the entry) * sum of weight / rank^2``: what one list alone found scores 0."""
+    """``log(number of lists that contain the entry) * sum of weight / rank^2``; an entry of one list scores 0."""
 
     keyword: ClassVar[str] = "log_isr"
     shown_as: ClassVar[str] = "log ISR"

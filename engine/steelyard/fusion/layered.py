@@ -1,4 +1,4 @@
-"""From abstracts to details: layers of one entry, gated by the first (Cortex-Mem)."""
+"""Scores an entry by its layers, abstract to details, when the first layer passes a threshold (Cortex-Mem)."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ NO_GATE = -1.0
 class Layered(Sum):
     """``0.2*l0 + 0.3*l1 + 0.5*l2`` over the entries whose first layer reaches the threshold.
 
-    A query whose first layer finds nothing at `threshold` tries the steps of `relax` below it, in order. When
-    the last finds nothing, every entry is ranked by the last layer alone, or with ``then=best`` by its best.
-    All layers but the last are those of an entry's directory, see `SignalTable.directory`.
+    For a query with no entry at `threshold`, the steps of `relax` below it are tried in order; when none finds
+    an entry, every entry is ranked by the last layer alone, or with ``then=best`` by its best layer. All layers
+    but the last are those of an entry's directory, see `SignalTable.directory`.
 
     `cut` drops scores below it, and before that the directories whose layers stay below its half. `lacking` is
-    what a layer counts that is missing. ``zero``: nothing. ``file``: 0.8 of the first in place of the second,
-    nothing in place of the last, and what is no file is not ranked. ``estimate``: 0.4 of the first and 0.6 of the
-    second in place of the last, for an entry that is its own directory. `depths` are how many places of the first
-    layer each step looks at. With ``scope=gate`` only the first layer obeys the query's filters.
+    what a missing layer counts. ``zero``: nothing. ``file``: 0.8 of the first in place of the second, nothing in
+    place of the last, and what is no file is not ranked. ``estimate``: as ``file``, with 0.4 of the first and 0.6
+    of the second in place of the last, for an entry that is its own directory. `depths` are how many places of
+    the first layer each step looks at. With ``scope=gate`` only the first layer obeys the query's filters.
     """
 
     keyword: ClassVar[str] = "layered"
@@ -59,7 +59,7 @@ class Layered(Sum):
 
     @classmethod
     def read(cls, call: Reading) -> Self:
-        """Layers coarse to fine, each with its weight; they hold no layers themselves."""
+        """Read the layers, coarse to fine, each with its weight; layers cannot be nested."""
         threshold = call.number("threshold", 0.5, NO_GATE)
         relax = _numbers(call, "relax", "a list of thresholds such as [0.4, 0.3]")
         cut = None if "cut" not in call.left else call.number("cut", 0.5, NO_GATE)
@@ -96,7 +96,7 @@ class Layered(Sum):
         return (self.threshold, lowest, 0.0 if self.cut is None else self.cut)
 
     def describe(self) -> Description:
-        """Why it is no fusion of lists."""
+        """State that it is not one fusion of lists."""
         return Description(
             "layered(...) gates entries by their first layer and relaxes; a hybrid query has no gate"
         )
@@ -126,14 +126,14 @@ class Layered(Sum):
         return None if last is None else Layered((Term(1.0, last),), NO_GATE, (), self.cut)
 
     def members(self, table: SignalTable, within: Bools) -> Bools:
-        """The entries that pass the gate; where none does, those that have the last layer."""
+        """Return the entries that pass the threshold, or those with the last layer where none passes."""
         layers, fallback = self.compile(table, within).branches
         return layers.ranked | fallback.ranked
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """Two branches: the gated layers, and the full search where the gate stayed empty.
+        """Compile to two branches: the gated layers, and the full search for queries where no entry passed.
 
-        Layers are computed over every row that has one, so that the gate does not move their scales.
+        Layers are computed over every row that has one, so that the threshold does not change their scales.
         """
         rows = super().members(table, self.everywhere(table) if self._finders() else within)
         own = self._columns(table, rows)
@@ -147,7 +147,7 @@ class Layered(Sum):
         return Plan(len(table), (layers, Branch(alone, (_zeros(column, present),), (1.0,), why, floor=self.cut)))
 
     def progress(self, table: SignalTable) -> Progress | None:
-        """See Progress."""
+        """Say how far each query went."""
         rows = super().members(table, self.everywhere(table))
         own = self._columns(table, rows)
         above = [_of_directory(table, *pair) for pair in own[:-1]]
@@ -163,7 +163,7 @@ class Layered(Sum):
         )
 
     def _gate(self, table: SignalTable, first: Column, present: Bools) -> tuple[Bools, Indices]:
-        """bool[N] rows that pass their query's threshold, and the step at which any does, see `steps`."""
+        """The rows that pass their query's threshold, bool[N], and the step at which any does, see Progress."""
         gated = np.zeros(len(table), dtype=bool)
         passed = np.full(len(table.queries), -1, dtype=np.int64)
         home = table.home if len(self.terms) > 1 else np.arange(len(table))

@@ -1,7 +1,7 @@
-"""Bringing scores of different kinds onto one scale, within each query.
+"""Normalisations: they bring scores of different kinds onto one scale, within each query.
 
-Every function takes the table, a column and the rows where it has a value, and returns float64[N]
-that is 0 elsewhere: an entry a retriever did not return adds nothing.
+Every function takes the table, a column and the rows where it has a value (bool[N]), and returns a column
+that is 0 in the other rows: an entry that a retriever did not return adds nothing.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from steelyard.table import Bools, Floats, SignalTable, count_rows, per_query, r
 
 
 def none(table: SignalTable, column: Column, rows: Bools) -> Column:
-    """The values as they are."""
+    """Leave the values unchanged."""
     return _on(column, rows, column.values, column.formula, dict(column.inputs))
 
 
 def maximum(table: SignalTable, column: Column, rows: Bools) -> Column:
-    """``x / max``; a list whose maximum is not positive contributes 0 (EchoVault, decided reading)."""
+    """Divide by the maximum; a list whose maximum is not positive contributes 0 (as EchoVault does)."""
     top = per_query(table, rows, np.maximum, column.values, 0.0)[table.query]
     values = np.where(top > 0, column.values / np.where(top > 0, top, 1.0), 0.0)
     return _on(column, rows, values, f"{column.label} / max", {column.label: column.values, "max": top})
 
 
 def minmax(table: SignalTable, column: Column, rows: Bools) -> Column:
-    """``(x - min) / (max - min)`` in 0..1; a list of equal values is all 1."""
+    """Scale to 0..1 by ``(x - min) / (max - min)``; in a list of equal values all become 1."""
     top = per_query(table, rows, np.maximum, column.values, 0.0)[table.query]
     low = per_query(table, rows, np.minimum, column.values, 0.0)[table.query]
     spread = top - low
@@ -37,7 +37,7 @@ def minmax(table: SignalTable, column: Column, rows: Bools) -> Column:
 
 
 def zscore(table: SignalTable, column: Column, rows: Bools) -> Column:
-    """``(x - mean) / sd`` with the population deviation; a list of equal values is all 0."""
+    """Standardise by ``(x - mean) / sd``, the population's deviation; in a list of equal values all become 0."""
     count = np.maximum(count_rows(table, rows), 1)
     mean = (per_query(table, rows, np.add, column.values, 0.0) / count)[table.query]
     away = column.values - mean
@@ -53,7 +53,7 @@ def zscore(table: SignalTable, column: Column, rows: Bools) -> Column:
 
 
 def rank(table: SignalTable, column: Column, rows: Bools) -> Column:
-    """``(n - rank + 1) / n`` of a list of n: 1 for the first, 1/n for the last."""
+    """Replace values by ``(n - rank + 1) / n`` in a list of n: 1 for the first, 1/n for the last."""
     place = ranks(table, column.values, rows)
     count = count_rows(table, rows)[table.query]
     values = (count - place + 1) / np.maximum(count, 1)

@@ -1,4 +1,4 @@
-"""From the grammar's calls to strategies: the list of families, and every fault of a text at once."""
+"""Turns parsed calls into strategies, and reports every fault of a text at once; contains the list of families."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 
 from steelyard.errors import ConfigError, nearest, shown
 from steelyard.fusion.base import Expr
+from steelyard.fusion.boost import Boost
 from steelyard.fusion.borda import Borda
 from steelyard.fusion.by_intent import ByIntent
 from steelyard.fusion.comb import CombAnz, CombMax, CombMed, CombMin, CombMnz, CombSum
@@ -39,17 +40,29 @@ FAMILIES: dict[str, type[Expr]] = {
         LogIsr,
         Borda,
         Rbc,
+        Boost,
     )
 }
-"""Every family by its name in the grammar. To add one: a class in a file of its own, one line here."""
+"""Every family by its name in the grammar. To add one, write a class in its own file and list it here."""
 
 
 def parse_strategy(text: str, lists: Collection[str] = ()) -> Expr:
-    """Read a strategy; ``str`` of the result reads back as an equal one.
+    """Parse the text of a strategy; ``str`` of the result parses to an equal one.
 
-    `lists` names the recorded lists of other engines that it may mention beside the signals.
-    Raises ConfigError naming every unknown name, option and value at once, with nearest spellings.
+    Parameters
+    ----------
+    text : str
+        The expression, at most 10,000 characters also when defaults are written out.
+    lists : collection of str
+        Recorded lists of other engines that it may mention in addition to the signals.
 
+    Raises
+    ------
+    ConfigError
+        Lists every unknown name, option and value at once, with the nearest valid spellings.
+
+    Examples
+    --------
     >>> str(parse_strategy("tiered(fts, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))"))
     'tiered(fts, min_results=3, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))'
     """
@@ -69,7 +82,7 @@ def parse_strategy(text: str, lists: Collection[str] = ()) -> Expr:
 
 
 def _builder(problems: list[str], signals: Collection[str]) -> Callable[[Call], Expr]:
-    """What reads a call, and those in it, over these signals, and adds their faults to the problems."""
+    """Make the function that builds a call and those inside it; faults are appended to `problems`."""
 
     def build(call: Call) -> Expr:
         if call.name in FAMILIES:
@@ -77,7 +90,7 @@ def _builder(problems: list[str], signals: Collection[str]) -> Callable[[Call], 
         if call.name in signals:
             return Signal.read(Reading(call, problems, build))
         problems.append(_unknown(call, signals))
-        for item in call.items:  # so that faults inside are named too
+        for item in call.items:  # so that faults inside it are reported too
             build(item.call)
         return Signal("fts")
 
@@ -86,5 +99,5 @@ def _builder(problems: list[str], signals: Collection[str]) -> Callable[[Call], 
 
 def _unknown(call: Call, signals: Collection[str]) -> str:
     if not call.name:
-        return "a number stands where a signal or fusion is expected"
+        return "a number was found where a signal or fusion is expected"
     return f"unknown signal or fusion {call.name!r}{nearest(call.name, (*FAMILIES, *signals))}"

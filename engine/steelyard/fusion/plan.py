@@ -1,8 +1,8 @@
-"""What a strategy compiles to: branches of linear forms over derived columns.
+"""Plans, to which strategies compile: branches of linear forms over derived columns.
 
 Within a branch, ``score = factor * (w1*x1 + w2*x2 + ...)``, added in the order the terms are
-written, so the same bits come out for one query and for thousands. A fusion that does not add up
-(a maximum, a median) is one column combined from others. `explain` prints the plan.
+written, so that one query and thousands give the same bits. A fusion that is not a sum (a maximum,
+a median) is one column combined from others. `explain` prints the plan.
 """
 
 from __future__ import annotations
@@ -21,11 +21,24 @@ from steelyard.table import Bools, Floats
 
 @dataclass(frozen=True)
 class Column:
-    """A derived column: `values` float64[N], finite on the rows of its branch.
+    """A derived column of a plan.
 
-    `formula` says in words how it follows from `inputs`; `inner` is the plan of a nested fusion. A column that
-    is combined from `parts`, columns that are NaN where they count for nothing, names how (`combine`, see
-    `steelyard.explain.Explanation`).
+    Attributes
+    ----------
+    label : str
+        The signal or expression that it was computed from.
+    values : float64[N]
+        Finite on the rows of its branch.
+    formula : str
+        In words, how `values` follow from `inputs`.
+    inputs : mapping of str to float64[N]
+        The numbers that the formula mentions.
+    inner : Plan or None
+        The plan of a nested fusion.
+    parts : tuple of Column
+        The columns that it combines, NaN where a column does not count.
+    combine : str
+        How it combines them; see `steelyard.explain.Explanation`.
     """
 
     label: str
@@ -37,7 +50,7 @@ class Column:
     combine: str = "given"
 
     def sources(self) -> Iterator[Column]:
-        """The columns of signals that it is made of, itself when it is one."""
+        """Iterate over the columns of single signals that it is computed from, or itself when it is one."""
         if self.inner is not None:
             yield from self.inner.sources()
         elif self.parts:
@@ -47,13 +60,13 @@ class Column:
             yield self
 
     def explain(self, row: int) -> Explanation:
-        """How the value of one row came about."""
+        """Explain how the value of one row was computed."""
         if self.parts:
             counted = [part for part in self.parts if not math.isnan(part.values[row])]
             trees = tuple(part.explain(row) for part in counted)
             return Explanation(float(self.values[row]), self.formula, trees, self.combine)
         numbers = {name: float(values[row]) for name, values in self.inputs.items()}
-        # NaN stands for "not returned": there is no number to show, and JSON has none either.
+        # NaN means "not returned": there is no number to show, and JSON has no NaN.
         leaves = [Explanation(value, name) for name, value in numbers.items() if math.isfinite(value)]
         absent = [name for name, value in numbers.items() if not math.isfinite(value)]
         if self.inner is not None and (nested := self.inner.explain(row)) is not None:
@@ -64,10 +77,22 @@ class Column:
 
 @dataclass(frozen=True)
 class Branch:
-    """One linear form for the rows it ranks (bool[N]); no row belongs to two branches of a plan.
+    """One linear form for the rows it ranks; no row belongs to two branches of a plan.
 
-    `factor` float64[N] multiplies the sum; `factor_formula` says how it came about, `multiplied` what it does.
-    Rows whose score is below `floor` are left out.
+    Attributes
+    ----------
+    rows : bool[N]
+        The rows it ranks.
+    columns, weights : tuples of equal length
+        The terms of the sum, in the order written.
+    why : str
+        What the sum is, for `explain`.
+    factor : float64[N] or None
+        Multiplies the sum.
+    factor_formula, multiplied : str
+        How the factor was computed, and the word for its effect.
+    floor : float or None
+        Rows whose score is below it are left out.
     """
 
     rows: Bools
@@ -88,14 +113,14 @@ class Branch:
         return stay
 
     def scores(self) -> Floats:
-        """float64[N]; meaningful on `rows` only."""
+        """Compute the scores, float64[N]; meaningful on `rows` only."""
         total = self.weights[0] * self.columns[0].values
         for weight, column in zip(self.weights[1:], self.columns[1:], strict=True):
             total = total + weight * column.values
         return total if self.factor is None else total * self.factor
 
     def explain(self, row: int) -> Explanation:
-        """The tree of one row: weight times column, summed, times the factor."""
+        """Explain one row as a tree: weights times columns, summed, times the factor."""
         terms = []
         for weight, column in zip(self.weights, self.columns, strict=True):
             parts = (Explanation(weight, "weight"), column.explain(row))
@@ -119,20 +144,20 @@ class Plan:
     branches: tuple[Branch, ...]
 
     def scores(self) -> Floats:
-        """float64[N]: the score of every ranked row, NaN elsewhere."""
+        """Compute the score of every ranked row; float64[N], NaN elsewhere."""
         result = np.full(self.size, np.nan)
         for branch in self.branches:
             result[branch.ranked] = branch.scores()[branch.ranked]
         return result
 
     def sources(self) -> Iterator[Column]:
-        """The columns of signals behind the branches that rank anything."""
+        """Iterate over the columns of single signals in the branches that rank any row."""
         for branch in self.branches:
             for column in branch.columns if branch.ranked.any() else ():
                 yield from column.sources()
 
     def explain(self, row: int) -> Explanation | None:
-        """The tree for one row, None when the strategy does not rank it."""
+        """Explain one row as a tree; None when the strategy does not rank it."""
         for branch in self.branches:
             if branch.ranked[row]:
                 return branch.explain(row)

@@ -17,9 +17,9 @@ from steelyard.table import Bools, SignalTable
 
 @dataclass(frozen=True)
 class Rbc(Sum):
-    """``sum of weight * (1 - phi) * phi^(rank - 1)``: a reader goes on to the next entry with probability phi.
+    """``sum of weight * (1 - phi) * phi^(rank - 1)``: a reader continues to the next entry with probability phi.
 
-    `phi` lies in 0..1, without 1. At 0 only the first entry of each list counts.
+    `phi` is at least 0 and below 1. At 0 only the first entry of each list counts.
     """
 
     keyword: ClassVar[str] = "rbc"
@@ -30,25 +30,25 @@ class Rbc(Sum):
 
     @classmethod
     def read(cls, call: Reading) -> Self:
-        """A weight that is not written is 1."""
+        """Read the terms and phi; a weight that is not written is 1."""
         phi = call.number("phi", 0.8, 0.0, below=1.0)
         call.finish("phi")
         return cls(call.terms(1.0), phi)
 
     def variants(self) -> Iterator[Expr]:
-        """Each phi."""
+        """Iterate over the values of phi that tuning tries."""
         yield from (replace(self, phi=phi) for phi in sorted({*self.PHI, self.phi}))
 
     def coordinates(self) -> tuple[float, ...]:
-        """Phi."""
+        """Return phi."""
         return (self.phi,)
 
     def describe(self) -> Description:
-        """Why it is no fusion that others have."""
+        """State that other search engines have no such fusion."""
         return Description("rbc(...) has no counterpart: no hybrid query adds powers of a persistence")
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """One branch, a column ``(1 - phi) * phi^(rank - 1)`` a list."""
+        """Compile to one branch with a column ``(1 - phi) * phi^(rank - 1)`` for each list."""
         rows = self.members(table, within)
         columns = tuple(self._gain(table, column, present) for column, present in self._columns(table, rows))
         why = f"rank-biased centroid, phi = {number_text(self.phi)}"

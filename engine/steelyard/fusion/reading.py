@@ -1,6 +1,6 @@
-"""One call of the grammar while it is read into an expression.
+"""Reads the options of one parsed call while it becomes an expression.
 
-Faults are collected, so that all are named at once: a faulty part becomes the signal fts, and reading goes on.
+Faults are collected and reported together: a faulty part is replaced by the signal fts, and reading continues.
 """
 
 from __future__ import annotations
@@ -21,9 +21,16 @@ NOTHING = parse_call("fts").call
 
 @dataclass
 class Reading:
-    """A call whose options are taken one by one; what is left over is unknown.
+    """A parsed call whose options are taken one by one; an option that nobody took is unknown.
 
-    `problems` collects the faults of the whole strategy, `build` reads a call inside this one.
+    Attributes
+    ----------
+    call : Call
+        The call as the grammar parsed it.
+    problems : list of str
+        Faults of the whole strategy, to which this call adds its own.
+    build : callable
+        Builds the expression of a call inside this one.
     """
 
     call: Call
@@ -37,22 +44,22 @@ class Reading:
             self.fault(f"{self.call.name} has an option twice; write each once")
 
     def fault(self, problem: str) -> None:
-        """Note a fault and go on."""
+        """Record a fault and continue."""
         self.problems.append(problem)
 
     def take(self, name: str) -> Option | None:
-        """The value of an option, as the grammar read it; None when it is not written."""
+        """Take the value of an option as the grammar parsed it; None when it is not written."""
         return self.left.pop(name, None)
 
     def rest(self) -> dict[str, Option]:
-        """Every option that was not taken, which is then taken."""
+        """Take every option that is left."""
         left, self.left = self.left, {}
         return left
 
     def number(
         self, name: str, default: float, low: float, *, below: float | None = None, whole: bool = False
     ) -> float:
-        """A number of at least `low`, and less than `below`; its default when it is not written."""
+        """Take a number of at least `low` and less than `below`; its default when it is not written."""
         value = self.take(name)
         if value is None:
             return default
@@ -65,7 +72,7 @@ class Reading:
         return value
 
     def word(self, name: str, default: str, valid: tuple[str, ...]) -> str:
-        """One of the given words; its default when none is written."""
+        """Take one of the `valid` words; the default when none is written."""
         value = self.take(name)
         if value is None:
             return default
@@ -78,17 +85,17 @@ class Reading:
         return value.call.name
 
     def bad(self, name: str, value: Option, rule: str) -> None:
-        """Note that the value of an option breaks a rule."""
+        """Record that the value of an option breaks a rule."""
         self.fault(f"{self.call.name}: {name} = {value_text(value)} {rule}")
 
     def finish(self, *valid: str) -> None:
-        """Note every option that was written and is none of this call's."""
+        """Record a fault for every option that is left, as unknown; `valid` are the names to suggest."""
         for name in self.left:
             hint = nearest(name, valid) if valid else "; it takes no options"
             self.fault(f"{self.call.name}: unknown option {name!r}{hint}")
 
     def terms(self, default: float | None) -> tuple[Term, ...]:
-        """The weighted expressions in brackets; without a `default`, each weight has to be written."""
+        """Read the weighted expressions in brackets; without a `default`, each weight has to be written."""
         from steelyard.fusion.base import Term
 
         terms = []
@@ -104,7 +111,7 @@ class Reading:
         return tuple(terms) or (Term(1.0, self.build(NOTHING)),)
 
     def branch(self, name: str, value: Option | None) -> Expr:
-        """The strategy given as an option."""
+        """Build the strategy given as the value of an option."""
         if not isinstance(value, Item) or value.weight is not None:
             self.fault(f"{self.call.name} needs {name}=, a strategy without a weight before it")
             return self.build(NOTHING)

@@ -1,4 +1,4 @@
-"""A weighted sum under other weights."""
+"""Replaces weights of a weighted sum by the names of its terms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from steelyard.fusion.weighted_sum import WeightedSum
 
 
 def term_names(strategy: Expr) -> list[str]:
-    """The names of the terms of a weighted sum, of a signal or of a fusion; none of any other strategy.
+    """Name the terms of a weighted sum, each by its signal or fusion; any other strategy has none.
 
     >>> term_names(parse_strategy("weighted_sum(1*rrf(vector, fts), 0.2*recency(half_life=69h))"))
     ['rrf', 'recency']
@@ -22,10 +22,10 @@ def term_names(strategy: Expr) -> list[str]:
 
 
 def reweighted(strategy: Expr, weights: Mapping[str, float]) -> Expr:
-    """The weighted sum with new weights for some of its terms, by their names.
+    """Replace the weights of some terms of a weighted sum, by the names of the terms.
 
-    Raises ConfigError naming every weight whose term the strategy does not have, or has twice, and a
-    weight out of range.
+    Raises ConfigError for every name that the strategy does not have or has twice, and for a weight
+    out of range.
 
     >>> str(reweighted(parse_strategy("weighted_sum(1*fts, 0*recency)"), {"recency": 0.2}))
     'weighted_sum(1*fts, 0.2*recency(half_life=365d))'

@@ -21,9 +21,10 @@ BONUSES = ("times", "once", "each")
 
 @dataclass(frozen=True, slots=True)
 class Bonus:
-    """What an entry found by two or more lists gets.
+    """The bonus of an entry that two or more lists contain.
 
-    times(x): its score times 1 + x; once(x): plus x; each(x): plus x for every list after the first.
+    ``times(x)`` multiplies its score by 1 + x, ``once(x)`` adds x, and ``each(x)`` adds x for every list
+    after the first.
     """
 
     kind: str
@@ -35,7 +36,7 @@ class Bonus:
 
 @dataclass(frozen=True)
 class Rrf(Sum):
-    """``sum of weight / (k + rank)`` over the lists that hold the entry; ranks start at 1."""
+    """``sum of weight / (k + rank)`` over the lists that contain the entry; ranks start at 1."""
 
     keyword: ClassVar[str] = "rrf"
     shown_as: ClassVar[str] = "RRF"
@@ -47,7 +48,7 @@ class Rrf(Sum):
 
     @classmethod
     def read(cls, call: Reading) -> Self:
-        """A weight that is not written is 1."""
+        """Read the terms, k and the bonus; a weight that is not written is 1."""
         k = call.number("k", 60.0, 0.0)
         bonus = _read_bonus(call)
         call.finish("k", "bonus")
@@ -55,7 +56,7 @@ class Rrf(Sum):
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """The weight of each list; a bonus that is added comes last."""
+        """The weight of each list, followed by the amount of a bonus that is added."""
         return self._own_weights if self._added is None else (*self._own_weights, self._added.amount)
 
     def _weighed(self, weights: list[float]) -> Self:
@@ -66,11 +67,11 @@ class Rrf(Sum):
 
     @property
     def _added(self) -> Bonus | None:
-        """The bonus that is a column of its own; one that multiplies is a factor of the rows."""
+        """The bonus when it is added, as a column; a bonus that multiplies is a factor of the rows."""
         return None if self.bonus is None or self.bonus.kind == "times" else self.bonus
 
     def variants(self) -> Iterator[Expr]:
-        """Every k, with every amount of a bonus that multiplies."""
+        """Iterate over the values of k that tuning tries, each with every amount of a bonus that multiplies."""
         bonuses = [self.bonus]
         if self.bonus is not None and self.bonus.kind == "times":
             bonuses = [Bonus("times", amount) for amount in sorted({*self.AMOUNTS, self.bonus.amount})]
@@ -78,16 +79,16 @@ class Rrf(Sum):
             yield from (replace(self, k=k, bonus=bonus) for bonus in bonuses)
 
     def coordinates(self) -> tuple[float, ...]:
-        """The order of magnitude of k, and the amount of the bonus."""
+        """Return the order of magnitude of k and the amount of the bonus."""
         return (float(np.log10(self.k + 1)), self.bonus.amount if self.bonus else 0.0)
 
     def describe(self) -> Linear:
-        """What it is; the bonus goes beyond it."""
+        """Describe it as a sum of reciprocal ranks; a bonus has no counterpart elsewhere."""
         bonus = f"bonus={self.bonus} for entries that two lists found has no counterpart" if self.bonus else ""
         return Linear(bonus, self.terms, RECIPROCAL, self.k)
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """One branch, a column ``1 / (k + rank)`` a list; the bonus is a factor or a last column."""
+        """Compile to one branch: a column ``1 / (k + rank)`` for each list; the bonus is a factor or a column."""
         rows = self.members(table, within)
         pairs = self._columns(table, rows)
         columns = [self._reciprocal(table, column, present) for column, present in pairs]

@@ -1,4 +1,4 @@
-"""The leaves of a strategy: a fetched column, or a signal derived from facts."""
+"""Signals, the leaves of a strategy: a fetched column, or a signal derived from facts."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Signal(Expr):
 
     shown_as: ClassVar[str] = "single"
     HALF_LIVES: ClassVar = (0.25, 0.5, 1.0, 2.0, 4.0)
-    """Times the half-life that is written."""
+    """Factors of the written half-life that tuning tries."""
 
     name: str
     options: tuple[tuple[str, Duration | str], ...] = ()
 
     @classmethod
     def read(cls, call: Reading) -> Self:
-        """A known signal, with the options of its prior."""
+        """Read a known signal with the options of its prior."""
         name = call.call.name
         if call.call.items:
             call.fault(f"signal {name!r} takes no signals in brackets; remove them")
@@ -41,25 +41,25 @@ class Signal(Expr):
 
     @property
     def leaf(self) -> Signal:
-        """Itself."""
+        """The signal itself."""
         return self
 
     def children(self) -> tuple[Expr, ...]:
-        """A leaf has none."""
+        """Return no children: a signal is a leaf."""
         return ()
 
     def option(self, name: str) -> Duration | str | None:
-        """The value of an option, its default where none is written; None when the signal has no such option."""
+        """Return an option, or its default when it is not written; None when the signal has no such option."""
         words = PRIORS[self.name].words if self.name in PRIORS else {}
         defaults: dict[str, Duration | str] = {word: valid[0] for word, valid in words.items()}
         return (defaults | dict(self.options)).get(name)
 
     def with_children(self, children: Sequence[Expr]) -> Self:
-        """Itself: a leaf has no children."""
+        """Return this signal: a leaf has no children."""
         return self
 
     def variants(self) -> Iterator[Expr]:
-        """Each half-life, or itself when it has none."""
+        """Iterate over the half-lives that tuning tries, or this signal alone when it has none."""
         options = dict(self.options)
         written = options.get("half_life")
         if not isinstance(written, Duration):
@@ -70,15 +70,15 @@ class Signal(Expr):
             yield replace(self, options=tuple((options | {"half_life": span}).items()))
 
     def coordinates(self) -> tuple[float, ...]:
-        """The order of magnitude of each span of time."""
+        """Return the order of magnitude of each span of time."""
         return tuple(float(np.log10(span.seconds)) for _, span in self.options if isinstance(span, Duration))
 
     def signals(self) -> frozenset[str]:
-        """The name itself."""
+        """Return its own name."""
         return frozenset({self.name})
 
     def members(self, table: SignalTable, within: Bools) -> Bools:
-        """The rows a retriever returned; all of them for a scorer or a prior."""
+        """Return the rows that the retriever returned, or all of `within` for a scorer or a prior."""
         if not self.retrievers():
             return within
         if self.name not in table.columns:
@@ -87,11 +87,11 @@ class Signal(Expr):
         return found
 
     def without(self, missing: Collection[str]) -> Expr | None:
-        """The signal itself, unless it is missing."""
+        """Return the signal unless it is missing."""
         return None if self.name in missing else self
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """One column of weight 1 over the rows where the signal has a value."""
+        """Compile to one column of weight 1 over the rows where the signal has a value."""
         if self.name not in PRIORS:
             values = table.column(self.name)
             formula = self.name
@@ -114,7 +114,7 @@ class Signal(Expr):
 
 
 def _read_options(prior: Prior, call: Reading) -> list[tuple[str, Duration | str]]:
-    """Spans are always written out; a word only where it is not the default."""
+    """Read the options; spans are always written out, a word only where it is not the default."""
     values: list[tuple[str, Duration | str]] = []
     for name, default in prior.spans.items():
         value = call.take(name)

@@ -1,6 +1,6 @@
-"""What the families that add up weighted terms have in common.
+"""The code that families of weighted sums share.
 
-`Sum` holds the terms and their weights; `NormalizedSum` brings each term onto one scale by its values,
+`Sum` has the terms and their weights. `NormalizedSum` brings each term onto one scale by its values,
 `ranked_column` by its ranks.
 """
 
@@ -20,25 +20,25 @@ from steelyard.signals import PRIORS
 from steelyard.table import FETCHED, Bools, Floats, SignalTable, ranks
 
 BOUNDED = (FETCHED | PRIORS.keys()) - {"fts", "bm25"}
-"""Signals in 0..1, whose sums keep their normalisation; keyword scores and recorded lists may be larger."""
+"""Signals in 0..1. Tuning tries other normalisations only for sums with a signal that may be larger."""
 
 
 @dataclass(frozen=True)
 class Sum(Expr):
-    """Weighted terms that are added up, however each is brought onto a scale."""
+    """Weighted terms that are added up; subclasses choose the scale of each."""
 
     terms: tuple[Term, ...]
 
     def children(self) -> tuple[Expr, ...]:
-        """The expressions that are added up, in the order written."""
+        """Return the expressions that are added up, in the order written."""
         return tuple(term.expr for term in self.terms)
 
     def with_children(self, children: Sequence[Expr]) -> Self:
-        """The same weights over other expressions."""
+        """Return the same weights over other expressions."""
         return replace(self, terms=tuple(map(Term, self._own_weights, children)))
 
     def without(self, missing: Collection[str]) -> Expr | None:
-        """The sum of the terms that are left, under their own weights."""
+        """Drop the terms that cannot be computed; the others keep their weights."""
         terms = terms_without(self.terms, missing)
         return replace(self, terms=terms) if terms else None
 
@@ -55,7 +55,7 @@ class Sum(Expr):
         return replace(self, terms=tuple(map(Term, weights, self.children())))
 
     def _columns(self, table: SignalTable, rows: Bools) -> list[tuple[Column, Bools]]:
-        """Each term as a raw column, and the rows where it has a value."""
+        """Each term as a raw column, with the rows where it has a value (bool[N])."""
         return [nested(term.expr, table, rows) for term in self.terms]
 
     def _bare_terms(self) -> list[str]:
@@ -65,17 +65,17 @@ class Sum(Expr):
 
 @dataclass(frozen=True)
 class NormalizedSum(Sum):
-    """A sum whose terms are normalised by their values within each query; see `steelyard.fusion.normalize`."""
+    """A sum whose terms are normalised within each query; see `steelyard.fusion.normalize`."""
 
     normalize: str = "none"
 
     def variants(self) -> Iterator[Expr]:
-        """Every normalisation, where terms lie on different scales."""
+        """Iterate over all normalisations when terms are on different scales, else its own alone."""
         raw = len(self.terms) > 1 and any(leaf.name not in BOUNDED for leaf in leaves(self))
         yield from (replace(self, normalize=name) for name in (NORMALIZERS if raw else (self.normalize,)))
 
     def coordinates(self) -> tuple[float, ...]:
-        """1 for its normalisation and 0 for each other: all are equally far from each other."""
+        """Return 1 for its normalisation and 0 for each other, so that all are equally far apart."""
         return tuple(float(self.normalize == name) for name in NORMALIZERS)
 
     def _normalized(self, table: SignalTable, rows: Bools) -> list[tuple[Column, Bools]]:
@@ -86,20 +86,35 @@ class NormalizedSum(Sum):
 def ranked_column(
     table: SignalTable, column: Column, present: Bools, points: Callable[[Floats], Floats], formula: str
 ) -> Column:
-    """``points(rank)`` of each row that a list holds, 0 for the others; `formula` says so in words."""
+    """Replace the values of a list by points for its ranks.
+
+    Parameters
+    ----------
+    column, present : Column, bool[N]
+        The list: its values, and the rows that it contains.
+    points : callable
+        From ranks (float64, from 1) to points.
+    formula : str
+        The same in words, for `explain`.
+
+    Returns
+    -------
+    Column
+        ``points(rank)`` of each row in the list, 0 for the others.
+    """
     place = ranks(table, column.values, present)
     values = np.where(present, points(place), 0.0)
     return Column(column.label, values, formula, {"rank": place, column.label: column.values}, column.inner)
 
 
 def count_lists(pairs: Sequence[tuple[Column, Bools]]) -> Floats:
-    """float64[N]: how many of the lists hold each row."""
+    """Count the lists that contain each row; float64[N]."""
     lists: Floats = np.sum([present for _, present in pairs], axis=0, dtype=np.float64)
     return lists
 
 
 def terms_without(terms: tuple[Term, ...], missing: Collection[str]) -> tuple[Term, ...]:
-    """The parts that can still be computed; none when no part is left that finds entries."""
+    """Keep the terms that can be computed without these signals; none when no term is left that finds entries."""
     pairs = ((term.weight, term.expr.without(missing)) for term in terms)
     left = tuple(Term(weight, expr) for weight, expr in pairs if expr is not None)
     return left if _find(left) or not _find(terms) else ()

@@ -1,4 +1,4 @@
-"""Cheap search first, the expensive one only where it found too little (EchoVault)."""
+"""Runs a cheap search first and an expensive one only where the first found too little (EchoVault)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from steelyard.table import Bools, SignalTable, count_rows
 
 @dataclass(frozen=True)
 class Tiered(Expr):
-    """``first`` for the queries where it ranks at least `min_results` entries, ``then`` for the others."""
+    """Ranks by ``first`` where it ranks at least `min_results` entries, and by ``then`` for the other queries."""
 
     keyword: ClassVar[str] = "tiered"
     shown_as: ClassVar[str] = "tiered"
@@ -30,7 +30,7 @@ class Tiered(Expr):
 
     @classmethod
     def read(cls, call: Reading) -> Self:
-        """The first tier in brackets, the second as the option `then`."""
+        """Read the first tier in brackets and the second from the option `then`."""
         count = int(call.number("min_results", 3.0, 0.0, whole=True))
         then = call.take("then")
         call.finish("min_results", "then")
@@ -41,24 +41,24 @@ class Tiered(Expr):
         return cls(first, call.branch("then", then), count)
 
     def children(self) -> tuple[Expr, ...]:
-        """Both tiers."""
+        """Return both tiers."""
         return (self.first, self.then)
 
     def with_children(self, children: Sequence[Expr]) -> Self:
-        """Other tiers."""
+        """Return the same rule for other tiers."""
         first, then = children
         return replace(self, first=first, then=then)
 
     def variants(self) -> Iterator[Expr]:
-        """Each number of results that is enough."""
+        """Iterate over the values of `min_results` that tuning tries."""
         yield from (replace(self, min_results=count) for count in sorted({*self.MIN_RESULTS, self.min_results}))
 
     def coordinates(self) -> tuple[float, ...]:
-        """The order of magnitude of `min_results`."""
+        """Return the order of magnitude of `min_results`."""
         return (float(np.log10(self.min_results + 1)),)
 
     def describe(self) -> Fallback:
-        """What it is."""
+        """Describe it as a search with a fallback."""
         why = (
             f"tiered(...) runs its second tier only where the first finds fewer than {self.min_results}; "
             "a hybrid query always fuses all lists"
@@ -66,14 +66,14 @@ class Tiered(Expr):
         return Fallback(why, first=self.first, then=self.then, min_results=self.min_results)
 
     def without(self, missing: Collection[str]) -> Expr | None:
-        """A second tier that lost a signal is dropped: the first one answers alone."""
+        """Drop the second tier when it loses a signal; the first then answers alone."""
         first, then = self.first.without(missing), self.then.without(missing)
         if first is None or then is None:
             return first or then
         return Tiered(first, then, self.min_results) if then == self.then else first
 
     def needs(self, table: SignalTable, retrievers: Collection[str]) -> Needs:
-        """The second tier's signals, only for the queries that the first left short."""
+        """List the second tier's signals only for the queries where the first found too little."""
         needed = self.first.needs(table, retrievers)
         if any(queries.any() for name, queries in needed.items() if name not in table.columns):
             return needed
@@ -82,14 +82,14 @@ class Tiered(Expr):
         return join_needs(needed, {name: queries & short for name, queries in later.items()})
 
     def members(self, table: SignalTable, within: Bools) -> Bools:
-        """The rows of the tier that answers each query."""
+        """Return the rows of the tier that answers each query."""
         first, rest = self._tiers(table, within)
         return first | self.then.members(table, rest) if rest.any() else first
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """The branches of both tiers, each restricted to its own queries.
+        """Compile both tiers, each restricted to its own queries.
 
-        A tier without rows is left out: live search did not fetch its signals.
+        A tier without rows is left out, because live search did not fetch its signals.
         """
         branches: tuple[Branch, ...] = ()
         for expr, rows in zip((self.first, self.then), self._tiers(table, within), strict=True):
@@ -98,7 +98,7 @@ class Tiered(Expr):
         return Plan(len(table), branches)
 
     def _tiers(self, table: SignalTable, within: Bools) -> tuple[Bools, Bools]:
-        """The rows the first tier ranks for the queries it answers, and those the second may rank."""
+        """The rows that the first tier ranks in the queries it answers, and those that the second may rank."""
         ranked = self.first.members(table, within & self.first.everywhere(table))
         enough = self._enough(table, ranked)[table.query]
         return ranked & enough, within & self.then.everywhere(table) & ~enough

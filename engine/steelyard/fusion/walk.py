@@ -1,30 +1,37 @@
-"""Walking through expressions: their signals, and every choice of parameters in them."""
+"""Walks through expressions to list their signals and the variants of their parameters."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from steelyard.fusion.base import Expr
 from steelyard.fusion.signal import Signal
 
 
 def leaves(expr: Expr) -> list[Signal]:
-    """The signals of a strategy, in the order they are written, each once."""
+    """List the signals of a strategy in the order written, each once."""
     own = expr.leaf
     found = [own] if own else [leaf for child in expr.children() for leaf in leaves(child)]
     return list(dict.fromkeys(found))
 
 
+def replaced(expr: Expr, instead: Mapping[str, str]) -> Expr:
+    """The same strategy with other signals in the place of some, by their names."""
+    if expr.leaf is not None:
+        return Signal(instead[expr.leaf.name]) if expr.leaf.name in instead else expr
+    return expr.with_children([replaced(child, instead) for child in expr.children()])
+
+
 def all_variants(expr: Expr) -> Iterator[Expr]:
-    """Every combination of the variants of an expression and of those in it."""
+    """Iterate over every combination of the variants of an expression and of the expressions in it."""
     options = [list(all_variants(child)) for child in expr.children()]
     for children in itertools.product(*options):
         yield from expr.with_children(children).variants()
 
 
 def near_variants(expr: Expr) -> Iterator[Expr]:
-    """The variants that differ from an expression in the parameters of one node."""
+    """Iterate over the variants that differ from an expression in the parameters of one node."""
     yield from expr.variants()
     children = expr.children()
     for at, child in enumerate(children):

@@ -1,4 +1,4 @@
-"""Weighted sum of normalised signals."""
+"""The weighted sum of normalised signals."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class WeightedSum(NormalizedSum):
 
     @classmethod
     def read(cls, call: Reading) -> Self:
-        """Every term has its weight written."""
+        """Read the terms, each with its weight written, and the normalisation."""
         normalize = call.word("normalize", "none", tuple(NORMALIZERS))
         call.finish("normalize")
         return cls(call.terms(None), normalize)
 
     def describe(self) -> Linear:
-        """What it is."""
+        """Describe it as the linear sum that it is."""
         return Linear("", self.terms, self.normalize)
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """One branch, one normalised column a term."""
+        """Compile to one branch with a normalised column for each term."""
         rows = self.members(table, within)
         columns = tuple(column for column, _ in self._normalized(table, rows))
         return Plan(len(table), (Branch(rows, columns, self.weights, "weighted sum"),))

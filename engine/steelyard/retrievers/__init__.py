@@ -1,12 +1,20 @@
-"""Retrievers find candidates (query -> entries with scores); scorers give a number to every candidate.
+"""Retrievers find candidates (query -> entries with scores); scorers compute a number for every candidate.
 
 To add one, write a module with its declaration and name it in the list below.
 """
 
 from __future__ import annotations
 
-from steelyard.retrievers import bm25, fts, tfidf, tsquery, vector
-from steelyard.retrievers.kinds import Parameter, Retriever, RetrieverConfig, RetrieverKind, Scorer, ScorerKind
+from steelyard.retrievers import bm25, fts, graph, tfidf, tsquery, vector
+from steelyard.retrievers.kinds import (
+    Dependent,
+    Parameter,
+    Retriever,
+    RetrieverConfig,
+    RetrieverKind,
+    Scorer,
+    ScorerKind,
+)
 
 RETRIEVER_KINDS: dict[str, RetrieverKind] = {
     kind.name: kind
@@ -19,6 +27,7 @@ RETRIEVER_KINDS: dict[str, RetrieverKind] = {
         vector.L2,
         vector.UNINDEXED,
         fts.MEMORY,
+        graph.GRAPH,
     )
 }
 
@@ -35,6 +44,7 @@ SCORER_KINDS: dict[str, ScorerKind] = {
 __all__ = [
     "RETRIEVER_KINDS",
     "SCORER_KINDS",
+    "Dependent",
     "Parameter",
     "Retriever",
     "RetrieverConfig",
@@ -46,6 +56,6 @@ __all__ = [
 
 
 def layers_read(signals: set[str]) -> set[str]:
-    """The layers of vectors that these signals compare queries with."""
+    """Return the layers of vectors that these signals compare queries with."""
     kinds: list[RetrieverKind | ScorerKind] = [*RETRIEVER_KINDS.values(), *SCORER_KINDS.values()]
     return {kind.layer for kind in kinds if kind.name in signals and kind.layer}

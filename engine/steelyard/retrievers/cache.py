@@ -1,4 +1,4 @@
-"""Things computed from a whole scope of the store, kept until the store's entries or vectors change."""
+"""Caches what is computed from a whole scope of the store until its entries or vectors change."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 class ScopeCache(Generic[T]):
-    """Remembers ``build(filters)`` for every scope; forgets all when the store's revision changes.
+    """Caches ``build(filters)`` for every scope, and empties itself when the store's revision changes.
 
-    Threads may share it. At worst two of them build the same value.
+    Threads may share it; at worst two of them build the same value.
     """
 
     def __init__(self, store: Readable, build: Callable[[Filters], T]) -> None:
@@ -23,7 +23,7 @@ class ScopeCache(Generic[T]):
         self._kept: tuple[int, dict[Filters, T]] = (-1, {})
 
     def __call__(self, filters: Filters) -> T:
-        """The value for a scope, built on first use."""
+        """Return the value for a scope, built on first use."""
         revision = self._store.revision()
         kept = self._kept
         if revision != kept[0]:

@@ -1,4 +1,4 @@
-"""Keyword search by SQLite's FTS5, or by PostgreSQL's rules where a system has those."""
+"""Keyword search by SQLite's FTS5, or by PostgreSQL's rules in systems that use those."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from steelyard.stores.base import Found, KeywordIndex, Readable, TextSearch
 
 @dataclass(frozen=True)
 class FtsRetriever:
-    """BM25 of FTS5 with a weight a field; the scope is a condition in SQL, before the cut.
+    """FTS5's BM25 with a weight for each field; the scope is a condition in SQL, before the cut.
 
-    FTS5 counts its statistics over the whole vault, whatever the scope.
+    FTS5 computes its statistics over the whole vault, whatever the scope.
     """
 
     store: Readable

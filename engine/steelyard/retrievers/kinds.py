@@ -1,7 +1,7 @@
-"""What a retriever or a scorer declares about itself; everything else reads these declarations.
+"""The declarations of retrievers and scorers, from which everything else is derived.
 
-The signals that a table may hold, the names that an expression and a weights file may use, what has to be
-embedded, which parameters a recording fixes: all of that follows from the lists in `steelyard.retrievers`.
+The signals that a table may contain, the names that expressions and weights files may use, what has to be
+embedded and which parameters a recording fixes all follow from the lists in `steelyard.retrievers`.
 """
 
 from __future__ import annotations
@@ -20,65 +20,77 @@ from steelyard.reading import Reading
 from steelyard.stores.base import COSINE, Found, Readable, Space
 
 QueryVector = Callable[[str], Vectors]
-"""Text to float32[dim]; all zeros when the text means nothing to the model."""
+"""From text to float32[dim]; all zeros when the model knows no word of the text."""
 
 
 class Retriever(Protocol):
     """Finds candidates for a query."""
 
     def retrieve(self, query: Query, depth: int | None) -> Sequence[Found]:
-        """The entries in the query's scope, best first, down to `depth` (None: all there are).
+        """Return the entries found in the query's scope, best first.
 
-        Ties are by ascending id, also at the cut. Scores are finite.
+        Ties are broken by ascending id, also at the cut. Scores are finite.
+
+        Parameters
+        ----------
+        depth : int or None
+            How many to return at most; None for all.
         """
+
+
+class Dependent(Protocol):
+    """Finds candidates for a query, starting from what others found."""
+
+    def follow(self, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]) -> list[Found]:
+        """As `Retriever.retrieve`; `lists` are those of the retrievers that its configuration names in `after`."""
 
 
 class Scorer(Protocol):
-    """Gives every candidate of a query a number."""
+    """Computes a number for every candidate of a query."""
 
     def score(self, query: Query, ids: Sequence[str]) -> Floats:
-        """float64[len(ids)], finite; the value of an id does not depend on the other ids."""
+        """Score the candidates, float64[len(ids)], finite; a score does not depend on the other ids."""
 
 
 class Parts(Protocol):
-    """What a retriever or a scorer is built from: one system over one store (see `steelyard.sources`)."""
+    """What a retriever or scorer is built from: one system over one store (see `steelyard.sources`)."""
 
     @property
     def name(self) -> str:
-        """``system:profile``, for messages."""
+        """The system as ``system:profile``, for messages."""
 
     @property
     def store(self) -> Readable:
-        """Where entries, keywords and vectors are."""
+        """The store of entries, keywords and vectors."""
 
     @property
     def reading(self) -> Reading:
-        """What the system reads of entries and queries."""
+        """What the system indexes and how it reads queries."""
 
     def vectors(self, layer: str) -> list[tuple[Space, QueryVector]]:
-        """Where the vectors of a layer are, model by model, and how a query is embedded for each; at least one.
+        """List the spaces of a layer's vectors, one for each model, with its embedder of queries; at least one.
 
-        Those of the text stand for an l2 that the store has not. EmbedderError without an embedder.
+        The text's vectors are used where the store has no layer l2. Raises EmbedderError without an embedder.
         """
 
     def counted(self, query: Query) -> Filters:
-        """The entries whose words TF-IDF counts for a query."""
+        """Return the scope of the entries whose words TF-IDF counts for a query."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number that a retriever is configured by; a recording fixes its value."""
+    """A number that configures a retriever; a recording fixes its value."""
 
     name: str
     default: float
     low: float
     high: float
-    """Both ends are legal."""
+    """The legal range, both ends included."""
     text: str
     """What it does, for the schema of weights files."""
 
     def checked(self, value: float) -> float:
-        """The value; ConfigError outside the legal range."""
+        """Return the value; ConfigError when it is outside the legal range."""
         if not (math.isfinite(value) and self.low <= value <= self.high):
             raise ConfigError(
                 f"{self.name} is {shown(value)}; it must lie between {self.low:g} and {self.high:g} "
@@ -92,20 +104,22 @@ class RetrieverConfig:
     """How one retriever searches."""
 
     depth: int | None = None
-    """How many candidates it returns; None: all in scope."""
+    """How many candidates it returns at most; None for all in scope."""
     field_weights: Mapping[str, float] = field(default_factory=dict)
     """FTS5's bm25 weights by field."""
     model: str = ""
-    """The model of the vectors; empty: whatever the embedder is."""
+    """The model of the vectors; empty for the model of the embedder."""
     filters: str = "before_cut"
-    """Where the query's scope acts: before_cut (the list is full), after_cut (it may be short), none."""
+    """Where the query's scope acts: before_cut (the list is full), after_cut (it may be shorter), or none."""
     similarity: str = COSINE
-    """How `vector` compares: cosine, or l2, 1 - Euclidean distance."""
+    """How `vector` compares: cosine, or l2, which is 1 - Euclidean distance."""
+    after: tuple[str, ...] = ()
+    """The retrievers whose lists it starts from, where it depends on others'."""
     parameters: Mapping[str, float] = field(default_factory=dict)
-    """The parameters that the retriever declares, as k1 and b of bm25; those left out have their defaults."""
+    """Values of the parameters that the retriever declares, such as k1 and b of bm25; the others are defaults."""
 
     def to_json(self) -> dict[str, Any]:
-        """Only what is set."""
+        """Return the settings of a weights file; those at their defaults are left out."""
         record: dict[str, Any] = {"filters": self.filters}
         if self.depth is not None:
             record["depth"] = self.depth
@@ -115,20 +129,22 @@ class RetrieverConfig:
             record["model"] = self.model
         if self.similarity != COSINE:
             record["similarity"] = self.similarity
+        if self.after:
+            record["after"] = list(self.after)
         return record | dict(self.parameters)
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> RetrieverConfig:
-        """The settings of a weights file that fits the schema; JSON counts 20.0 as an integer, Python does not."""
+        """Read the settings from a weights file that has passed the schema."""
         own = {name: value for name, value in record.items() if name in cls.__dataclass_fields__}
-        depth = own.pop("depth", None)
-        parameters = {name: float(value) for name, value in record.items() if name not in {*own, "depth"}}
-        return cls(**own, depth=None if depth is None else int(depth), parameters=parameters)
+        depth, after = own.pop("depth", None), tuple(own.pop("after", ()))
+        parameters = {name: float(value) for name, value in record.items() if name not in {*own, "depth", "after"}}
+        return cls(**own, depth=None if depth is None else int(depth), after=after, parameters=parameters)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScorerKind:
-    """A scorer: a number for every candidate, whoever found it."""
+    """The declaration of a scorer, which computes a number for every candidate, whichever retriever found it."""
 
     name: str
     """The signal, as expressions write it."""
@@ -140,37 +156,43 @@ class ScorerKind:
 
 @dataclass(frozen=True, kw_only=True)
 class RetrieverKind:
-    """A retriever: it finds candidates, and has a number for those it returned alone."""
+    """The declaration of a retriever, which finds candidates and scores only those."""
 
     name: str
     """The signal, as expressions write it."""
-    build: Callable[[Parts, RetrieverConfig], Retriever]
-    """Makes one for a system over a store; ConfigError where the configuration does not fit the system."""
+    build: Callable[[Parts, RetrieverConfig], Any]
+    """Makes one, a `Dependent` where `after` names others, else a `Retriever`, for a system over a store;
+    ConfigError where the configuration does not fit the system.
+    """
     layer: str = ""
     """The layer of vectors that the query is compared with (text, l0, l1, l2); empty: it embeds nothing."""
     weighs_fields: bool = False
-    """Whether it searches the system's full-text index, with a weight a field."""
+    """Whether it searches the system's full-text index, with a weight for each field."""
     compares: bool = False
-    """Whether the system chooses by which similarity it compares vectors."""
+    """Whether the system chooses the similarity of vectors."""
     whole: bool = False
-    """Whether it covers every entry in scope, so that no depth cuts its list and none of its entries is a
-    candidate merely because it was returned."""
+    """Whether it returns every entry in scope, so that no depth cuts its list, and being returned does not
+    make an entry a candidate."""
     aside: Filters | None = None
-    """Entries of their own that it searches beside the system's corpus, merged when the list is finished."""
+    """The entries that it searches separately from the system's corpus, merged into the ranking at the end."""
+    after: tuple[str, ...] = ()
+    """The retrievers that it may start from, and is therefore asked after."""
+    starts: str = ""
+    """The parameter that says how many places of each of their lists it reads."""
     parameters: tuple[Parameter, ...] = ()
-    """The numbers it is configured by."""
+    """The numbers that configure it."""
 
     def depth(self, limit: int, pool: int) -> int | None:
-        """The depth for a search of `limit` results by a system whose retrievers return `pool` candidates.
+        """Return its depth in a search for `limit` results by a system that retrieves `pool` candidates.
 
-        What is merged in the end is no longer than the list.
+        A list that is merged at the end is no longer than the result.
         """
         if self.whole:
             return None
         return pool if self.aside is None else limit
 
     def values(self, settings: RetrieverConfig) -> dict[str, float]:
-        """Every parameter by name, as set or by default.
+        """Return every parameter by name, as set or by default.
 
         Raises ConfigError for a parameter that it does not declare, or a value outside the legal range.
         """

@@ -1,4 +1,4 @@
-"""TF-IDF cosine of the query with each candidate (Soleri's semantic signal)."""
+"""TF-IDF cosine similarity of the query and each candidate (Soleri's semantic signal)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Sparse = tuple[dict[str, float], float]
 class TfidfScorer:
     """Cosine of ``tf / length * idf`` vectors with ``idf = ln((N + 1) / (df + 1)) + 1``, in 0..1.
 
-    The vocabulary is that of the entries in the `corpus` of a query; words outside it weigh nothing. 0
-    when either side has no known word. Source: Soleri's document.
+    The vocabulary is taken from the entries in the `corpus` of a query; words outside it have no weight.
+    The score is 0 when either side has no known word. Source: Soleri's document.
     """
 
     def __init__(self, store: Readable, words: Words, corpus: Callable[[Query], Filters]) -> None:
@@ -47,14 +47,14 @@ class TfidfScorer:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """IDF of every word of a corpus, and the vectors of those entries that were scored so far."""
+    """IDF of every word of a corpus, and the vectors of the entries scored so far."""
 
     idf: dict[str, float]
     vectors: dict[str, Sparse] = field(default_factory=dict)
 
     @classmethod
     def of(cls, entries: Iterable[list[str]]) -> Vocabulary:
-        """From the words of every entry."""
+        """Count the words of every entry."""
         df: Counter[str] = Counter()
         size = 0
         for words in entries:
@@ -63,7 +63,7 @@ class Vocabulary:
         return cls({word: math.log((size + 1) / (count + 1)) + 1 for word, count in df.items()})
 
     def weigh(self, words: list[str]) -> Sparse:
-        """TF-IDF weights of the words that the vocabulary knows."""
+        """Weigh words by TF-IDF, with the length of the result; words outside the vocabulary are left out."""
         weights = {w: n / len(words) * self.idf[w] for w, n in Counter(words).items() if w in self.idf}
         return weights, math.sqrt(sum(weight * weight for weight in weights.values()))
 

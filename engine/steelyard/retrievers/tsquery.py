@@ -1,4 +1,4 @@
-"""Keyword search by PostgreSQL's rules for English, and its predicate as a filter (MoltNet)."""
+"""Keyword search by PostgreSQL's rules for English, and its match as a scorer (MoltNet)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from steelyard.tsearch import TsIndex, has_negation, matches, tsvector, websearc
 
 
 class TsRetriever:
-    """Web-search syntax, ranked by ts_rank; the scope acts before the cut.
+    """Searches by web-search syntax and ranks by ts_rank; the scope acts before the cut.
 
-    ts_rank knows no statistics of the corpus, so one index serves every scope.
+    ts_rank uses no statistics of the corpus, so one index serves every scope.
     """
 
     def __init__(self, store: Readable, text: Callable[[Entry], str]) -> None:
@@ -39,10 +39,10 @@ class TsRetriever:
 
 
 class LexicalScorer:
-    """1 for a candidate that the whole query matches, or when the query excludes nothing; else 0.
+    """Scores 1 for a candidate that matches the whole query, or when the query excludes nothing; else 0.
 
-    A negation is a lexical constraint: it also drops what only meaning found, unless the positive part
-    matches too. Source: MoltNet's document, negation tradeoff.
+    A negation is a lexical constraint: it also drops what only the vectors found, unless the positive
+    part matches too. Source: MoltNet's document, negation tradeoff.
     """
 
     def __init__(self, store: Readable, text: Callable[[Entry], str]) -> None:
@@ -61,7 +61,7 @@ class LexicalScorer:
 def _lexical(parts: Parts) -> LexicalScorer:
     index = parts.reading.index
     if not isinstance(index, TextSearch):
-        raise ConfigError(f"{parts.name} knows no exclusions, so it has no signal lexical; drop the stage")
+        raise ConfigError(f"{parts.name} has no exclusions, so it has no signal lexical; drop the stage")
     return LexicalScorer(parts.store, index.text)
 
 

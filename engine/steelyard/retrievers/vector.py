@@ -1,4 +1,4 @@
-"""Search by meaning: nearest vectors, the cosine of given candidates, and the layers of an entry."""
+"""Vector search: nearest neighbours, the cosine of given candidates, and the layers of an entry."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import numpy as np
 
 from steelyard.arrays import Floats
 from steelyard.embed import Vectors
+from steelyard.entry import Entry
 from steelyard.errors import DimensionMismatchError
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.query import Query
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.kinds import (
+    Parameter,
     Parts,
     QueryVector,
     Retriever,
@@ -31,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class VectorRetriever:
-    """Nearest neighbours by a metric, see Readable.nearest; the scope acts before or after the cut."""
+    """Finds nearest neighbours by a metric (see Readable.nearest); the scope acts before or after the cut."""
 
     store: Readable
     space: Space
@@ -49,8 +51,52 @@ class VectorRetriever:
 
 
 @dataclass(frozen=True)
+class LiftedRetriever:
+    """Every entry with a vector, by similarity plus `lift` times how important it still is (spec-kit's code).
+
+    ``importance / 10``, 0.5 where none is given, fades with the query's clock: by FSRS since the last review where
+    there were reviews, else by half in `half_life_days` (90 where none are given) since the last update.
+    """
+
+    store: Readable
+    inner: Retriever
+    lift: float
+
+    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
+        """See Retriever.retrieve."""
+        found = self.inner.retrieve(query, None)
+        entries = {entry.id: entry for entry in self.store.get([hit.id for hit in found], LIFTED_BY)}
+        lifted = [
+            (hit.score + self.lift * _still_important(entries[hit.id], query.asked_at), hit.id) for hit in found
+        ]
+        best = sorted(lifted, key=lambda pair: (-pair[0], pair[1]))[:depth]
+        return [Found(id_, score, place) for place, (score, id_) in enumerate(best, 1)]
+
+
+LIFTED_BY = (
+    "importance",
+    "updated_at",
+    "created_at",
+    "half_life_days",
+    "review_count",
+    "last_review",
+    "stability",
+)
+
+
+def _still_important(entry: Entry, clock: float | None) -> float:
+    stated = 0.5 if entry.importance is None else entry.importance / 10.0
+    reviewed = (entry.review_count or 0) > 0 and entry.last_review is not None
+    since = entry.last_review if reviewed else entry.updated_at or entry.created_at
+    days = 0.0 if since is None or clock is None else max(0.0, (clock - since) / 86_400.0)
+    if reviewed:
+        return stated * float((1.0 + 19.0 / 81.0 * days / (entry.stability or 1.0)) ** -0.5)
+    return stated * float(0.5 ** (days / (entry.half_life_days or 90.0)))
+
+
+@dataclass(frozen=True)
 class CosineScorer:
-    """Cosine similarity of the query with each candidate, in -1..1; 0 for an entry without a vector."""
+    """Scores the cosine of the query and each candidate, in -1..1; 0 for an entry without a vector."""
 
     store: Readable
     space: Space
@@ -68,7 +114,7 @@ class CosineScorer:
 
 
 class LayerRetriever:
-    """The cosine of one layer for every entry in scope that has it; vectors are kept in memory.
+    """Scores one layer of every entry in scope that has it, by cosine; vectors are kept in memory.
 
     The store is read once a scope, not once a directory, and not again until it changes.
     """
@@ -134,7 +180,7 @@ class InsideScorer:
 
 @dataclass(frozen=True)
 class EverySpace:
-    """What several retrievers found, each in the vectors of one model: best first, an entry once, cut once."""
+    """Merges retrievers that each search the vectors of one model; an entry is listed once, at its best score."""
 
     store: Readable
     parts: Sequence[Retriever]
@@ -156,7 +202,7 @@ class EverySpace:
 
 @dataclass(frozen=True)
 class SumOfSpaces:
-    """The score of several scorers, each in the vectors of one model: an entry has a score in one of them."""
+    """Merges scorers that each read the vectors of one model; an entry has vectors of only one of them."""
 
     parts: Sequence[Scorer]
 
@@ -169,12 +215,20 @@ class SumOfSpaces:
 
 
 def cosine(matrix: Vectors, vector: Vectors) -> Floats:
-    """Cosine of every row with the vector, float64[rows]; 0 where either is all zeros.
+    """Compute the cosine of every row and a vector, float64[rows]; 0 where either is all zeros.
 
-    Raises DimensionMismatchError when the rows have another length than the vector.
+    Each row is summed separately, so its value does not depend on the number of rows; the last bits of a
+    matrix product depend on its shape.
 
-    Each row is summed by itself, so its value does not depend on how many rows there are; a matrix
-    product would change the last bits with the shape.
+    Parameters
+    ----------
+    matrix : float32[rows, dim]
+    vector : float32[dim]
+
+    Raises
+    ------
+    DimensionMismatchError
+        When the rows and the vector differ in length.
     """
     return _Rows.of((), matrix).cosine(vector)
 
@@ -204,7 +258,7 @@ def _quotient(dots: Floats, lengths: Floats) -> Floats:
 def _check_dimension(matrix: Vectors, vector: Vectors) -> None:
     if len(matrix) and matrix.shape[1] != len(vector):
         raise DimensionMismatchError(
-            f"the vault holds vectors of dimension {matrix.shape[1]}, the embedder gave {len(vector)}; "
+            f"the vault has vectors of dimension {matrix.shape[1]}, the embedder returned {len(vector)}; "
             "run steelyard reindex to rebuild them"
         )
 
@@ -221,20 +275,22 @@ def _vector(parts: Parts, settings: RetrieverConfig) -> Retriever:
         VectorRetriever(parts.store, space, embed, first, settings.similarity)
         for space, embed in parts.vectors("text")
     ]
-    return made[0] if len(made) == 1 else EverySpace(parts.store, made, first)
+    every = made[0] if len(made) == 1 else EverySpace(parts.store, made, first)
+    lift = VECTOR.values(settings)["lift"]
+    return LiftedRetriever(parts.store, every, lift) if lift else every
 
 
 def _of_layer(parts: Parts, settings: RetrieverConfig, name: str) -> Retriever:
     made: list[Retriever] = []
     for space, embed in parts.vectors(name):
         if space.layer != name:
-            _log.warning("there are no vectors of the layer %s, so those of the text stand for it", name)
+            _log.warning("there are no vectors of the layer %s, so the vectors of the text are used for it", name)
         made.append(LayerRetriever(parts.store, space, embed))
     return made[0] if len(made) == 1 else EverySpace(parts.store, made, settings.filters != "after_cut")
 
 
 def _layer(name: str) -> RetrieverKind:
-    """A signal that compares the query with one layer of every entry."""
+    """Declare a signal that compares the query with one layer of every entry."""
     return RetrieverKind(
         name=name, build=lambda parts, settings: _of_layer(parts, settings, name), layer=name, whole=True
     )
@@ -251,6 +307,9 @@ def _files(parts: Parts, settings: RetrieverConfig) -> Retriever:
 
 UNINDEXED = RetrieverKind(name="unindexed", build=_files, whole=True)
 INSIDE = ScorerKind(name="inside", build=lambda parts: InsideScorer(parts.store))
-VECTOR = RetrieverKind(name="vector", build=_vector, layer="text", compares=True)
+LIFT = Parameter(
+    "lift", 0, 0, 1000, "What an entry's importance adds to its similarity; all vectors are then compared"
+)
+VECTOR = RetrieverKind(name="vector", build=_vector, layer="text", compares=True, parameters=(LIFT,))
 L0, L1, L2 = map(_layer, ("l0", "l1", "l2"))
 COSINE_SCORE = ScorerKind(name="cosine", build=_cosine, layer="text")

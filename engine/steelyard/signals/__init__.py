@@ -1,6 +1,6 @@
-"""Signals derived from facts on read: pure functions of a table, vectorised over its rows.
+"""Signals that are derived from facts: pure functions of a table, vectorised over its rows.
 
-To add one: write ``name(table, **options) -> Derived`` in a file of its own and list it here.
+To add one, write ``name(table, **options) -> Derived`` in its own file and list it here.
 """
 
 from __future__ import annotations
@@ -12,22 +12,26 @@ from steelyard.grammar import Duration
 from steelyard.signals.derived import Derived
 from steelyard.signals.domain import domain
 from steelyard.signals.importance import importance
+from steelyard.signals.length import length
+from steelyard.signals.memory import corrections, decay, popularity, retrievability
+from steelyard.signals.promised import promised
 from steelyard.signals.recency import SINCE, recency
 from steelyard.signals.severity import severity
 from steelyard.signals.tags import tags
+from steelyard.signals.types import TIERS, document_type, importance_tier, spec_level
 from steelyard.table import SignalTable
 
 
 @dataclass(frozen=True)
 class Prior:
-    """A derived signal; its spans of time with their defaults; its words, the first of them the default."""
+    """A derived signal with its options: spans of time with their defaults, and words, the first the default."""
 
     compute: Callable[..., Derived]
     spans: dict[str, Duration] = field(default_factory=dict)
     words: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __call__(self, table: SignalTable, options: Mapping[str, Duration | str]) -> Derived:
-        """The signal under these options and the defaults of the others."""
+        """Compute the signal with these options and the defaults of the others."""
         return self.compute(table, **{**self.spans, **{name: v[0] for name, v in self.words.items()}, **options})
 
 
@@ -37,6 +41,15 @@ PRIORS: dict[str, Prior] = {
     "importance": Prior(importance),
     "tags": Prior(tags),
     "domain": Prior(domain),
+    "document_type": Prior(document_type),
+    "spec_level": Prior(spec_level),
+    "importance_tier": Prior(importance_tier, words={"scale": tuple(TIERS)}),
+    "decay": Prior(decay),
+    "retrievability": Prior(retrievability),
+    "popularity": Prior(popularity),
+    "corrections": Prior(corrections),
+    "length": Prior(length),
+    "promised": Prior(promised),
 }
 
 __all__ = ["PRIORS", "Derived", "Prior"]

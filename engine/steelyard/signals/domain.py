@@ -1,4 +1,4 @@
-"""Whether the entry is of the domain that was asked for (Soleri)."""
+"""Whether an entry has the query's domain (Soleri)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from steelyard.table import SignalTable
 
 
 def domain(table: SignalTable) -> Derived:
-    """1.0 when the query names a domain and the entry's is the same, else 0.0. Source: Soleri's document."""
+    """Score 1.0 when the query names a domain and the entry has the same, else 0.0. Source: Soleri's document."""
     asked, about = table.asked.labels["domain"], table.about.labels["domain"]
     same = asked.codes[table.query] == about.in_terms_of(asked)[table.entry]
     values = same & ~asked.equal("")[table.query]

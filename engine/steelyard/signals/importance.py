@@ -1,4 +1,4 @@
-"""How important its author called an entry (MoltNet)."""
+"""The importance that the author of an entry assigned to it (MoltNet)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNSTATED = 5.0
 
 
 def importance(table: SignalTable) -> Derived:
-    """``importance / 10`` of a 1..10 scale; 0.5 where none is given. Source: MoltNet's document."""
+    """Score ``importance / 10`` on a 1..10 scale; 0.5 where none is given. Source: MoltNet's document."""
     stated = table.about.numbers["importance"]
     raw = np.where(np.isnan(stated), UNSTATED, stated)[table.entry]
     return Derived(raw / 10.0, "importance / 10", {"importance": raw})

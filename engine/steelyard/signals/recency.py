@@ -1,4 +1,4 @@
-"""Decay with age (Soleri, MoltNet), and over the end of a validity window (Soleri)."""
+"""Decay with age (Soleri, MoltNet), and towards the end of a validity window (Soleri)."""
 
 from __future__ import annotations
 
@@ -9,21 +9,28 @@ from steelyard.signals.derived import Derived
 from steelyard.table import Floats, SignalTable
 
 ZONE = 0.25
-"""The last part of a validity window, in which an entry fades."""
+"""The last part of a validity window, over which the score of an entry falls to 0."""
 SINCE = ("update", "access", "never")
-"""What age runs from: the last update, the last access, or nothing, when a system reads no dates."""
+"""What age is counted from: the last update, the last access, or nothing in a system that reads no dates."""
 
 
 def recency(table: SignalTable, half_life: Duration, since: str) -> Derived:
-    """``exp(-ln 2 * age / half_life)`` with the age at the query's clock, in (0, 1].
+    """Score ``exp(-ln 2 * age / half_life)``, with the age at the query's clock; between 0 and 1.
 
-    Age runs from the last update or access, else from creation. An entry without a date, or dated after
-    the clock, counts as new: 1.0. Sources: Soleri's document, temporal decay; MoltNet's 0.99^hours since
-    the last access is a half-life of 68.97 hours.
+    An entry without a date, or dated after the clock, counts as new: 1.0. Sources: Soleri's document,
+    temporal decay; MoltNet's 0.99^hours since the last access is a half-life of 68.97 hours.
 
-    Counted since the update, an entry with a `valid_until` does not age but fades: 1.0 while more than a
-    quarter of its window remains, then linear down to 0 at the end (Soleri's document). The window opens
-    at `valid_from`, else with creation; a window that never was open counts as full.
+    Unless age is counted since the last access, an entry with a `valid_until` is scored by its validity
+    window instead: 1.0 while more than a quarter of the window remains, then linearly down to 0 at its end
+    (Soleri's document). The window opens at `valid_from`, else at creation; an empty window counts as full.
+
+    Parameters
+    ----------
+    half_life : Duration
+        The age at which the score is 0.5.
+    since : str
+        One of `SINCE`: age is counted from the last update or the last access, else from creation; with
+        ``never`` every entry counts as new.
     """
     numbers = table.about.numbers
     clock = table.asked.numbers["clock"][table.query]
@@ -44,7 +51,7 @@ def recency(table: SignalTable, half_life: Duration, since: str) -> Derived:
 
 
 def _window(table: SignalTable, clock: Floats, created: Floats) -> Floats:
-    """float64[N]: which part of its validity window is left to an entry, NaN where it has no end."""
+    """The part of each entry's validity window that remains, float64[N]; NaN for a window without an end."""
     numbers = table.about.numbers
     opened = np.where(np.isnan(numbers["valid_from"]), created, numbers["valid_from"])[table.entry]
     opened = np.where(np.isnan(opened), clock, opened)

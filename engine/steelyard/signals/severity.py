@@ -1,4 +1,4 @@
-"""How grave an entry is (Soleri)."""
+"""The severity of an entry (Soleri)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OTHER = 0.4
 
 
 def severity(table: SignalTable) -> Derived:
-    """Critical 1.0, warning 0.7, suggestion 0.4; any other label 0.4. Source: Soleri's document."""
+    """Score critical 1.0, warning 0.7, suggestion 0.4, and any other label 0.4. Source: Soleri's document."""
     labels = table.about.labels["severity"]
     per_entry = np.full(len(labels.codes), OTHER)
     for label, value in LEVELS.items():

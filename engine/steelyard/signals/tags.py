@@ -9,7 +9,7 @@ from steelyard.table import SignalTable
 
 
 def tags(table: SignalTable) -> Derived:
-    """Jaccard similarity of the two tag sets, case-sensitive, in 0..1; 0 when the query has no tags.
+    """Score the Jaccard similarity of the two tag sets, case-sensitive, in 0..1; 0 when the query has no tags.
 
     Source: Soleri's document.
     """
@@ -24,7 +24,7 @@ def tags(table: SignalTable) -> Derived:
 
 
 def _shared(table: SignalTable) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """int64[N]: tags that a row's query and entry have in common, by one sorted look-up of pairs."""
+    """Count the tags that a row's query and entry have in common, int64[N], by one sorted look-up of pairs."""
     asked, about = table.asked.tags, table.about.tags
     width = int(max(asked.codes.max(initial=-1), about.codes.max(initial=-1))) + 1
     owners = np.repeat(np.arange(len(about.offsets) - 1), np.diff(about.offsets))

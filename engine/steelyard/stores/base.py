@@ -111,6 +111,16 @@ class Listed(Sequence[Found]):
         return Found(self.ids[row], float(self.scores[row]), place + 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A relation between two entries, as its source states it; `strength` is None where it states none."""
+
+    source: str
+    target: str
+    type: str
+    strength: float | None
+
+
 class Readable(Protocol):
     """What a search reads: entries, keyword indexes and vector spaces behind one interface."""
 
@@ -151,6 +161,9 @@ class Readable(Protocol):
 
         Makes the index if it is absent. An expression that cannot be read finds nothing.
         """
+
+    def edges(self, ids: Sequence[str]) -> list[Edge]:
+        """The relations from or to these entries, by source, target and type; a target need not exist."""
 
     def spaces(self) -> list[tuple[Space, int]]:
         """The vector spaces there are, with their dimensions."""

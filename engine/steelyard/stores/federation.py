@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, shown
 from steelyard.filters import EVERYTHING, Filters
-from steelyard.stores.base import COSINE, Found, KeywordIndex, Readable, Space
+from steelyard.stores.base import COSINE, Edge, Found, KeywordIndex, Readable, Space
 from steelyard.stores.sqlite.schema import COLUMNS
 
 Item = TypeVar("Item", Entry, Found)
@@ -152,6 +152,15 @@ class Federation:
                 found.setdefault(entry.id, _copy(entry, tier.name))
         dated = sorted(found.values(), key=lambda e: (e.created_at is None, -(e.created_at or 0.0), e.id))
         return dated[: limit if limit >= 0 else None]
+
+    def edges(self, ids: Sequence[str]) -> list[Edge]:
+        """See Readable.edges: those of each tier, between the copies that its relations mean."""
+        found = {edge: None for tier in self.tiers for edge in tier.store.edges([plain_id(id_) for id_ in ids])}
+        keys = self._keys({end for edge in found for end in (edge.source, edge.target)})
+        return [
+            replace(edge, source=keys.get(edge.source, edge.source), target=keys.get(edge.target, edge.target))
+            for edge in found
+        ]
 
     def count(self, filters: Filters = EVERYTHING) -> int:
         """See Readable.count: copies of one entry count once."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError
 from steelyard.filters import EVERYTHING, SUPERSEDED, Filters
-from steelyard.stores.base import COSINE, Found, KeywordIndex, Readable, Space
+from steelyard.stores.base import COSINE, Edge, Found, KeywordIndex, Readable, Space
 
 if TYPE_CHECKING:
     from steelyard.stores.sqlite.vault import Vault
@@ -81,6 +81,10 @@ class ScopedStore:
     ) -> list[Found]:
         """See Readable.keyword; statistics are those of what is visible."""
         return self._seen().keyword(index, match, weights, filters, depth)
+
+    def edges(self, ids: Sequence[str]) -> list[Edge]:
+        """See Readable.edges; those that visible entries state, to whatever they lead."""
+        return self._seen().edges(ids)
 
     def spaces(self) -> list[tuple[Space, int]]:
         """See Readable.spaces; those in which something visible has a vector."""

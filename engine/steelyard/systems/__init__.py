@@ -1,4 +1,4 @@
-"""The systems there are, by ``name:profile``; a name alone means its documented profile."""
+"""The list of systems by ``name:profile``; a name alone means the documented profile."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from steelyard.embed import LAYER_RECIPES
 from steelyard.errors import ConfigError, nearest, shown
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems import baselines, cortex_mem, echovault, moltnet, soleri
+from steelyard.systems import baselines, cortex_mem, echovault, moltnet, soleri, spec_kit
 from steelyard.systems.base import System
 from steelyard.template import template_fields
 
@@ -24,6 +24,9 @@ SYSTEMS: dict[str, System] = {
         moltnet.SHIPPED,
         soleri.DOCUMENTED,
         soleri.SHIPPED,
+        spec_kit.DOCUMENTED,
+        spec_kit.SHIPPED,
+        spec_kit.JS,
         cortex_mem.DOCUMENTED,
         cortex_mem.SHIPPED,
     )
@@ -37,21 +40,21 @@ EMBEDDED = "\n".join(
         for field in template_fields(recipe)
     )
 )
-"""A template of all that any system or layer embeds of an entry, each field once: what LSA is fitted on.
+"""A template of every field that any system or layer embeds, each once, on which LSA is fitted.
 
-One fit serves every recipe: it knows all their words, and how many entries hold each, and a query has one vector.
+One fit serves every recipe: it has counted the words of all of them, and a query has one vector.
 """
 
 __all__ = ["EMBEDDED", "SYSTEMS", "System", "find_system", "find_systems", "keyword_indexes"]
 
 
 def keyword_indexes(systems: Iterable[System]) -> list[KeywordIndex]:
-    """The indexes that a store keeps for these systems, each once."""
+    """List the full-text indexes that a store needs for these systems, each once."""
     return list(dict.fromkeys(s.reading.index for s in systems if isinstance(s.reading.index, KeywordIndex)))
 
 
 def find_systems(names: list[str]) -> list[System]:
-    """The systems of these names; ConfigError names every unknown one at once."""
+    """Look systems up by name; ConfigError lists every unknown name at once."""
     known = {**SYSTEMS, f"{baselines.LISTS.name}:{baselines.LISTS.profile}": baselines.LISTS}
     valid = {name.removesuffix(":documented"): system for name, system in known.items()} | known
     short = [name.removesuffix(":documented") for name in SYSTEMS]
@@ -63,5 +66,5 @@ def find_systems(names: list[str]) -> list[System]:
 
 
 def find_system(name: str) -> System:
-    """The system of one name."""
+    """Look one system up by name; ConfigError when it is unknown."""
     return find_systems([name])[0]

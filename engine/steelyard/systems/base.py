@@ -1,7 +1,8 @@
-"""A system is a preset: which text it indexes and embeds, how it retrieves, fuses and shows results."""
+"""Systems: presets of what is indexed and embedded, and of how results are retrieved, fused and shown."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from steelyard.adaptive import AdaptiveRule
@@ -17,36 +18,59 @@ from steelyard.systems.traits import Contexts, Searching, Showing
 
 @dataclass(frozen=True)
 class System:
-    """The assembly of one system, under one profile."""
+    """One system under one profile."""
 
     name: str
-    """As in ``echovault``."""
+    """For example ``echovault``."""
     profile: str
-    """documented, or shipped: what the system's code does where it departs from its document."""
+    """``documented``, or ``shipped`` for what the system's code does where it differs from its document."""
     reading: Reading
-    """What it indexes and embeds, and how queries become expressions."""
+    """What it indexes and embeds, and how it turns queries into expressions."""
     searching: Searching
-    """How it finds, fuses and finishes."""
+    """How it retrieves, fuses and finishes."""
     showing: Showing
     """How it shows results."""
     contexts: Contexts = field(default_factory=Contexts)
-    """How it puts a context together."""
+    """How it assembles a context."""
     federation: FederationRule = field(default_factory=FederationRule)
-    """How it treats several vaults."""
+    """How it searches several vaults as one."""
     adaptive: AdaptiveRule | None = None
-    """The rule by which its weights follow feedback, where it documents one."""
+    """The rule by which its weights adapt to feedback; None when it documents none."""
+    environment: Callable[[SearchConfig, Mapping[str, str]], SearchConfig] | None = None
+    """How environment variables change its configuration, where its document names some."""
 
-    def config(self, limit: int | None = None, model: str = "", *, threshold: float | None = None) -> SearchConfig:
-        """The configuration for a limit (the system's own by default), with vectors of `model`.
+    def config(
+        self,
+        limit: int | None = None,
+        model: str = "",
+        environ: Mapping[str, str] | None = None,
+        *,
+        threshold: float | None = None,
+    ) -> SearchConfig:
+        """Make the search configuration of this system.
 
-        `threshold` is how similar results must be, in -1..1, for systems that ask that. Raises ConfigError for a
-        limit below 1, and for a threshold outside its range or of a system that has none.
+        Parameters
+        ----------
+        limit : int, optional
+            Number of results; the system's own by default.
+        model : str
+            The model of the vectors; empty for the model of the embedder.
+        environ : mapping, optional
+            Environment variables; those that the system's document names are resolved into the configuration.
+        threshold : float, optional
+            How similar results must be, in -1..1, for a system that has such a parameter.
+
+        Raises
+        ------
+        ConfigError
+            For a limit below 1, a variable with a value of another kind, or a threshold outside its range or of
+            a system that has none.
         """
         own = self.searching
         size = own.limit if limit is None else limit
         if size < 1:
             raise ConfigError(f"limit {size} must be at least 1; leave it out for {self.name}'s own, {own.limit}")
-        return SearchConfig(
+        config = SearchConfig(
             self.name,
             self.profile,
             size,
@@ -55,6 +79,7 @@ class System:
             own.finish(size),
             keywords_only=own.keywords_only,
         )
+        return config if self.environment is None or environ is None else self.environment(config, environ)
 
     def _strategy(self, threshold: float | None, limit: int) -> Expr:
         own = self.searching
@@ -72,4 +97,6 @@ class System:
             model=model if kind.layer else "",
             filters=own.filters.get(name, "before_cut"),
             similarity=own.similarity if kind.compares else COSINE,
+            after=tuple(other for other in kind.after if other in own.strategy.signals()),
+            parameters=own.parameters.get(name, {}),
         )

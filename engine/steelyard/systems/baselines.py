@@ -1,4 +1,4 @@
-"""What every system is measured against: one retriever alone, and `plain` for strategies of one's own."""
+"""Baselines: systems of a single retriever, and `plain`, which custom strategies run on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from steelyard.systems.traits import Searching, Showing
 from steelyard.text import CONTENT
 
 POOL = 100
-"""How deep the baselines retrieve, at least; strategies of one's own are fused from such lists."""
+"""The least depth of the baselines, and of the lists that custom strategies are fused from."""
 EVERY = tuple(name for name, kind in RETRIEVER_KINDS.items() if kind.aside is None)
 """Every retriever that searches the corpus itself."""
 
@@ -48,4 +48,4 @@ LISTS = replace(
     _baseline(config.LISTS, "bm25", ()),
     reading=Reading(index=KeywordIndex("none", (), "none"), recipe=""),
 )
-"""Strategies over recorded lists of other engines; it retrieves nothing itself, so it cannot search live."""
+"""Runs strategies over recorded lists of other engines; it has no retriever, so it cannot search live."""

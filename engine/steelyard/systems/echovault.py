@@ -1,4 +1,4 @@
-"""EchoVault: keywords first; the query is embedded only when they find too little."""
+"""EchoVault: searches by keywords, and embeds the query only when they find too little."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from steelyard.text import quote
 
 FIELDS = ("title", "text", "why", "impact", "tags", "category", "project", "source")
 POINTER = ("id", "title", "category", "tags", "project", "source", "created_at", "has_details")
-"""What the real program shows of a recent memory that fills up a context."""
+"""The fields that the real program shows of a recent memory that fills up a context."""
 OTHER_COLUMNS = ("rowid", "file_path", "section_anchor", "related_files", "updated_count")
-"""Columns of the real program's table that no other system knows; an entry keeps them among its unknown fields."""
+"""Columns of the real program's table that no other system has; an entry keeps them among its extra fields."""
 DELETED = "deleted"
-"""The kind of an entry that the real program deleted: hidden, yet counted by FTS5 and near by its vector."""
+"""The kind of an entry that the real program deleted: it is hidden, but FTS5 and the vectors still contain it."""
 _MERGED = parse_strategy("weighted_sum(0.3*fts, 0.7*vector, normalize=max)")
 _KEYWORDS = parse_strategy("weighted_sum(1*fts, normalize=max)")
 
 
 def prefix_or(text: str) -> str:
-    """Every blank-separated term as a quoted prefix, joined by OR; empty for empty text.
+    """Quote every blank-separated term as a prefix and join them by OR; empty for empty text.
 
     >>> prefix_or("auth token")
     '"auth"* OR "token"*'
@@ -38,7 +38,7 @@ def prefix_or(text: str) -> str:
 
 
 def prefix_or_bare(text: str) -> str:
-    """As `prefix_or`, but quotes inside a term stay as they are, with what FTS5 makes of them: the real program.
+    """Do the same as `prefix_or` without escaping quotes inside a term, like the real program.
 
     >>> prefix_or_bare('"event loop"')
     '""event"* OR "loop""*'
@@ -47,7 +47,7 @@ def prefix_or_bare(text: str) -> str:
 
 
 def result(hit: Hit) -> dict[str, Any]:
-    """The documented memory pointer; the body behind `has_details` is read by id."""
+    """Show the documented memory pointer; the body that `has_details` announces is read by id."""
     entry = hit.entry
     return {
         "id": entry.id,
@@ -66,7 +66,7 @@ def result(hit: Hit) -> dict[str, Any]:
 
 
 def row(hit: Hit) -> dict[str, Any]:
-    """The database row that the real program returns: tags as their JSON text, has_details as 0 or 1.
+    """Show the database row that the real program returns: tags as JSON text, has_details as 0 or 1.
 
     A memory that fills up a context has only the fields of `POINTER`.
     """
@@ -80,7 +80,7 @@ def row(hit: Hit) -> dict[str, Any]:
 
 
 def tool_result(hit: Hit) -> dict[str, Any]:
-    """What the real program's search tool shows: a day, a score of two decimals, no source."""
+    """Show what the real program's search tool does: the date alone, a score of two decimals, no source."""
     shown = _with_nulls(hit)
     del shown["source"]
     score = None if hit.score is None else round(hit.score, 2)
@@ -88,20 +88,20 @@ def tool_result(hit: Hit) -> dict[str, Any]:
 
 
 def _with_nulls(hit: Hit) -> dict[str, Any]:
-    """The documented pointer with null for texts that are not given, as the real program stores them."""
+    """The documented pointer with null for missing texts, as the real program stores them."""
     shown = result(hit)
     return shown | {name: shown[name] or None for name in ("why", "impact", "source")}
 
 
 def any_mode(mode: str | bool) -> str:
-    """A semantic mode as the real program reads it: booleans are always and never, the unknown is auto."""
+    """Read a semantic mode as the real program does: booleans mean always and never, unknown words mean auto."""
     if isinstance(mode, bool):
         return "always" if mode else "never"
     return mode if mode in SEMANTIC else "auto"
 
 
 def is_empty(text: str) -> bool:
-    """Whether there is no text at all; blanks are a query, which is then refused."""
+    """Whether the text is empty; a text of blanks is a query, which is then refused."""
     return not text
 
 

@@ -1,4 +1,4 @@
-"""Result forms that belong to no system alone."""
+"""Result forms that several systems share."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from steelyard.entry import Hit
 from steelyard.fields import format_time
 
 SNIPPET = 120
-"""Characters of a text that a scan shows."""
+"""How many characters of a text a scan shows."""
 
 
 def scan_result(hit: Hit) -> dict[str, Any]:
-    """The first look at a result, before whole entries are read by id (Soleri's document).
+    """Summarise a result, before whole entries are read by id (Soleri's document).
 
-    The snippet is the first 120 characters of the text, the token estimate a quarter of the characters of
-    title, text, context and why.
+    The snippet is the first 120 characters of the text; the token estimate is a quarter of the number of
+    characters of title, text, context and why.
     """
     entry = hit.entry
     size = sum(map(len, (entry.title, entry.text, entry.context, entry.why)))
@@ -33,7 +33,7 @@ def scan_result(hit: Hit) -> dict[str, Any]:
 
 
 def plain_result(hit: Hit) -> dict[str, Any]:
-    """The result form of systems that document none."""
+    """Show a result of a system that documents no form of its own."""
     entry = hit.entry
     return {
         "id": entry.id,

@@ -1,4 +1,4 @@
-"""MoltNet: keywords and meaning fused by rank, then recency and importance; exclusions are kept to the letter."""
+"""MoltNet: fuses keywords and vectors by rank, adds recency and importance, and applies exclusions exactly."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from steelyard.systems.base import System
 from steelyard.systems.traits import Searching, Showing
 
 HALF_LIFE = number_text(math.log(0.5) / math.log(0.99))
-"""Hours in which 0.99^hours falls to a half, about 69."""
+"""The number of hours at which 0.99^hours is 0.5, about 69."""
 
 _STRATEGY = "weighted_sum(1*rrf(vector, fts, k=60), 0*recency(half_life={hours}h, since={since}), 0*importance)"
 
 
 def text(entry: Entry) -> str:
-    """What full-text search reads: title, content and tags."""
+    """Return the text for full-text search: title, content and tags."""
     return " ".join((entry.title, entry.text, *entry.tags))
 
 
 def finish(limit: int) -> tuple[Stage, ...]:
-    """What the query excludes is dropped from the fused list, which is not filled up."""
+    """Drop what the query excludes from the fused list, without filling it up, and cut."""
     return (Drop("lexical"), Cut(limit))
 
 
 def result(hit: Hit) -> dict[str, Any]:
-    """The fields of a diary entry, with the combined score."""
+    """Show the fields of a diary entry, with the combined score."""
     entry = hit.entry
     return {
         "id": entry.id,

@@ -1,4 +1,4 @@
-"""Soleri: keywords and vectors recall, six weighted signals rank; tiers of vaults; memories beside them."""
+"""Soleri: finds by keywords and vectors, ranks by six weighted signals, over tiers of vaults and memories."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FACTORS = {
     "tagOverlap": "tags",
     "domainMatch": "domain",
 }
-"""Soleri's names of the six signals, and ours."""
+"""Soleri's names of the six signals, with ours."""
 
 _PRIORS = "0.15*severity, 0.15*recency(half_life=365d{since}), 0.15*tags, 0.15*domain"
 _HYBRID = f"weighted_sum(0.25*tfidf, 0.15*cosine, {_PRIORS})"
@@ -54,7 +54,7 @@ _NOT_ASCII_WORD = re.compile(r"[^a-z0-9]")
 
 
 def soleri_tokens(text: str) -> list[str]:
-    """Lower-cased tokens of three or more of a-z, 0-9 and hyphens, without stop words, not stemmed.
+    """Split text into lower-cased tokens of at least three of a-z, 0-9 and hyphen, without stop words or stemming.
 
     >>> soleri_tokens("The full-text search of v1.2.3")
     ['full-text', 'search']
@@ -64,9 +64,9 @@ def soleri_tokens(text: str) -> list[str]:
 
 
 def soleri_or(text: str) -> str:
-    """Lower-cased terms of two or more characters that are not stop words, joined by OR.
+    """Join the lower-cased terms of two or more characters by OR, without stop words.
 
-    Letters of any script stay. A query of stop words alone is searched by all its terms.
+    Letters of any script are kept. A query that consists of stop words is searched by all its terms.
 
     >>> soleri_or("how does JWT validation work")
     'jwt OR validation OR work'
@@ -76,9 +76,9 @@ def soleri_or(text: str) -> str:
 
 
 def soleri_ascii_or(text: str) -> str:
-    """The real program: blank-separated pieces of two or more characters, reduced to a-z and 0-9, joined by OR.
+    """Join blank-separated pieces of two or more characters, reduced to a-z and 0-9, by OR, like the real program.
 
-    When nothing is left the text itself is the expression, see `as_written`.
+    When nothing is left, the text itself is the expression; see `as_written`.
 
     >>> soleri_ascii_or("how does user-authentication work?")
     'how OR does OR userauthentication OR work'
@@ -88,12 +88,12 @@ def soleri_ascii_or(text: str) -> str:
 
 
 def as_written(text: str) -> str:
-    """The text as an FTS5 expression of its own: blanks mean AND; one that FTS5 cannot read finds nothing."""
+    """Use the text itself as the FTS5 expression: blanks mean AND, and a syntax error finds nothing."""
     return text
 
 
 def utf16_length(text: str) -> int:
-    """The length as JavaScript counts it.
+    """Count characters as JavaScript does, in UTF-16 code units.
 
     >>> utf16_length("a\U0001f600")
     3
@@ -102,35 +102,35 @@ def utf16_length(text: str) -> int:
 
 
 def text(entry: Entry) -> str:
-    """What the TF-IDF vocabulary is built from."""
+    """Return the text that the TF-IDF vocabulary is built from."""
     return " ".join((entry.title, entry.text, entry.context, " ".join(entry.tags)))
 
 
 def finish(limit: int) -> tuple[Stage, ...]:
-    """Memories join at 0.5; a list of fewer than 50 keyword results is kept whole if the cut dropped over half."""
+    """Add memories at 0.5 and cut; with fewer than 50 keyword results, a cut that drops over half is not made."""
     return (Merge("memory", MEMORY_SCORE), Cut(limit, all_below=SMALL, counting="fts"))
 
 
 def finish_shipped(limit: int) -> tuple[Stage, ...]:
-    """The guard counts vector-only candidates too and stands before the memories; the operation cuts again."""
+    """Apply the guard of the cut to all candidates, then add memories, and cut again, like the real program."""
     return (Cut(limit, all_below=SMALL), Merge("memory", MEMORY_SCORE), Cut(limit))
 
 
 def result(hit: Hit) -> dict[str, Any]:
-    """The documented full form; a memory has a score and no breakdown."""
+    """Show the documented full form; the breakdown of a memory is all zeros."""
     breakdown = {name: hit.signals.get(ours, 0.0) for name, ours in FACTORS.items()}
     return {"entry": hit.entry.to_json(), "score": hit.score, "breakdown": breakdown}
 
 
 def examples(entry: Entry) -> tuple[str, str]:
-    """An example and a counter-example, fields of Soleri's own."""
+    """Return the example and the counter-example of an entry, fields that only Soleri has."""
     return str(entry.extra.get("example") or ""), str(entry.extra.get("counter_example") or "")
 
 
 def content_hash(entry: Entry) -> str:
-    """40 hexadecimal digits of SHA-256, equal for entries that say the same, whatever their ids.
+    """Hash the content of an entry to 40 hexadecimal digits of SHA-256, whatever its id.
 
-    Soleri's check for duplicates, of its code: compact JSON of the trimmed content, tags in order.
+    This is the duplicate check of Soleri's code: compact JSON of the trimmed content, with sorted tags.
     """
     example, counter_example = examples(entry)
     content = {
@@ -147,7 +147,7 @@ def content_hash(entry: Entry) -> str:
 
 
 def scan_shipped(hit: Hit) -> dict[str, Any]:
-    """The scan of the real program: with severity, an ellipsis, and characters as JavaScript counts them."""
+    """Summarise a result like the real program: with severity, an ellipsis, and lengths as in JavaScript."""
     entry = hit.entry
     more = "..." if utf16_length(entry.text) > SNIPPET else ""
     size = sum(map(utf16_length, (entry.title, entry.text, entry.context, entry.why, *examples(entry))))

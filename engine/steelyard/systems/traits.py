@@ -1,13 +1,13 @@
-"""What systems differ in, in small values: how they search, show results, and put a context together.
+"""The settings in which systems differ: how they search, show results and assemble a context.
 
-What they index and embed is in `steelyard.reading`, because retrievers are built from that alone.
+What they index and embed is in `steelyard.reading`, because retrievers are built from it without the rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard.config import default_finish
 from steelyard.entry import Hit
@@ -18,12 +18,15 @@ from steelyard.query import is_blank
 from steelyard.stores.base import COSINE
 from steelyard.systems.forms import scan_result
 
+if TYPE_CHECKING:
+    from steelyard.results import SearchResult
+
 SEMANTIC = ("always", "auto", "never")
-"""When a search may use vectors: always, only if the model is loaded, never."""
+"""When a search may use vectors: always, only if the model is loaded (auto), or never."""
 
 
 def known_mode(mode: str | bool) -> str:
-    """One of `SEMANTIC`; ConfigError for any other."""
+    """Return a mode of `SEMANTIC` unchanged; ConfigError for any other."""
     if mode not in SEMANTIC:
         raise ConfigError(f"semantic mode {shown(mode)} is unknown; valid: {', '.join(SEMANTIC)}")
     return str(mode)
@@ -31,44 +34,45 @@ def known_mode(mode: str | bool) -> str:
 
 @dataclass(frozen=True)
 class Searching:
-    """How a system finds, fuses and finishes."""
+    """How a system retrieves, fuses and finishes."""
 
     strategy: Expr
     """The fusion of its signals."""
     retrievers: tuple[str, ...]
     """The retrievers that it has."""
     depth: Callable[[int], int]
-    """How many candidates a retriever returns for a limit."""
+    """From the limit to the number of candidates that a retriever returns."""
     limit: int = 10
-    """How many results, where nobody asks for another number."""
+    """The number of results by default."""
     ask: Callable[[float | None, int], Expr] | None = None
-    """The strategy for a similarity that results must have (None: the system's own) and a limit, where it depends
-    on them."""
+    """From a threshold of similarity (None: the system's own) and a limit to the strategy, where it depends on
+    them."""
     finish: Callable[[int], tuple[Stage, ...]] = default_finish
-    """The stages after fusion for a limit."""
+    """From the limit to the stages after fusion."""
     keywords_only: Expr | None = None
-    """The strategy where there are no vectors; None: what is left of `strategy`."""
+    """The strategy when there are no vectors; None for what is left of `strategy`."""
     field_weights: Mapping[str, float] = field(default_factory=dict)
     """FTS5's bm25 weights by field."""
     filters: Mapping[str, str] = field(default_factory=dict)
     """Where the query's scope acts, by retriever; before_cut for those not named."""
+    parameters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """The parameters of its retrievers, where they differ from the retrievers' own defaults."""
     similarity: str = COSINE
     """How vectors compare: cosine or l2."""
     weight_names: Mapping[str, str] = field(default_factory=dict)
-    """The names that its document has for the weights of its sum, with our names of the terms."""
+    """The names of its weights in its document, with our names of the terms they belong to."""
     survives: tuple[type[SteelyardError], ...] = (EmbedderError,)
-    """The errors of the vector side after which keywords answer alone."""
+    """The errors of the vector search after which the system answers by keywords alone."""
+    dispensable: frozenset[str] = frozenset()
+    """The retrievers whose failure a search survives, without them."""
+    instead: Mapping[str, str] = field(default_factory=dict)
+    """The retriever that stands in for one that failed."""
     mode: Callable[[str | bool], str] = known_mode
-    """How a caller's semantic mode is read, to one of `SEMANTIC`."""
+    """Reads a caller's semantic mode to one of `SEMANTIC`."""
 
 
 Present = Callable[[Hit], dict[str, Any]]
-Quote = Callable[[Hit, str], dict[str, Any]]
-
-
-def no_quote(hit: Hit, query: str) -> dict[str, Any]:
-    """Nothing: the form of a hit does not depend on the query."""
-    return {}
+PresentIn = Callable[[Hit, "SearchResult"], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -78,22 +82,25 @@ class Showing:
     present: Present
     """The whole result."""
     scan: Present = scan_result
-    """A first look, before whole entries are read by id."""
-    quote: Quote = no_quote
-    """What a hit shows for the text of a query beside that, such as a snippet."""
+    """The summary for a first look, before whole entries are read by id."""
+    within: PresentIn | None = None
+    """The whole result where it shows more than one hit has: ranks, sources, the query."""
+    scan_within: PresentIn | None = None
+    """The summary where it shows more than one hit has."""
 
-    def shown(self, hit: Hit, query: str, mode: str = "full") -> dict[str, Any]:
-        """The form of a hit for a query: full, or scan for a first look."""
-        return (self.scan if mode == "scan" else self.present)(hit) | self.quote(hit, query)
+    def show(self, hit: Hit, result: SearchResult | None, mode: str = "full") -> dict[str, Any]:
+        """A hit of a result in one of the two forms, scan or full; without a result what the hit alone has."""
+        alone, within = (self.scan, self.scan_within) if mode == "scan" else (self.present, self.within)
+        return alone(hit) if within is None or result is None else within(hit, result)
 
 
 @dataclass(frozen=True)
 class Contexts:
-    """How a system puts a context together: relevant entries, filled up with recent ones."""
+    """How a system assembles a context: relevant entries, filled up with recent ones."""
 
     semantic: str = "always"
     """When the search for relevant entries may use vectors."""
     topup_recent: bool = False
-    """Whether recent entries fill up what the search left of the limit."""
+    """Whether recent entries are added when the search finds fewer than the limit."""
     no_query: Callable[[str], bool] = is_blank
-    """Which texts ask for nothing, so that a context is the newest entries."""
+    """Whether a text counts as no query, so that the context is the newest entries."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from steelyard.grammar import Duration
@@ -12,8 +14,9 @@ from steelyard.testing.tables import random_table, same_bits, select_queries, se
 SEEDS = range(25)
 
 
-def _tables() -> list[SignalTable]:
-    return [random_table(np.random.default_rng(seed), ties=bool(seed % 2)) for seed in SEEDS]
+@cache
+def _tables() -> tuple[SignalTable, ...]:
+    return tuple(random_table(np.random.default_rng(seed), ties=bool(seed % 2)) for seed in SEEDS)
 
 
 class SignalContract:
@@ -24,13 +27,17 @@ class SignalContract:
 
     bounds: tuple[float, float] = (0.0, 1.0)
 
+    def bounds_of(self, signal: str) -> tuple[float, float]:
+        """The bounds of one signal, where a test has several."""
+        return self.bounds
+
     def compute(self, signal: str, table: SignalTable, **options: Duration | str) -> Derived:
         """The signal under its defaults and the given options."""
         return PRIORS[signal](table, options)
 
     def test_every_row_has_a_finite_value_within_bounds(self, signal: str) -> None:
         """Values are float64[N] without NaN."""
-        low, high = self.bounds
+        low, high = self.bounds_of(signal)
         for table in _tables():
             values = self.compute(signal, table).values
 

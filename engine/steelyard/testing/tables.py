@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,11 +56,33 @@ def _entry(rng: np.random.Generator, at: int, ties: bool) -> Entry:
         importance=float(rng.integers(1, 11) if ties else rng.uniform(1, 10)) if not ties or at % 3 else None,
         created_at=born if not ties or at % 4 else None,
         updated_at=born + 86_400.0 if ties and at % 5 == 0 else None,
+        **_memory(np.random.default_rng(at), born),
     )
 
 
+def _memory(rng: np.random.Generator, born: float) -> dict[str, Any]:
+    """What a memory may have beside its text, from a source of chance of its own."""
+    fields: dict[str, Any] = {
+        "document_type": str(rng.choice(["", "spec", "readme", "odd"])),
+        "spec_level": str(rng.choice(["", "1", "3", "odd"])),
+        "importance_tier": str(rng.choice(["", "critical", "temporary", "odd"])),
+        "memory_type": str(rng.choice(["", "working", "semantic", "meta-cognitive", "odd"])),
+        "context_type": str(rng.choice(["", "decision"])),
+        "text": "x" * int(rng.integers(0, 200)),
+    }
+    numbers = {
+        "access_count": float(rng.integers(0, 40)),
+        "correction_count": float(rng.integers(0, 4)),
+        "stability": float(rng.uniform(0, 20)),
+        "half_life_days": float(rng.uniform(0, 50)),
+        "last_review": born + float(rng.uniform(0, 1e6)),
+        "last_accessed_at": born + float(rng.uniform(0, 1e6)),
+    }
+    return fields | {name: value for name, value in numbers.items() if rng.random() < 0.7}
+
+
 def _query(rng: np.random.Generator, at: int) -> Query:
-    intent, domain = str(rng.choice(["", "fix", "learn"])), str(rng.choice(["", "auth", "data"]))
+    intent, domain = str(rng.choice(["", "fix", "learn", "find_spec"])), str(rng.choice(["", "auth", "data"]))
     return Query(f"query {at}", id=f"q{at}", intent=intent, domain=domain, tags=_tags(rng))
 
 

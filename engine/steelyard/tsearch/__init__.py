@@ -1,7 +1,7 @@
 """English full-text search by PostgreSQL's rules, without PostgreSQL.
 
-`websearch` turns typed text into a query, `tsvector` a text into lexemes with positions, `matches` and `rank` put
-the two together, and `TsIndex` does so for all texts of a scope. All of it was compared with PostgreSQL 15.
+`websearch` turns typed text into a query, and `tsvector` turns a text into lexemes with positions. `matches` and
+`rank` apply a query to one text, `TsIndex` to all texts of a scope. All were compared with PostgreSQL 15.
 """
 
 from steelyard.tsearch.english import TsVector, tsvector

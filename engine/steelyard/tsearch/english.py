@@ -1,4 +1,4 @@
-"""The English configuration: tokens to lexemes, and a text to its tsvector."""
+"""PostgreSQL's English configuration: turns tokens into lexemes, and a text into its tsvector."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from steelyard.tsearch.lexer import chunk_tokens, chunks
 from steelyard.tsearch.stem import stem
 
 TsVector = dict[str, tuple[int, ...]]
-"""Lexeme to its positions in the text, 1.., ascending."""
+"""From lexemes to their positions in the text, ascending from 1."""
 
 MAX_POSITION = 16_383
-"""Words beyond it all stand there."""
+"""The largest position; all words beyond it have this position."""
 MAX_POSITIONS = 255
-"""Of one lexeme; later ones are dropped."""
+"""The largest number of positions of one lexeme; later ones are dropped."""
 MAX_BYTES = 2_047
-"""A longer word is passed over, as if it were not there."""
+"""The length of the longest word that is indexed; longer words are ignored."""
 MAX_STEMMED = 1_000
-"""Bytes; a longer word keeps its endings."""
+"""The length in bytes of the longest word that is stemmed."""
 
 STOP_WORDS = frozenset(
     """i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her
@@ -29,16 +29,16 @@ STOP_WORDS = frozenset(
     why how all any both each few more most other some such no nor not only own same so than too very s
     t can will just don should now""".split()  # noqa: SIM905 -- a list literal of 127 words reads worse
 )
-"""The 127 words that PostgreSQL's English configuration drops; each still takes a position."""
+"""The 127 words that PostgreSQL's English configuration drops; each still counts as a position."""
 
 _STEMMED = frozenset(("plain", "word", "compound", "part"))
 _DIGITS = frozenset("0123456789")
 _LETTER_BY_LETTER = str.maketrans({"\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}": "i", "\u03a3": "\u03c3"})
-"""Where str.lower makes two letters of one, or looks at the end of the word (Greek sigma)."""
+"""Letters that str.lower would turn into two, or lower differently at the end of a word (Greek sigma)."""
 
 
 def tsvector(text: str) -> TsVector:
-    """The lexemes of a text with their positions, as ``to_tsvector('english', text)`` has them.
+    """Return the lexemes of a text with their positions, like ``to_tsvector('english', text)``.
 
     >>> tsvector("The tokens rotate; a token expires")
     {'token': (2, 5), 'rotat': (3,), 'expir': (6,)}
@@ -52,7 +52,7 @@ def tsvector(text: str) -> TsVector:
 
 
 def lexemes(text: str) -> Iterator[tuple[str, int]]:
-    """The lexemes of a text in order, each with its position; stop words leave gaps.
+    """Iterate over the lexemes of a text in order, each with its position; stop words leave gaps.
 
     >>> list(lexemes("cross-validation of it"))
     [('cross-valid', 1), ('cross', 2), ('valid', 3)]
@@ -67,13 +67,13 @@ def lexemes(text: str) -> Iterator[tuple[str, int]]:
 
 @lru_cache(maxsize=200_000)
 def _chunk_lexemes(chunk: str, first: bool) -> tuple[str, ...]:
-    """One lexeme for each word of the chunk, empty for a stop word."""
+    """Return one lexeme for each word of the chunk, empty for a stop word."""
     found = (token for token in chunk_tokens(chunk, first) if len(token.text.encode()) <= MAX_BYTES)
     return tuple(_lexeme(token.text, token.kind in _STEMMED) for token in found)
 
 
 def _lexeme(word: str, stemmed: bool) -> str:
-    """The word in lower case, stemmed where it is made of letters; empty for a stop word. Accents stay."""
+    """The word in lower case, stemmed if it consists of letters; empty for a stop word. Accents are kept."""
     word = word.translate(_LETTER_BY_LETTER).lower()
     if not stemmed or not _DIGITS.isdisjoint(word):
         return word

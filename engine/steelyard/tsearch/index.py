@@ -1,4 +1,4 @@
-"""An inverted index in memory: which texts match a query, and their ranks."""
+"""An inverted index in memory, which finds and ranks the texts that match a query."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class TsIndex:
 
     @classmethod
     def of(cls, texts: Iterable[tuple[str, str]]) -> TsIndex:
-        """The index of (id, text) pairs, in their order."""
+        """Index (id, text) pairs, keeping their order."""
         ids, vectors, shared = [], [], dict[tuple[int, ...], tuple[int, ...]]()
         for id_, text in texts:
             ids.append(id_)
-            # Most lexemes stand once in a text, at one of few hundred places: equal tuples are kept once.
+            # Most lexemes occur once in a text, at one of a few hundred positions, so equal tuples are shared.
             vectors.append({lexeme: shared.setdefault(at, at) for lexeme, at in tsvector(text).items()})
         return cls(ids, vectors)
 
     def search(self, node: Node | None) -> list[tuple[str, float]]:
-        """(id, ts_rank) of every text that matches, in the order of the index; nothing for an empty query."""
+        """Return (id, ts_rank) of every matching text, in the order of the index; [] for an empty query."""
         if node is None:
             return []
         score, found = ranker(node), self._candidates(node)
@@ -45,7 +45,7 @@ class TsIndex:
         return [(self.ids[number], score(self.vectors[number])) for number in numbers]
 
     def _candidates(self, node: Node) -> set[int] | None:
-        """Texts that hold enough lexemes to match; None where texts without any of them may match."""
+        """The texts with enough lexemes to match; None where a text without any of them may match."""
         match node:
             case Term(lexeme):
                 return set(self.postings.get(lexeme, ()))
@@ -62,7 +62,7 @@ class TsIndex:
 
 
 def _by_presence(node: Node) -> bool:
-    """Whether a text matches as soon as it holds the lexemes, so that every candidate does."""
+    """Whether containing the lexemes is enough to match, so that every candidate matches."""
     match node:
         case And(parts) | Or(parts):
             return all(map(_by_presence, parts))

@@ -1,16 +1,15 @@
-"""Text to tokens by the rules of PostgreSQL's default parser.
+"""Splits text into tokens by the rules of PostgreSQL's default parser.
 
-The first of `_PATTERNS` that fits is the next token: an e-mail address before a host, a host before a file
-path, a path before a number, a hyphenated compound before a word. A compound comes whole and then in parts, a
-URL whole and then as host and path. Markup, scripts, character entities and protocol heads (``http://``) are
-read over.
+The first of `_PATTERNS` that matches is the next token: an e-mail address before a host, a host before a file
+path, a path before a number, a hyphenated compound before a word. A compound is followed by its parts, and a
+URL by its host and path. Markup, scripts, character entities and protocols (``http://``) are skipped.
 
-Where no pattern fits, one character is dropped, and with it all up to the next letter, digit, sign or slash:
-``./a`` is a path at the start of a text, and after a blank only ``/a`` is.
+Where no pattern matches, one character is dropped, and everything after it up to the next letter, digit, sign
+or slash: ``./a`` is a path at the start of a text, and only ``/a`` is after a blank.
 
 The rules were found by comparing with PostgreSQL 15 on all short strings over small alphabets and on random
-ones. One departure keeps the time linear: a name has at most 127 dotted labels, a label at most 63 parts joined
-by _ or -.
+texts. One difference keeps the time linear: a name has at most 127 dotted labels, and a label at most 63 parts
+joined by _ or -.
 """
 
 from __future__ import annotations
@@ -54,18 +53,18 @@ _ATTRIBUTES = rf"(?:[#%&./0-9:=?_~{_BLANK}{_A}-]|\"[^\"]*+\"|'[^']*+')*+"
 _TAG = rf"(?:/[{_A}]|[{_A}:_])[{_N}:_.{LETTER}-]*+(?:/|[{_BLANK}]{_ATTRIBUTES})?"
 _MARKUP = re.compile(rf"<(?:{_TAG}|![Dd]{_ATTRIBUTES}|\?x{_ATTRIBUTES})>")
 _CODE = re.compile(rf"<(/?)(?:script|style)[{_BLANK}>]", re.IGNORECASE)
-"""Begins or, with a slash, ends what is not read; also where the tag is never closed."""
+"""The begin, or with a slash the end, of text that is skipped, even when the tag is never closed."""
 
 
 class Token(NamedTuple):
-    """What was found and how it is called: word, compound, number, host, path, file ..."""
+    """A token with its kind: word, compound, number, host, path, file ..."""
 
     kind: str
     text: str
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """The tokens of a text in order, compounds and URLs before their parts.
+    """Iterate over the tokens of a text in order, compounds and URLs before their parts.
 
     >>> [token.text for token in tokens("min_leaf of v1.2.3, see a-b")]
     ['min', 'leaf', 'of', 'v1.2.3', 'see', 'a-b', 'a', 'b']
@@ -75,7 +74,7 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def chunks(text: str) -> Iterator[tuple[str, bool]]:
-    """Stretches without blanks and markup, and whether no blank is before them; no token crosses their ends.
+    """Split a text at blanks and markup, which no token contains; with each chunk, whether no blank precedes it.
 
     >>> list(chunks("./a b"))
     [('./a', True), ('b', False)]
@@ -88,7 +87,7 @@ def chunks(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def chunk_tokens(chunk: str, first: bool) -> Iterator[Token]:
-    """The tokens of one chunk; `first` when no blank is before it."""
+    """Iterate over the tokens of one chunk; `first` is true when no blank precedes it."""
     shape = shape_of(chunk)
     at = 0 if first else _after_dropped(shape, 0)
     while at < len(chunk):
@@ -121,11 +120,11 @@ def _after_dropped(shape: str, at: int) -> int:
 
 
 def _between_markup(text: str) -> Iterator[str]:
-    """What stands before, between and after tags and comments, without scripts and style sheets."""
+    """The text before, between and after tags and comments, without scripts and style sheets."""
     shape, start, read = shape_of(text), 0, True
     for at, end in _markup(shape):
         if read:
-            yield text[start : at + 1]  # with the "<": `..` is a path at the end of a text and not here
+            yield text[start : at + 1]  # with the "<", because `..` is a path only at the end of a text
         if code := _CODE.match(shape, at):
             read = bool(code[1])
         start = end
@@ -134,7 +133,7 @@ def _between_markup(text: str) -> Iterator[str]:
 
 
 def _markup(shape: str) -> Iterator[tuple[int, int]]:
-    """Start and end of tags and comments, and of the "<" that begins a script without being a tag."""
+    """Start and end of tags and comments, and of a "<" that begins a script without being a tag."""
     at, last_comment = 0, shape.rfind("-->")
     while (at := shape.find("<", at)) >= 0:
         if shape.startswith("<!--", at) and at + 4 <= last_comment:
@@ -148,7 +147,7 @@ def _markup(shape: str) -> Iterator[tuple[int, int]]:
 
 
 class _Classes(dict[int, str]):
-    """The stand-in of each character beyond ASCII, found when it is first met."""
+    """The stand-in of each character beyond ASCII, looked up on first use."""
 
     def __missing__(self, code: int) -> str:
         kind = unicodedata.category(chr(code))
@@ -162,5 +161,5 @@ _shapes = _Classes(dict.fromkeys((0xA0, 0x2007, 0x202F), OTHER))  # no-break spa
 
 
 def shape_of(text: str) -> str:
-    """The text with every character beyond ASCII replaced by the stand-in of its class."""
+    """Replace every character beyond ASCII by the stand-in of its class."""
     return text if text.isascii() else text.translate(_shapes)

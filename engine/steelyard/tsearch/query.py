@@ -1,4 +1,4 @@
-"""Full-text queries as trees that print, match and say what they ask for.
+"""Full-text queries as trees that print, and that texts can be matched against.
 
 A node prints as PostgreSQL prints a tsquery: ``'cach' & !( 'npm' <-> 'audit' )``.
 """
@@ -13,7 +13,7 @@ from steelyard.tsearch.english import TsVector
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One lexeme, anywhere."""
+    """One lexeme, anywhere in the text."""
 
     lexeme: str
 
@@ -24,7 +24,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Lexemes at fixed distances: `offsets` count from the first one, so they start with 0 and ascend.
+    """Lexemes at fixed distances; `offsets` are counted from the first lexeme, so they ascend from 0.
 
     >>> print(Phrase(("state", "art"), (0, 3)))
     'state' <3> 'art'
@@ -42,7 +42,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """A negation, written `times` times: ``--word`` asks for the word again, and prints both signs."""
+    """A negation, written `times` times: ``--word`` requires the word again, and prints both signs."""
 
     part: Node
     times: int = 1
@@ -53,7 +53,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All parts; two or more."""
+    """A conjunction of two or more parts."""
 
     parts: tuple[Node, ...]
 
@@ -63,7 +63,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Any part; two or more."""
+    """A disjunction of two or more parts."""
 
     parts: tuple[Node, ...]
 
@@ -74,17 +74,17 @@ class Or:
 Node = Term | Phrase | Not | And | Or
 
 _BINDING: tuple[type, ...] = (Or, And, Phrase, Not, Term)
-"""From what binds least to what binds most."""
+"""From the loosest binding to the tightest."""
 
 
 def _inside(part: Node, whole: Node) -> str:
-    """A part as it prints inside a whole: in brackets where it binds less."""
+    """Print a part of a node, in brackets where it binds less tightly."""
     looser = _BINDING.index(type(part)) < _BINDING.index(type(whole))
     return f"( {part} )" if looser else str(part)
 
 
 def matches(node: Node, vector: TsVector) -> bool:
-    """Whether the text of the vector is what the query asks for.
+    """Whether the text of the vector matches the query.
 
     >>> matches(And((Term("deploy"), Not(Term("stage")))), {"deploy": (1,)})
     True
@@ -112,15 +112,15 @@ def _phrase_matches(lexemes: tuple[str, ...], offsets: tuple[int, ...], vector: 
 
 
 def has_negation(node: Node) -> bool:
-    """Whether MoltNet takes the query for a negated one: its printed form holds a "!".
+    """Whether MoltNet treats the query as negated, which it does when the printed query contains a "!".
 
-    A file path with a "!" in it counts as well, because MoltNet looks at nothing but the print.
+    A file path with a "!" counts too, because MoltNet only looks at the printed form.
     """
     return "!" in str(node)
 
 
 def lexemes_of(node: Node) -> Iterator[str]:
-    """Every lexeme of the query in written order, negated ones too."""
+    """Iterate over the lexemes of the query in the order written, including negated ones."""
     match node:
         case Term(lexeme):
             yield lexeme

@@ -1,14 +1,13 @@
 """``ts_rank`` with its default weights and normalisation 0, in single precision as PostgreSQL computes it.
 
-Every lexeme of a text weighs w = 0.1. A query of one lexeme, or one that is an *or* or a negation as a whole,
-adds ``w (1 + 1/4 + ... + 1/n^2) / 1.64493406685`` for each of its lexemes that is present n times, and divides
-by the number of its distinct lexemes, negated ones included. An *and* or a phrase looks at pairs of positions
-of different lexemes: at distance d > 0 they count ``c = w sqrt(g)`` with ``g = 1 / (1.005 + 0.05 exp(d/1.5 -
-2))``, or 1e-30 beyond 100, and all of them ``1 - (1 - c1)(1 - c2)...``; without a pair the rank is 1e-20.
+Every lexeme of a text has the weight w = 0.1. A query of one lexeme, or one that is an *or* or a negation as a
+whole, adds ``w (1 + 1/4 + ... + 1/n^2) / 1.64493406685`` for each of its lexemes that occurs n times, and divides
+by the number of its distinct lexemes, including negated ones. An *and* or a phrase uses pairs of positions
+of different lexemes: a pair at distance d > 0 counts ``c = w sqrt(g)`` with ``g = 1 / (1.005 + 0.05 exp(d/1.5 -
+2))``, or 1e-30 beyond 100, and all pairs ``1 - (1 - c1)(1 - c2)...``; without a pair the rank is 1e-20.
 
-Source: the notes on MoltNet, section ts_rank. Where PostgreSQL 15 rounds, and that it takes lexemes in the
-order of their bytes, was found by comparing bits: equal ranks here are equal there, so that ties are the same
-ones.
+Source: the notes on MoltNet, section ts_rank. The places where PostgreSQL 15 rounds, and its order of lexemes
+(by bytes), were found by comparing bits. Ranks that are equal here are equal there, so ties are the same.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from steelyard.tsearch.english import MAX_POSITIONS, TsVector
 from steelyard.tsearch.query import And, Node, Phrase, lexemes_of
 
 NO_PAIR = 1e-20
-"""Rank of an *and* whose lexemes never stand at two places; it keeps ``deploy -staging`` above nothing."""
+"""The rank of an *and* without a pair of positions; it keeps ``deploy -staging`` above no match."""
 
 _FAR = 100
 
 
 def single(value: float) -> float:
-    """The nearest number of single precision."""
+    """Round to single precision."""
     return array("f", [value])[0]
 
 
@@ -38,7 +37,7 @@ _ZETA_2 = 1.64493406685
 
 
 def rank(node: Node, vector: TsVector) -> float:
-    """``ts_rank(vector, node)``, 0 or more; whether the vector matches is another question.
+    """Compute ``ts_rank(vector, node)``, 0 or more, without checking that the vector matches.
 
     >>> from steelyard.tsearch.query import Term
     >>> rank(Term("cach"), {"cach": (3,)})
@@ -48,7 +47,7 @@ def rank(node: Node, vector: TsVector) -> float:
 
 
 def ranker(node: Node) -> Callable[[TsVector], float]:
-    """The rank as a function of the vector, for one query and many of them."""
+    """Return a function from vectors to ranks, to rank many texts for one query."""
     items = sorted(set(lexemes_of(node)))
     by_pairs = isinstance(node, And | Phrase) and len(items) > 1
 
@@ -60,7 +59,7 @@ def ranker(node: Node) -> Callable[[TsVector], float]:
 
 
 def _count_table() -> list[float]:
-    """What a lexeme adds that is present n times, n = 0.. ."""
+    """The contribution of a lexeme that is present n times, for n from 0."""
     table, total = [0.0], 0.0
     for n in range(1, MAX_POSITIONS + 1):
         total = single(total + single(_WEIGHT / (n * n)))
@@ -69,14 +68,14 @@ def _count_table() -> list[float]:
 
 
 def _pair_table() -> list[float]:
-    """What a pair at distance d counts, d = 0.._FAR + 1; the last holds for all beyond."""
+    """The contribution of a pair at distance d, for d from 0 to _FAR + 1; the last applies to all beyond."""
     near = [single(1 / (1.005 + 0.05 * math.exp(d / 1.5 - 2))) for d in range(_FAR + 1)]
     weights = single(_WEIGHT * _WEIGHT)
     return [single(math.sqrt(single(weights * g))) for g in (*near, single(1e-30))]
 
 
 def _full() -> float:
-    """Where words side by side, which count most, no longer add: single precision ends before 1."""
+    """The rank at which adjacent words, which count most, add nothing more in single precision."""
     total, after = -1.0, 0.0
     while after > total:
         total, after = after, single(1 - (1 - after) * (1 - _BY_DISTANCE[1]))

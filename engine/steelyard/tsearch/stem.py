@@ -1,8 +1,8 @@
 """The English stemmer of PostgreSQL 15: Snowball 2, also known as Porter2.
 
-PyStemmer 3 follows a later version of the algorithm. It stems about one word in five hundred differently, such
-as "added" (ad here, add there), and would miss what the database finds. Source: the algorithm's description on
-snowballstem.org. Step 0, apostrophes, is left out: the lexer never leaves one inside a word.
+PyStemmer 3 implements a later version of the algorithm. It stems about one word in five hundred differently,
+such as "added" (ad here, add there), so it would miss what the database finds. Source: the algorithm's
+description on snowballstem.org. Step 0, apostrophes, is omitted: the lexer never leaves one inside a word.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _STEP_2 = _table(
 _STEP_3 = _table("tional:tion ational:ate alize:al icate:ic iciti:ic ical:ic ful: ness: ative:")
 _STEP_4 = _table("al: ance: ence: er: ic: able: ible: ant: ement: ment: ent: ism: ate: iti: ous: ive: ize: ion:")
 _BEFORE = {"ogi": "l", "li": "cdeghkmnrt", "ion": "st"}
-"""The letters that have to stand before a suffix."""
+"""The letters of which one has to precede a suffix."""
 
 
 @lru_cache(maxsize=200_000)
 def stem(word: str) -> str:
-    """The stem of a word in lower case.
+    """Stem a word in lower case.
 
     >>> [stem(word) for word in ("rotating", "generalization", "skies", "added", "is")]
     ['rotat', 'general', 'sky', 'ad', 'is']

@@ -1,9 +1,9 @@
-"""Typed text to a query, as ``websearch_to_tsquery('english', text)`` reads it.
+"""Parses typed text to a query, like ``websearch_to_tsquery('english', text)``.
 
-Words are joined by and; ``or`` between two of them joins by or, which binds less. Quotes make a phrase, and so
-does a word that the lexer takes apart (``min_leaf``, ``a-b``). A sign ``-`` before a word or a quote negates
-it, also with blanks between. ``! & | ( ) <`` separate words and mean nothing else; other signs are left to the
-lexer. Stop words vanish, and with them what would be empty: a negation, a side of an ``or``, the whole query.
+Words are joined by and, or by or where ``or`` is written between them, which binds less tightly. Quotes make a
+phrase, as does a word that the lexer splits (``min_leaf``, ``a-b``). A ``-`` before a word or a quote negates
+it, also with blanks between. ``! & | ( ) <`` only separate words; other signs are left to the lexer. Stop words
+are removed, and so is what they leave empty: a negation, a side of an ``or``, or the whole query.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _PIECE = re.compile(
     rf"[{_SEPARATORS}]*+(?:(?P<minus>-)|\"(?P<quoted>[^\"]*+)\"?|(?P<word>[^\"{_SEPARATORS}][^\":{_SEPARATORS}]*+))"
 )
 _OR = re.compile(
-    rf"[{_SEPARATORS}]*+or(?![A-Za-z0-9{LETTER}_-])(?=.[{_BLANKS}]*+[^{_BLANKS}])",  # something has to follow
+    rf"[{_SEPARATORS}]*+or(?![A-Za-z0-9{LETTER}_-])(?=.[{_BLANKS}]*+[^{_BLANKS}])",  # a word has to follow
     re.IGNORECASE | re.DOTALL,
 )
 
 
 def websearch(text: str) -> Node | None:
-    """The query that a text asks for; None when nothing but stop words and signs is in it.
+    """Parse a text to a query; None when it contains only stop words and signs.
 
     >>> print(websearch('"security vulnerability" +audit -npm'))
     'secur' <-> 'vulner' & 'audit' & !'npm'
@@ -60,7 +60,7 @@ def _operands(text: str) -> Iterator[tuple[str | None, int]]:
 
 
 def _phrase(text: str) -> Node | None:
-    """The lexemes of one operand at the distances they have in it."""
+    """The lexemes of one operand at their distances in it."""
     found = list(lexemes(text))
     if len(found) < 2:
         return Term(found[0][0]) if found else None
@@ -69,7 +69,7 @@ def _phrase(text: str) -> Node | None:
 
 
 def _joined(kind: type[And] | type[Or], parts: list[Node]) -> Node | None:
-    """The parts as one node; a single one stays what it is."""
+    """Join the parts to one node; a single part is returned unchanged."""
     if len(parts) > 1:
         return kind(tuple(parts))
     return parts[0] if parts else None

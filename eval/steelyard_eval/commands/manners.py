@@ -30,13 +30,17 @@ EXAMPLES = {
         'steelyard compare mine --systems bm25 --strategies "rrf(bm25, 2*vector)" --metrics nDCG@10,MRR',
         "steelyard compare mine -o results.json",
     ],
+    "recommend": [
+        "steelyard recommend mine --current echovault -o search-weights.json",
+        "steelyard recommend mine --current today=prod.run --report reports/mine",
+    ],
     "tune": [
         "steelyard tune mine --system echovault -o search-weights.json",
         'steelyard tune mine --strategy "rrf(bm25, vector)" --ablate',
     ],
     "report": ["steelyard report results.json -o reports/mine"],
     "explain": ["steelyard explain mine q1 --against bm25", "steelyard explain mine q1 --entry m1"],
-    "doctor": ["steelyard doctor"],
+    "doctor": ["steelyard doctor", "steelyard doctor memory.db"],
     "demo": ["steelyard demo -o reports/demo"],
     "export": ["steelyard export search-weights.json --to elasticsearch"],
     "index": [

@@ -151,6 +151,7 @@ def search(
 
     A tier is named by its file, agent.db is the tier agent, or written TIER=FILE.
     """
+    from steelyard.escape import visible
     from steelyard.query import Query
     from steelyard_eval.commands.arguments import parse_filters, parse_weights
     from steelyard_eval.terminal import hits, scan
@@ -172,7 +173,7 @@ def search(
     with opened as searcher:
         asked = Query(query, filters=parse_filters(filters), tags=tags, domain=domain, intent=intent)
         result = searcher.search(asked, semantic=semantic)
-        shown = [searcher.system.showing.shown(hit, query, mode) for hit in result.hits]
+        shown = [searcher.system.showing.show(hit, result, mode) for hit in result.hits]
         trees = [result.explain(hit) for hit in result.hits] if explain else []
         notes = [*result.notes, *_search_notes(searcher, result, intent)]
         document = {
@@ -194,7 +195,9 @@ def search(
     text = (scan if mode == "scan" else hits)(result.hits)
     if explain:
         document["explanations"] = [tree.to_json() for tree in trees]
-        text += "".join(f"\n\n{hit.entry.id}\n{tree}" for hit, tree in zip(result.hits, trees, strict=True))
+        text += "".join(
+            f"\n\n{visible(hit.entry.id)}\n{tree}" for hit, tree in zip(result.hits, trees, strict=True)
+        )
     put(document, as_json, text)
 
 

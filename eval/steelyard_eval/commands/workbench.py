@@ -58,6 +58,11 @@ def check(dataset: str, as_json: bool) -> None:
         sys.exit(2)
 
 
+RERANK = (
+    "Which candidates a re-ranker scores: those that the systems read, or all, so that any top can be replayed."
+)
+
+
 @click.command()
 @click.argument("dataset", type=click.Path())
 @click.argument("out", type=click.Path())
@@ -72,6 +77,7 @@ def check(dataset: str, as_json: bool) -> None:
 @split_option
 @limit_option
 @embedder_option
+@click.option("--rerank", default="top", show_default=True, type=click.Choice(["top", "all"]), help=RERANK)
 @json_option
 def record(
     dataset: str,
@@ -81,6 +87,7 @@ def record(
     split: str | None,
     limit: int | None,
     embedder: str,
+    rerank: str,
     as_json: bool,
 ) -> None:
     """Save signal tables: of the systems named, a folder each under OUT, or of lists of other engines."""
@@ -89,7 +96,7 @@ def record(
     from steelyard_eval.recording.record import record_systems
 
     if runs is None:
-        folders = record_systems(load(dataset), listed(systems), Path(out), split, limit or 10, embedder)
+        folders = record_systems(load(dataset), listed(systems), Path(out), split, limit or 10, embedder, rerank)
     else:
         folders, notices = save_lists(load(dataset), runs, Path(out), split or "all")
         for notice in notices:
@@ -239,12 +246,14 @@ def tune(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Search better weights, prove them on held-out queries, write search-weights.json.
+    """Choose settings and weights of one strategy, say what to expect of them, write search-weights.json.
 
-    Ctrl-C ends the search and keeps the best found so far: the report says so, the file holds the current
-    weights, and the exit code is 130. A second one ends the command.
+    Under ship the file holds what was chosen. Under try and keep it holds the current weights, and what is worth
+    trying goes beside it as *.try.json. Ctrl-C ends the search with the best found so far, of which nothing ships,
+    and the exit code is 130. A second one ends the command.
     """
     from steelyard_eval.datasets import load
+    from steelyard_eval.recommend.attempt import save_weights
     from steelyard_eval.terminal import tuning
     from steelyard_eval.tune import tune as run
 
@@ -259,8 +268,60 @@ def tune(
         seed=seed,
         ablate=ablate,
     )
-    found.config.save(out)
-    put(found.to_json(), as_json, f"{tuning(found.to_json())}\nwritten: {out}")
+    files = [str(path) for path in save_weights(out, found.config, found.attempt)]
+    put(found.to_json(), as_json, f"{tuning(found.to_json())}\nwritten: {', '.join(files)}")
+    if found.interrupted:
+        raise KeyboardInterrupt  # what there is was printed; the exit code says that it is not whole
+
+
+@click.command()
+@click.argument("dataset", type=click.Path())
+@click.option(
+    "--current",
+    metavar="CONTENDER",
+    type=completion.CONFIGURATION,
+    help="What you use today: a system, a strategy, a weights file. The data set's own, else bm25, by default.",
+)
+@click.option("--metric", default="nDCG@10", show_default=True, type=completion.METRIC)
+@click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
+@click.option("--report", "folder", type=click.Path(), help="Write HTML, Markdown and JSON to this folder.")
+@limit_option
+@embedder_option
+@seed_option
+@json_option
+def recommend(
+    dataset: str,
+    current: str | None,
+    metric: str,
+    out: str,
+    folder: str | None,
+    limit: int | None,
+    embedder: str,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Say which strategy and which weights to use instead of what you use today, and what to expect of them.
+
+    Every family and system is tuned over all signals of the data set. Under ship the file holds what was chosen.
+    Under try and keep it holds the current weights, and what is worth trying goes beside it as *.try.json. Ctrl-C
+    decides on what was tried so far, of which nothing ships, and the exit code is 130.
+    """
+    from steelyard_eval.datasets import load
+    from steelyard_eval.recommend.answer import recommend as run
+    from steelyard_eval.terminal import recommendation
+
+    found = run(load(dataset), current, metric=metric, limit=limit, embedder=embedder, seed=seed)
+    document = found.to_json()
+    for notice in document["notices"]:
+        click.echo(f"note: {notice}", err=True)
+    files = [
+        str(path)
+        for path in [
+            *found.save_weights(out),
+            *(found.report(folder) if folder and document["leaderboard"] else []),
+        ]
+    ]
+    put(document, as_json, f"{recommendation(document)}\nwritten: {', '.join(files) or 'nothing'}")
     if found.interrupted:
         raise KeyboardInterrupt  # what there is was printed; the exit code says that it is not whole
 
@@ -339,15 +400,13 @@ def doctor(vaults: tuple[str, ...], as_json: bool) -> None:
 @click.option("--out", type=click.Path(), default="reports/demo", show_default=True)
 @json_option
 def demo(out: str, as_json: bool) -> None:
-    """The main job on the data set inside the package: compare, tune, report."""
+    """The main job on the data set inside the package: recommend, report, write the weights."""
     from steelyard_eval.demonstration import demo as run
-    from steelyard_eval.terminal import comparison, tuning
+    from steelyard_eval.terminal import recommendation
 
-    outcome, tuned, files = run(Path(out))
-    paths = [str(path) for path in files]
-    document = {**outcome.to_json(), "tuning": tuned.to_json(), "files": paths}
-    text = f"{comparison(outcome.to_json())}\n\n{tuning(tuned.to_json())}\n\n" + "\n".join(paths)
-    put(document, as_json, text)
+    found, files = run(Path(out))
+    document = {**found.to_json(), "files": [str(path) for path in files]}
+    put(document, as_json, "\n".join([recommendation(document), "", *document["files"], "", found.sentence]))
 
 
-COMMANDS = (check, record, compare, tune, report, explain, doctor, demo)
+COMMANDS = (check, record, compare, recommend, tune, report, explain, doctor, demo)

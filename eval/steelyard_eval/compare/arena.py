@@ -71,9 +71,7 @@ class Row:
         about = self.about()
         entry = {name: about[name] for name in ("label", "system", "profile")}
         entry |= {"queries": len(self.ranked.queries), "embedding_calls": self.embedding_calls}
-        if self.taken is None:
-            return entry
-        return entry | self.taken.record() | ({"degraded": self.taken.degraded} if self.taken.degraded else {})
+        return entry | (self.taken.record() if self.taken else {})
 
 
 @dataclass(frozen=True)

@@ -301,7 +301,7 @@ def _results(
     for row in bar("intervals")(rows):
         about = {k: v for k, v in row.about().items() if k in ("label", "system", "profile", "strategy")}
         for metric, per_query in values[row.label].items():
-            interval = mean_interval(per_query, groups, seed=seed)
+            interval = mean_interval(per_query, groups)
             records.append({**about, "metric": metric, **asdict(interval), "queries": len(per_query)})
     return records
 

@@ -7,6 +7,7 @@ before any of them.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -98,7 +99,7 @@ class Named:
                 f"{self.label} searches with its own retrievers, and the recording holds lists of other engines "
                 f"({', '.join(setting.lists)}); write a strategy over these"
             )
-        return find_system(str(self.given)).config(setting.size, setting.model)
+        return find_system(str(self.given)).config(setting.size, setting.model, os.environ)
 
 
 def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | Listed:

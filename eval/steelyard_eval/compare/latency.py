@@ -31,7 +31,8 @@ class Latencies:
         if not self.searches:
             return {}
         layers = {name: percentiles(taken, 50, 99) for name, taken in self.layers.items()}
-        return percentiles(self.searches, 50, 95, 99) | ({"layers": layers} if layers else {})
+        found = percentiles(self.searches, 50, 95, 99) | ({"layers": layers} if layers else {})
+        return found | ({"degraded": self.degraded} if self.degraded else {})
 
 
 def percentiles(taken: Sequence[float], *ranks: int) -> dict[str, Any]:

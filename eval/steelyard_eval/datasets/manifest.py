@@ -26,6 +26,7 @@ class Manifest:
     as_of: float | None = None
     recipe: str = ""
     report_split: str = ""
+    system: str = ""
 
 
 _TEXT = FIELDS["text"]
@@ -36,6 +37,7 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "as_of": parse_time,
     "text_for_embedding": _TEXT,
     "report_split": _TEXT,
+    "system": _TEXT,
 }
 _KEYS = _PARSERS.keys() | {"counts", "files"}
 

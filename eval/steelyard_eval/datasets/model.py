@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.entry import Entry
 from steelyard.errors import DataError, Fault, nearest, shown
 from steelyard.query import Query
-from steelyard_eval.datasets.groups import unit_of
 from steelyard_eval.datasets.vectors import Matrix
 
 
@@ -48,6 +45,8 @@ class Dataset:
         Hash of the contents of corpus, queries and judgments, the same whether compressed or not.
     vectors_sha256 : str
         Hash of the vector files; empty when there are none.
+    system : str
+        What its owner runs today, as dataset.json names it; empty: not given.
     """
 
     name: str
@@ -66,6 +65,7 @@ class Dataset:
     notices: tuple[str, ...]
     sha256: str
     vectors_sha256: str
+    system: str = ""
 
     def __repr__(self) -> str:
         labelled = sum(query.id in self.qrels for query in self.queries)
@@ -94,35 +94,15 @@ class Report:
     dataset: Dataset | None
 
 
-def tuning_queries(dataset: Dataset, seed: int) -> tuple[tuple[Query, ...], tuple[Query, ...]]:
+def tuning_queries(dataset: Dataset) -> tuple[tuple[Query, ...], tuple[Query, ...]]:
     """Queries to tune on, and queries held out; disjoint, each in file order.
 
-    Tuned on: train, else dev, else four fifths of the groups, rounded down but at least one, drawn
-    by `seed` from the queries outside test (from all of them when there are no others). A query
-    without a group is a group of its own. Held out: test, else everything not tuned on, which is
-    nothing when there is one group.
+    Tuned on: train, else dev, else all outside test, else all. Held out: test, where the tuned ones are others.
     """
     by_split: dict[str, list[Query]] = {}
     for query in dataset.queries:
         by_split.setdefault(query.split, []).append(query)
-    test = by_split.get("test", [])
-    tune = by_split.get("train") or by_split.get("dev")
-    if not tune:
-        outside = [q for q in dataset.queries if q.split != "test"]
-        if not outside:
-            test = []  # every query is in test: part of it has to serve for tuning
-        tune = _draw(outside or dataset.queries, seed)
-    tuned = {q.id for q in tune}
-    return tuple(tune), tuple(test or (q for q in dataset.queries if q.id not in tuned))
-
-
-def _draw(queries: Sequence[Query], seed: int) -> list[Query]:
-    """Queries of four fifths of the groups."""
-    groups = sorted({unit_of(q) for q in queries}, key=lambda unit: (_lot(unit[1], seed), unit[0]))
-    drawn = set(groups[: max(1, len(groups) * 4 // 5)])
-    return [q for q in queries if unit_of(q) in drawn]
-
-
-def _lot(group: str, seed: int) -> bytes:
-    # A hash draws the same groups under every version of Python and numpy.
-    return hashlib.sha256(f"{seed} {group}".encode()).digest()
+    test = by_split.pop("test", [])
+    outside = tuple(query for query in dataset.queries if query.split != "test")
+    tuned = tuple(by_split.get("train") or by_split.get("dev") or outside)
+    return (tuned, tuple(test)) if tuned else (tuple(test), ())

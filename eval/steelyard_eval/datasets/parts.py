@@ -52,6 +52,7 @@ def assemble(reader: FolderReader, parts: Parts) -> Report:
         as_of=as_of,
         recipe=manifest.recipe,
         report_split=manifest.report_split,
+        system=manifest.system,
         entries=entries.items,
         queries=queries.items,
         qrels=parts.qrels,

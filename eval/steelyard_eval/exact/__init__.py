@@ -1,1 +1,1 @@
-"""Exact search over weights: every place along a line where a measure changes, and what follows."""
+"""Exact search over weights, from all points along a line where a measure changes."""

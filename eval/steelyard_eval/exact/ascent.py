@@ -1,15 +1,14 @@
-"""Coordinate ascent with exact steps: one weight against the rest, each time to the best point of the whole line.
+"""Coordinate ascent with exact steps: each step moves one weight to the best point of its whole line.
 
-A step moves weight s from 0 to 1 while the others keep their proportions, and is a sweep: it sees every value the
-line has, where a step along a gradient or a grid sees a few. Metzler and Croft (Information Retrieval 10, 2007)
-tune linear retrieval models so, with grid steps. Ascents end where no single weight can gain, which may be a local
-optimum: lines in random directions lead on from there, and seeded restarts look elsewhere.
+A step moves weight s from 0 to 1 while the others keep their proportions. It is a sweep, so it finds every value
+on the line, where a grid finds only some. Metzler and Croft (Information Retrieval 10, 2007) tune linear
+retrieval models in this way with grid steps. An ascent ends where no single weight improves the measure, which
+may be a local optimum; lines in random directions search further from there.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,14 +18,13 @@ from steelyard_eval.exact.curve import SAME, Plateau
 from steelyard_eval.exact.objective import Objective
 from steelyard_eval.exact.sweep import segment, sweep
 
-RESTARTS = 10
-DIRECTIONS = 30
-"""Random directions without a gain after which a search ends."""
+DIRECTIONS = 12
+"""The number of successive random directions without a gain after which a search ends."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """Weights float64[S], their mean by direct evaluation, and the lines and polygons looked at so far."""
+    """Weights float64[S], their mean by direct evaluation, and how many lines and polygons were searched."""
 
     weights: Floats
     value: float
@@ -34,7 +32,7 @@ class Point:
 
 
 def line_of(weights: Floats, own: Indices, s: int) -> tuple[Floats, Floats]:
-    """The ends of the line on which weight s of the simplex over the weights `own` goes from 0 to 1."""
+    """Return the ends of the line on which weight s goes from 0 to 1, on the simplex of the weights `own`."""
     rest = own[own != s]
     begin, end = weights.copy(), weights.copy()
     begin[own], end[own] = 0.0, 0.0
@@ -45,10 +43,10 @@ def line_of(weights: Floats, own: Indices, s: int) -> tuple[Floats, Floats]:
 
 
 def step(objective: Objective, point: Point, own: Indices, s: int) -> tuple[Point, Plateau]:
-    """The best point of the line of weight s, in the middle of its plateau, and that plateau.
+    """Find the best point on the line of weight s, in the middle of its plateau; return it with the plateau.
 
-    Of equal plateaus the one nearest to where the weight is. The point stays what it was when a direct
-    evaluation does not confirm the value.
+    Of equally good plateaus it takes the nearest to the current weight. The point stays unchanged when a
+    direct evaluation does not confirm the value.
     """
     begin, end = line_of(point.weights, own, s)
     plateau = segment(objective, begin, end).curve().choose(near=float(point.weights[s]))
@@ -60,13 +58,13 @@ def step(objective: Objective, point: Point, own: Indices, s: int) -> tuple[Poin
 
 
 def ascend(objective: Objective, point: Point, own: Indices) -> Point:
-    """Step through the weights `own`, round after round, until none gains."""
+    """Step through the weights `own` in turn until none of them improves the value."""
     idle = 0
     for s in itertools.cycle(own):
         moved, _ = step(objective, point, own, int(s))
         gain = moved.value > point.value + SAME
-        # Without a gain it stays where it is, which keeps a result near to where it began. After one, the weight
-        # itself has nothing left to gain.
+        # Without a gain the point stays, so that the result is near the start. After a gain, the same weight
+        # cannot gain again.
         point = moved if gain else replace(point, looks=moved.looks)
         idle = 1 if gain else idle + 1
         if idle >= len(own):
@@ -77,7 +75,7 @@ def ascend(objective: Objective, point: Point, own: Indices) -> Point:
 def wander(objective: Objective, point: Point, own: Indices, rng: np.random.Generator) -> Point:
     """Sweep lines in random directions through the point until `DIRECTIONS` of them in a row gain nothing.
 
-    They lead out of places that no weight alone can leave.
+    They can leave local optima of coordinate ascent.
     """
     idle = 0
     while idle < DIRECTIONS:
@@ -91,7 +89,7 @@ def wander(objective: Objective, point: Point, own: Indices, rng: np.random.Gene
 
 
 def _along(objective: Objective, point: Point, own: Indices, direction: Floats) -> Point:
-    """The best point of a line through the simplex, when it is better."""
+    """The best point of a line through the simplex when it is better, else the point itself."""
     with np.errstate(divide="ignore"):
         reach = -point.weights[own] / direction[own]  # where each weight becomes 0
     low, high = float(reach[direction[own] > 0].max()), float(reach[direction[own] < 0].min())
@@ -105,27 +103,13 @@ def _along(objective: Objective, point: Point, own: Indices, direction: Floats) 
     return Point(found, value, stay.looks) if value > point.value + SAME else stay
 
 
-def climb(objective: Objective, point: Point, own: Indices, seed: int, restarts: int = RESTARTS) -> Point:
-    """The best of a search from a point and of others from weights drawn evenly from the simplex."""
-    return list(climbs(objective, point, own, seed, restarts))[-1]
-
-
-def climbs(objective: Objective, point: Point, own: Indices, seed: int, restarts: int) -> Iterator[Point]:
-    """The best point so far after the search from each start: an ascent, then lines in random directions."""
-    rng = np.random.default_rng(seed)
-    best = wander(objective, ascend(objective, point, own), own, rng)
-    yield best
-    for draw in rng.dirichlet(np.ones(len(own)), restarts):
-        weights = point.weights.copy()
-        weights[own] = draw
-        start = Point(weights, objective.mean(weights), best.looks)
-        found = wander(objective, ascend(objective, start, own), own, rng)
-        best = found if found.value > best.value + SAME else replace(best, looks=found.looks)
-        yield best
+def climb(objective: Objective, point: Point, own: Indices, seed: int) -> Point:
+    """Return the end of an ascent from a point, continued along lines in random directions."""
+    return wander(objective, ascend(objective, point, own), own, np.random.default_rng(seed))
 
 
 def settle_in(objective: Objective, point: Point, own: Indices) -> tuple[Point, Plateau]:
-    """Move every weight to the middle of its plateau, the first last; its plateau."""
+    """Move every weight to the middle of its plateau, the first weight last; return the first weight's plateau."""
     for s in own[::-1]:
         point, plateau = step(objective, point, own, int(s))
     return point, plateau

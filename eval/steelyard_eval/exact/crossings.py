@@ -1,4 +1,4 @@
-"""Where ranks change along a line in weight space: the inner loops of the sweep.
+"""Finds where ranks change along a line in weight space; these are the inner loops of the sweep.
 
 A row's score along the line is a straight line, known by its values at both ends, `low` and `high`. Two rows
 cross inside the line exactly where their order at one end is strictly the opposite of that at the other, so the
@@ -23,12 +23,12 @@ from steelyard.table import Floats, Indices
 from steelyard_eval.exact.objective import SUM, compiled, sort, value_of
 
 _FEW = 24
-"""Up to so many are kept by insertion; more are sorted."""
+"""Up to this number, the smallest values are kept by insertion; more are sorted."""
 
 
 @compiled
 def count_ahead(low: Floats, high: Floats, first: int, last: int, own: int) -> tuple[int, int, int]:
-    """How many rows of ``first:last`` are ahead of row `own`: at the low end, at the high end, all the way."""
+    """Count the rows of ``first:last`` ahead of row `own`: at the low end, at the high end, and all the way."""
     at_low, at_high, always = 0, 0, 0
     own_low, own_high = low[own], high[own]
     for row in range(first, own):
@@ -48,9 +48,9 @@ def count_ahead(low: Floats, high: Floats, first: int, last: int, own: int) -> t
 def crossings(
     low: Floats, high: Floats, first: int, last: int, own: int, falling: Floats, rising: Floats
 ) -> tuple[int, int]:
-    """Where rows of ``first:last`` fall behind row `own` (as -u) and where they pass it (as u); how many of each.
+    """Find where rows of ``first:last`` fall behind row `own` (as -u) and pass it (as u); return both counts.
 
-    Without branches: every row is written, and counted when it crosses.
+    To avoid branches, every row is written, and only counted when it crosses.
     """
     fallen, risen = 0, 0
     own_low, own_high = low[own], high[own]
@@ -66,7 +66,7 @@ def crossings(
 
 @compiled
 def smallest(values: Floats, count: int, keep: int) -> int:
-    """Move the `keep` smallest of the first `count` values to the front; how many there are."""
+    """Move the `keep` smallest of the first `count` values to the front; return how many there are."""
     if count <= keep:
         return count
     if keep > _FEW:
@@ -90,10 +90,18 @@ def smallest(values: Floats, count: int, keep: int) -> int:
 def rank_steps(
     low: Floats, high: Floats, offsets: Indices, relevant: Indices, relevant_offsets: Indices, deepest: int
 ) -> tuple[Floats, Indices, Indices, Indices]:
-    """Every change of the rank of a relevant row, as far as that is `deepest` or better.
+    """Find every change of the rank of a relevant row, for ranks down to `deepest`.
 
-    Returns where (u, float64[E], rows in order), of which (an index into `relevant`, int64[E]) and by how much (-1
-    or 1, int64[E]); and the ranks int64[3, R] just inside the low end, at the low end and at the high end.
+    Returns
+    -------
+    where : float64[E]
+        The place u of each change, in the order of the rows.
+    of : int64[E]
+        Whose rank changes, an index into `relevant`.
+    step : int64[E]
+        The change, -1 or 1.
+    ranks : int64[3, R]
+        The ranks just inside the low end, at the low end and at the high end.
     """
     longest, most = 0, 0
     for q in range(len(offsets) - 1):
@@ -125,7 +133,7 @@ def rank_steps(
 
 @compiled
 def order_ties(order: Indices, values: Floats) -> None:
-    """Sort the indices of equal values in a sorted order, int64[E]: sums then have the same bits everywhere."""
+    """Sort the indices of equal values in a sorted order (int64[E]), so that sums are the same everywhere."""
     begin = 0
     for end in range(1, len(order) + 1):
         if end == len(order) or values[order[end]] != values[order[begin]]:
@@ -146,10 +154,10 @@ def value_changes(
     gain: Floats,
     by_rank: Floats,
 ) -> tuple[Indices, Floats]:
-    """What the steps, taken in this order, change of the values of their queries.
+    """Compute how the steps, taken in this order, change the values of their queries.
 
-    `ranks` int64[R] are those before the first step, `query` int64[R] the query of each relevant row. Returns
-    which places of the order change anything, and by how much.
+    `ranks` (int64[R]) are the ranks before the first step, `query` (int64[R]) the query of each relevant row.
+    Returns the places in the order that change a value, int64, and the changes, float64.
     """
     beyond, n = len(by_rank) - 1, 0
     ranks, values = ranks.copy(), np.empty(len(relevant_offsets) - 1)

@@ -1,4 +1,4 @@
-"""A function that is constant between its edges, and where it is best: its plateaus."""
+"""Piecewise constant functions and their plateaus, the intervals where they are highest."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from steelyard.table import Bools, Floats
 
 NARROWEST = 1e-9
-"""Intervals no wider than this lie at a crossing, not between two."""
+"""Intervals no wider than this are treated as part of the crossing that they are at."""
 SAME = 1e-12
-"""Values closer than this are the same value."""
+"""Values that differ by no more than this count as equal."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Plateau:
     value: float
 
     def distance(self, t: float) -> float:
-        """How far t is from the plateau; 0 on it."""
+        """Return the distance of t from the plateau; 0 on it."""
         return max(self.low - t, t - self.high, 0.0)
 
 
@@ -37,9 +37,12 @@ class Curve:
 
     Attributes
     ----------
-    edges : float64[E+2], ascending: the low end, the places where something changes, the high end.
-    values : float64[E+1], on the open intervals between neighbouring edges.
-    ends : the values at the two end points themselves.
+    edges : float64[E+2]
+        Ascending: the low end, the places where the value changes, the high end.
+    values : float64[E+1]
+        The values on the open intervals between neighbouring edges.
+    ends : tuple of float
+        The values at the two end points themselves.
     """
 
     edges: Floats
@@ -48,30 +51,30 @@ class Curve:
 
     @property
     def wide(self) -> Bools:
-        """bool[E+1]: the intervals wide enough to count."""
+        """The intervals that are wide enough to count; bool[E+1]."""
         return np.diff(self.edges) > NARROWEST
 
     @property
     def best(self) -> float:
-        """The highest value of an interval wide enough, or of an end point."""
+        """The highest value of an end point or of an interval that is wide enough."""
         return float(max(*self.ends, self.values[self.wide].max(initial=-np.inf)))
 
     def plateaus(self) -> list[Plateau]:
-        """The maximal runs of adjacent pieces of the best value, from low to high.
+        """List the maximal runs of adjacent pieces with the best value, from low to high.
 
-        Each with the middle as its t, except where a change lies there: then the middle of its widest interval.
+        The t of each is its middle, or the middle of its widest interval when a change is at its middle.
         """
         _, _, values = self._pieces()
         return self._runs(values >= self.best - SAME)
 
     def around(self, t: float, value: float) -> Plateau:
-        """The maximal run of pieces of one value that holds a t or lies nearest to it; t alone without any."""
+        """Return the maximal run of pieces of a value that contains t or is nearest to it; t alone without any."""
         _, _, values = self._pieces()
         runs = self._runs(np.abs(values - value) <= SAME)
         return min(runs, key=lambda p: (p.distance(t), p.low - p.high), default=Plateau(t, t, t, value))
 
     def choose(self, near: float | None = None) -> Plateau:
-        """The plateau nearest to a t, of equally near ones the widest, of equally wide ones the first."""
+        """Choose the plateau nearest to a t, then the widest, then the first."""
         found = self.plateaus()
         return min(found, key=lambda p: (0.0 if near is None else p.distance(near), p.low - p.high))
 

@@ -1,7 +1,7 @@
-"""A form with a measure: what search maximises, as a function of the ranks of relevant rows.
+"""The objective of weight search: a measure over a form, as a function of the ranks of relevant rows.
 
-Every measure here is one of four functions of the ranks that a query's relevant rows take. ``by_rank`` says
-what a rank is worth and is 0 from the cut on; ``gain`` is what a relevant row multiplies it with.
+Every measure here is one of four functions of the ranks of a query's relevant rows. ``by_rank`` is the value of
+a rank, 0 beyond the cut, and ``gain`` is the factor of a relevant row.
 
 =========  ======================================  ===========  =================
 kind       a query's value                         by_rank      gain
@@ -54,9 +54,9 @@ _KINDS = {
 
 
 def compiled(function: Function) -> Function:
-    """Compile a function of arrays and numbers; without fast-math, so that the bits are numpy's.
+    """Compile a function of arrays and numbers, without fast-math, so that the bits are those of numpy.
 
-    The machine code is kept in the package's or the user's cache folder, where there is one to write to.
+    The machine code is cached in the package's or the user's cache folder when one of them can be written.
     """
     try:
         return cast(Function, njit(nogil=True, error_model="numpy", cache=True)(function))
@@ -74,10 +74,11 @@ class Objective:
         As in `Form`.
     kind : SUM, BEST, PRECISION or ALL
     by_rank : float64[D+2]
-        What a rank is worth, at index 1 to D; 0 at index 0, and at D+1 for every rank beyond the cut D.
+        The value of the ranks 1 to D; 0 at index 0, and at D+1 for every rank beyond the cut D.
     gain : float64[R]
+        The factor of each relevant row.
     graded : bool[Q]
-        Where it matters which of the relevant rows takes which rank.
+        Whether the relevant rows of a query differ in gain, so that it matters which of them has which rank.
     """
 
     columns: Floats
@@ -91,9 +92,9 @@ class Objective:
 
     @classmethod
     def of(cls, form: Form, measure: Measure, queries: Bools | None = None) -> Objective:
-        """The objective over all queries of a form, or over those where `queries` (bool[Q]) is true.
+        """Make the objective over all queries of a form, or over those where `queries` (bool[Q]) is true.
 
-        Raises ConfigError for Judged@k, which is no function of relevant ranks, and without any query.
+        Raises ConfigError for Judged@k, which is not a function of relevant ranks, and without any query.
         """
         if measure.family not in _KINDS:
             raise ConfigError(
@@ -115,33 +116,33 @@ class Objective:
 
     @cached_property
     def query(self) -> Indices:
-        """int64[R]: the query of each relevant row."""
+        """The query of each relevant row; int64[R]."""
         return np.repeat(np.arange(self.queries), np.diff(self.relevant_offsets))
 
     @property
     def deepest(self) -> int:
-        """D, the last rank that earns anything."""
+        """D, the last rank that counts."""
         return len(self.by_rank) - 2
 
     @property
     def queries(self) -> int:
-        """Q, the queries that the mean is taken over."""
+        """Q, the number of queries in the mean."""
         return len(self.offsets) - 1
 
     def scores(self, weights: Floats) -> Floats:
-        """float64[N], the bits of `Form.scores`."""
+        """Compute the scores, float64[N], with the same bits as `Form.scores`."""
         return _scores(self.columns, weights)
 
     def values(self, weights: Floats) -> Floats:
-        """float64[Q]: the measure under weights float64[S], ties by row index."""
+        """Compute the measure of each query under weights float64[S], ties by row index; float64[Q]."""
         return self.values_of(_ranks(self.scores(weights), self.offsets, self.relevant, self.relevant_offsets))
 
     def values_of(self, ranks: Indices) -> Floats:
-        """float64[Q]: the measure where the relevant rows have these ranks, int64[R]."""
+        """Compute the measure of each query when the relevant rows have these ranks (int64[R]); float64[Q]."""
         return _values(ranks, self.relevant_offsets, self.kind, self.gain, self.by_rank)
 
     def mean(self, weights: Floats) -> float:
-        """The mean of `values`."""
+        """Compute the mean of `values`."""
         return float(self.values(weights).mean())
 
 
@@ -188,7 +189,7 @@ def _gain(form: Form, measure: Measure) -> Floats:
 
 
 def _depth(form: Form, measure: Measure) -> int:
-    """The last rank that earns anything: no deeper than asked, than shown, than the longest list."""
+    """The last rank that counts, limited by the measure's cutoff, the results shown and the longest list."""
     longest = int(np.diff(form.offsets).max(initial=0))
     return min(cut for cut in (longest, measure.cutoff, form.limit) if cut is not None)
 
@@ -204,14 +205,14 @@ def _by_rank(family: str, depth: int) -> Floats:
 
 
 def _graded(gain: Floats, relevant_offsets: Indices) -> Bools:
-    """bool[Q]: where the gains of a query's relevant rows differ."""
+    """The queries whose relevant rows differ in gain; bool[Q]."""
     parts = itertools.pairwise(relevant_offsets)
     return np.array([b > a and np.ptp(gain[a:b]) > 0 for a, b in parts], dtype=bool)
 
 
 @compiled
 def sort(values: NDArray[np.generic]) -> None:
-    """Sort in place (Shell's method with Knuth's gaps): short arrays, and compiled in no time."""
+    """Sort in place (Shell's method with Knuth's gaps), which is fast for short arrays and compiles quickly."""
     gap = 1
     while gap < len(values) // 3:
         gap = 3 * gap + 1
@@ -236,7 +237,7 @@ def _scores(columns: Floats, weights: Floats) -> Floats:
 
 @compiled
 def _ranks(scores: Floats, offsets: Indices, relevant: Indices, relevant_offsets: Indices) -> Indices:
-    """int64[R]: the rank from 1 of every relevant row, by counting the rows ahead of it."""
+    """The rank from 1 of every relevant row, int64[R], by counting the rows ahead of it."""
     ranks = np.empty(len(relevant), np.int64)
     for q in range(len(offsets) - 1):
         for at in range(relevant_offsets[q], relevant_offsets[q + 1]):
@@ -260,7 +261,7 @@ def _values(ranks: Indices, relevant_offsets: Indices, kind: int, gain: Floats, 
 
 @compiled
 def value_of(ranks: Indices, kind: int, gain: Floats, by_rank: Floats) -> float:
-    """One query's value from the ranks of its relevant rows, in any order; see the module."""
+    """Compute one query's value from the ranks of its relevant rows, in any order; see the module."""
     beyond = len(by_rank) - 1
     value = 0.0
     for at in range(len(ranks)):

@@ -1,4 +1,4 @@
-"""The weights of a form that maximise a measure, and how sure that is."""
+"""Finds the weights of a form that maximise a measure, with a proof where there is one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 
 from steelyard.errors import ConfigError, shown
 from steelyard.table import Bools, Floats, Indices
-from steelyard_eval.exact.ascent import RESTARTS, Point, climb, line_of, settle_in, step
+from steelyard_eval.exact.ascent import Point, climb, line_of, settle_in, step
 from steelyard_eval.exact.curve import SAME
+from steelyard_eval.exact.evolve import evolved
 from steelyard_eval.exact.objective import PRECISION, Objective
 from steelyard_eval.exact.simplex import NODES, ceiling, prove
 from steelyard_eval.exact.sweep import Sweep, segment
@@ -20,27 +21,29 @@ from steelyard_eval.kernel import Form
 from steelyard_eval.measures.metrics import Measure
 
 _MOST_CORNERS = 64
+_PROVABLE = 3
+"""Weights that branch and bound can prove."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a search for weights found.
+    """The result of a search for weights.
 
     Attributes
     ----------
     weights : float64[S]
-        Those of a branch that moves are at least 0 and sum to 1; a branch of one column keeps its own.
+        The weights of a searched branch are at least 0 and sum to 1; a branch of one column keeps its own.
     value : float
         The mean measure at these weights, evaluated there.
-    certificate : exact or best-found
-        Whether no weights do better (see `optimise`).
+    certificate : {"exact", "best-found"}
+        Exact when it is proven that no weights do better (see `optimise`).
     plateau : tuple of float
-        Between which values the first weight that moves can lie, the others of its branch in proportion, without
-        a change of value; empty when nothing moves.
+        The range of the first searched weight, the others of its branch in proportion, over which the value
+        does not change; empty when no weight is searched.
     bound : float
-        A mean that no weights exceed; `value` itself when that is exact.
+        An upper bound of the mean for all weights; equal to `value` when that is exact.
     evaluations : int
-        Lines swept and polygons looked at.
+        The number of lines swept and polygons evaluated.
     """
 
     weights: Floats
@@ -58,21 +61,33 @@ def optimise(
     seed: int = 0,
     queries_mask: Bools | None = None,
     *,
-    restarts: int = RESTARTS,
     nodes: int = NODES,
 ) -> Found:
     """Search the weights of every branch with two columns or more, each on its own simplex.
 
-    Two weights are swept; three are searched by branch and bound, which looks at `nodes` polygons at most; more by
-    exact coordinate ascent from `start_weights` (float64[S]) and `restarts` seeded draws. Several branches take
-    turns.
-    `queries_mask` (bool[Q]) names the queries that count. Of equally good weights the nearest to the start, in the
-    middle of their plateau.
+    Two weights are swept, three are searched by branch and bound, and more by CMA-ES on the kernel followed by
+    exact coordinate ascent. Several branches take turns. Of equally good weights, the result is the nearest to the
+    start, in the middle of its plateau. It is never worse than the start.
 
-    The result is `exact` when a single branch of two or three columns moves and its optimum is proven, over all
-    weights but those within rounding of a crossing (`sweep`, `simplex`); never for AP, which is not claimed. It is
-    never below the value at the start. Raises ConfigError for a measure that is no function of relevant ranks, for
-    negative weights, for a mask without queries.
+    The result is `exact` when a single branch of two or three columns is searched and its optimum is proven, over
+    all weights except those within rounding of a crossing (`sweep`, `simplex`). No proof is claimed for AP.
+
+    Parameters
+    ----------
+    start_weights : float64[S]
+        Where the search begins.
+    seed : int
+        Seed of CMA-ES and of the random directions.
+    queries_mask : bool[Q], optional
+        The queries that count; all by default.
+    nodes : int
+        How many polygons branch and bound may evaluate.
+
+    Raises
+    ------
+    ConfigError
+        For a measure that is not a function of relevant ranks, for negative weights, and for a mask without
+        queries.
     """
     objective = Objective.of(form, measure, queries_mask)
     branches = movable(form)
@@ -87,7 +102,8 @@ def optimise(
     while point.value > before + SAME:
         before = point.value
         for own in branches:
-            point, bound = _improve(objective, point, own, seed, restarts, nodes)
+            point = _evolved(form, measure, objective, point, own, seed, queries_mask)
+            point, bound = _improve(objective, point, own, nodes, seed)
         if len(branches) == 1:
             break  # only another branch could make room for more
     if len(branches) != 1:
@@ -106,9 +122,10 @@ def optimise(
 
 
 def on_line(objective: Objective, line: Sweep, own: Indices, start: Floats, queries: Bools | None = None) -> Found:
-    """The best of two weights `own`, from the sweep of the first from 0 to 1 over the objective's queries.
+    """Choose the best of two weights `own` from the sweep of the first from 0 to 1.
 
-    For the queries where bool[Q] is true; `start` holds the other weights, and where these two come from.
+    `queries` (bool[Q]) restricts the mean to some of the objective's queries. `start` has the other weights, and
+    the start of these two.
     """
     chosen = np.ones(objective.queries, dtype=bool) if queries is None else queries
     first, last = int(own[0]), int(own[1])
@@ -117,7 +134,7 @@ def on_line(objective: Objective, line: Sweep, own: Indices, start: Floats, quer
     weights[first], weights[last] = plateau.t, 1.0 - plateau.t
     value = float(objective.values(weights)[chosen].mean())
     current = float(objective.values(start)[chosen].mean())
-    if value < current - SAME:  # rounding keeps what the line promises from being reached
+    if value < current - SAME:  # within rounding of a crossing the line's value cannot be reached
         weights, value = start, current
     proven = plateau.value <= value + SAME and objective.kind != PRECISION
     certificate: Literal["exact", "best-found"] = "exact" if proven else "best-found"
@@ -125,9 +142,9 @@ def on_line(objective: Objective, line: Sweep, own: Indices, start: Floats, quer
 
 
 def movable(form: Form) -> list[Indices]:
-    """The columns (int64[n]) of each branch that has two or more which order anything.
+    """Return the columns (int64[n]) of each branch that has at least two which affect the order.
 
-    A column that is the same for all rows of each query orders none, whatever its weight.
+    A column that is equal for all rows of each query never affects the order, whatever its weight.
     """
     ordering = form.ordering
     branches = (np.flatnonzero((form.branch == branch) & ordering) for branch in np.unique(form.branch))
@@ -135,37 +152,50 @@ def movable(form: Form) -> list[Indices]:
 
 
 def on_simplices(weights: Floats, form: Form, branches: list[Indices]) -> Floats:
-    """The weights with those of each movable branch scaled to sum 1, in equal parts where all are 0."""
+    """Scale the weights of each searchable branch to the sum 1, in equal parts where all are 0."""
     scaled = np.array(weights, dtype=np.float64)
     if scaled.shape != form.weights.shape:
         raise ConfigError(f"{scaled.size} weights for {len(form.labels)} columns ({', '.join(form.labels)})")
     for own in branches:
         if not (np.isfinite(scaled[own]) & (scaled[own] >= 0)).all():
-            raise ConfigError(
-                f"weights {shown(str(scaled[own].tolist()))} are not all at least 0; only such are searched"
-            )
+            raise ConfigError(f"weights {shown(str(scaled[own].tolist()))} must all be at least 0")
         total = scaled[own].sum()
         scaled[own] = scaled[own] / total if total > 0 else 1.0 / len(own)
     return scaled
 
 
-def _improve(
-    objective: Objective, point: Point, own: Indices, seed: int, restarts: int, nodes: int
-) -> tuple[Point, float]:
-    """A point that is no worse, by the means that suit the number of weights; a bound of their simplex."""
+def _evolved(
+    form: Form,
+    measure: Measure,
+    objective: Objective,
+    point: Point,
+    own: Indices,
+    seed: int,
+    queries: Bools | None,
+) -> Point:
+    """Return where the exact search of many weights begins: the point, or a better one by CMA-ES."""
+    if len(own) <= _PROVABLE:
+        return point
+    weights = evolved(form, measure, point.weights, own, seed, queries)
+    value = objective.mean(weights)
+    return Point(weights, value, point.looks) if value > point.value else point
+
+
+def _improve(objective: Objective, point: Point, own: Indices, nodes: int, seed: int) -> tuple[Point, float]:
+    """Improve a point by the method for its number of weights; return it with an upper bound."""
     if len(own) == 2:  # of several branches
         point, plateau = step(objective, point, own, int(own[0]))
         return point, plateau.value
-    point = climb(objective, point, own, seed, restarts if len(own) > 3 else 0)  # a proof needs no restarts
+    point = climb(objective, point, own, seed)
     corners = _corners(point.weights, [own])
-    if len(own) > 3:
+    if len(own) > _PROVABLE:
         return point, ceiling(objective, corners)
     proof = prove(objective, corners, point.weights, nodes)
     return Point(proof.weights, proof.value, point.looks + proof.nodes), proof.bound
 
 
 def _corners(weights: Floats, branches: list[Indices]) -> Floats:
-    """float64[V, S]: every choice of one column a branch, with all of its branch's weight."""
+    """Every choice of one column in each branch, with all the weight of its branch; float64[V, S]."""
     corners = []
     for choice in itertools.product(*branches):
         corner = weights.copy()
@@ -176,6 +206,6 @@ def _corners(weights: Floats, branches: list[Indices]) -> Floats:
 
 
 def _ceiling(objective: Objective, weights: Floats, branches: list[Indices]) -> float:
-    """A bound over all branches together; 1, which no measure exceeds, where they have too many corners."""
+    """An upper bound over all branches together; 1, which bounds every measure, for too many corners."""
     count = math.prod(len(own) for own in branches)
     return ceiling(objective, _corners(weights, branches)) if count <= _MOST_CORNERS else 1.0

@@ -1,8 +1,8 @@
-"""What a measure can reach on a polygon of weights: the inner loops of branch and bound.
+"""Bounds a measure on a polygon of weights; these are the inner loops of branch and bound.
 
-A point is its shares float64[V] of V corners: at least 0, summing to 1. Scores are linear in it, so the difference
-of two rows has its extremes over a polygon at the vertices: a row that is behind at no vertex and ahead at one is
-ahead everywhere inside. A pair that the vertices do not settle is contested.
+A point is given by its shares of V corners, float64[V], which are at least 0 and sum to 1. Scores are linear in
+the shares, so the difference of two rows has its extremes over a polygon at the vertices: a row that is behind at
+no vertex and ahead at one is ahead everywhere inside. A pair that the vertices do not settle is contested.
 
 Counting settled rows bounds ranks from below. Of a query's relevant rows, let n_(1) <= n_(2) <= ... bound the
 irrelevant rows ahead of each. Irrelevant rows ahead only grow along a list, so the m-th relevant row of any list
@@ -18,15 +18,15 @@ from steelyard.table import Bools, Floats, Indices
 from steelyard_eval.exact.objective import compiled, sort, value_of
 
 TINY = 1e-13
-"""Differences of scores, as shares of the query's largest score, that rounding alone can make."""
+"""The largest difference of scores, relative to the query's largest score, that rounding alone can cause."""
 
 
 @compiled
 def settle(low: float, high: float, closed: bool, first: bool) -> int:
-    """1 when a row is ahead of another everywhere, -1 when it is behind, 0 when their pair is contested.
+    """Return 1 when a row is ahead of another everywhere, -1 when it is behind, 0 when the pair is contested.
 
-    `low` and `high` are the extremes of the difference; `first` says that it has the smaller index. Without
-    `closed` only inner points count; with it the boundary does too, where rows may tie.
+    `low` and `high` are the extremes of the difference; `first` is true when the row has the smaller index. With
+    `closed` the boundary counts as well as the inner points, and rows may tie there.
     """
     margin = TINY if closed else -TINY
     if low >= margin and high > TINY:
@@ -48,7 +48,7 @@ def contested_pairs(
     deepest: int,
     closed: bool,
 ) -> tuple[Floats, Bools, int, Indices, Indices]:
-    """The pairs of a relevant and another row that the scores at the corners, float64[V, N], do not settle.
+    """Find the pairs of a relevant and another row that the scores at the corners (float64[V, N]) do not settle.
 
     Returns their number P, and, with room to spare, the other row's score less the relevant one's at each corner,
     float64[P, V], as a share of the query's largest, and bool[P], where the other row is relevant too; how many
@@ -100,7 +100,7 @@ def _largest(corners: Floats, first: int, last: int) -> float:
 
 @compiled
 def sides(polygon: Floats, centre: Floats, difference: Floats, pairs: Indices) -> tuple[Indices, Indices, Floats]:
-    """On which side of each pair's crossing a polygon (vertices float64[n, V]) and its centre lie.
+    """Find the side of each pair's crossing on which a polygon (vertices float64[n, V]) and its centre are.
 
     Returns `settle` of the polygon, int64[P]; 1 or -1 for the centre, int64[P]; and how evenly the crossing
     divides the polygon, float64[P], 0 where it does not cross.
@@ -129,7 +129,7 @@ def _dot(point: Floats, form: Floats) -> float:
 
 @compiled
 def tally(ahead: Indices, counts: Indices, pairs: Indices, rival: Bools, orders: Indices, least: int) -> Indices:
-    """int64[2, A]: the rows ahead, with those added whose order is at least `least`; all and irrelevant ones."""
+    """Add the rows whose order is at least `least` to the rows ahead; all and irrelevant ones, int64[2, A]."""
     total, at = ahead.copy(), 0
     for row in range(len(counts)):
         for k in range(at, at + counts[row]):
@@ -144,10 +144,10 @@ def tally(ahead: Indices, counts: Indices, pairs: Indices, rival: Bools, orders:
 def reach(
     ahead: Indices, offsets: Indices, kind: int, gain: Floats, best_first: Floats, by_rank: Floats, graded: Bools
 ) -> Floats:
-    """float64[G]: the best values of queries with so many rows at least (int64[2, A]) ahead of relevant ones.
+    """Bound the values of queries, float64[G], by the least numbers of rows ahead of relevant rows (int64[2, A]).
 
-    The relevant rows of query g are ``offsets[g]:offsets[g+1]``; `best_first` is `gain` sorted within queries. A
-    value is the query's very own when the counts are those of a ranking.
+    The relevant rows of query g are ``offsets[g]:offsets[g+1]``; `best_first` is `gain` sorted within queries. The
+    bound is the query's exact value when the counts are those of a ranking.
     """
     values = np.empty(len(offsets) - 1)
     for g in range(len(values)):
@@ -166,9 +166,9 @@ def reach(
 
 @compiled
 def cut(polygon: Floats, form: Floats) -> tuple[Floats, int]:
-    """The part of a convex polygon (vertices in order) where a linear form (float64[V]) is not negative.
+    """Cut a convex polygon (vertices in order) to the part where a linear form (float64[V]) is not negative.
 
-    Returns room for vertices, and how many there are.
+    Returns an array with room for the vertices, and their number.
     """
     values = np.zeros(len(polygon))
     for vertex in range(len(polygon)):

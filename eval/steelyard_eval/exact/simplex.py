@@ -1,10 +1,10 @@
-"""Branch and bound over three weights: the best value on the whole triangle, and proof that it is.
+"""Branch and bound over three weights: finds the best value on the whole triangle, with a proof.
 
 The triangle of weights is cut into convex polygons, the most promising first. A polygon is dropped when no point
-inside can beat the best value found (`polygons`); what is found is always a direct evaluation. Cuts go along
-crossings, so that many pairs that swap on one and the same line, as reciprocal ranks do, are settled at once.
-Cells of weights thinner than rounding (1e-13 of the scores) count as part of the crossing they lie at; the
-triangle's sides are swept, with their ends.
+inside can beat the best value found (`polygons`); every value found is a direct evaluation. Cuts follow
+crossings, so that all pairs that swap on the same line, as reciprocal ranks often do, are settled at once.
+Cells of weights thinner than rounding (1e-13 of the scores) count as part of the crossing that they are at; the
+triangle's sides are swept, including their ends.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from steelyard_eval.exact.polygons import contested_pairs, cut, reach, sides, ta
 from steelyard_eval.exact.sweep import segment
 
 NODES = 50_000
-"""Polygons that are looked at before giving up on a proof."""
+"""The number of polygons that are evaluated before giving up on a proof."""
 
 
 @dataclass(frozen=True)
 class Proof:
-    """The best weights found (float64[S]), their mean, the mean that no weights exceed, polygons looked at."""
+    """The best weights found (float64[S]), their mean, its upper bound, and the number of polygons evaluated."""
 
     weights: Floats
     value: float
@@ -37,7 +37,7 @@ class Proof:
 
 @dataclass(frozen=True)
 class _Node:
-    """What is open on a polygon.
+    """The queries that are still open on a polygon.
 
     The open queries have relevant rows `rows` (int64[A]), those of the g-th ``offsets[g]:offsets[g+1]``. Each has
     `counts` (int64[A]) contested `pairs`, stored row after row, and `ahead` (int64[2, A]) rows ahead of it
@@ -54,7 +54,7 @@ class _Node:
 
 @dataclass(frozen=True)
 class _Look:
-    """What is known of a polygon: its node, an upper bound, the value at its centre, a crossing to cut along."""
+    """The evaluation of a polygon: its node, an upper bound, the value at its centre, a crossing to cut along."""
 
     node: _Node
     bound: float
@@ -63,15 +63,15 @@ class _Look:
 
 
 def ceiling(objective: Objective, corners: Floats) -> float:
-    """A mean that no mixture of the corners (float64[V, S], a weight vector each) exceeds, boundary included."""
+    """Return an upper bound of the mean over all mixtures of the corners (float64[V, S]), boundary included."""
     triangle, node = _Mixtures.of(objective, corners, closed=True)
     return float(triangle.reach(node, node.ahead).sum() / objective.queries)
 
 
 def prove(objective: Objective, corners: Floats, weights: Floats, nodes: int = NODES) -> Proof:
-    """The best mixture of three corners (float64[3, S]), from known good weights (float64[S]) on.
+    """Find the best mixture of three corners (float64[3, S]), starting from good weights (float64[S]).
 
-    The bound is the value where that is proven; else it is what polygons not looked into might reach.
+    The bound equals the value when that is proven; else it is what unexplored polygons might reach.
     """
     mixtures, node = _Mixtures.of(objective, corners, closed=False)
     weights, value = _best_of_sides(objective, corners, weights)
@@ -85,7 +85,7 @@ def prove(objective: Objective, corners: Floats, weights: Floats, nodes: int = N
         if look.bound <= value + SAME:
             continue
         if look.crossing is None:
-            lost = max(lost, look.bound)  # rounding keeps what the lines promise from being reached
+            lost = max(lost, look.bound)  # within rounding of the crossings the bound cannot be reached
         else:
             for part in _halves(polygon, look.crossing):
                 heapq.heappush(heap, (-look.bound, next(order), part, look.node))
@@ -107,7 +107,7 @@ def _better(objective: Objective, found: Floats, weights: Floats, value: float) 
 
 
 def _halves(polygon: Floats, crossing: Floats) -> list[Floats]:
-    """The two parts of a polygon beside a crossing; slivers are none."""
+    """The two parts of a polygon beside a crossing; slivers are left out."""
     parts = (cut(polygon, form) for form in (crossing, -crossing))
     return [vertices[:count] for vertices, count in parts if count >= 3]
 
@@ -135,14 +135,14 @@ class _Mixtures:
         return cls(o, best_first, difference[:count], rival[:count]), node
 
     def reach(self, node: _Node, ahead: Indices) -> Floats:
-        """float64[G]: what each open query reaches with so many rows ahead of its relevant ones."""
+        """Bound each open query, float64[G], by the number of rows ahead of its relevant ones."""
         o = self.objective
         graded = o.graded[o.query[node.rows[node.offsets[:-1]]]]
         gains = (o.gain[node.rows], self.best_first[node.rows])
         return reach(ahead, node.offsets, o.kind, *gains, o.by_rank, graded)
 
     def look(self, polygon: Floats, parent: _Node) -> _Look:
-        """Settle what the polygon settles of its parent's pairs and queries, and bound the rest."""
+        """Settle the pairs and queries of its parent that the polygon settles, and bound the others."""
         centre = polygon.mean(axis=0)
         orders, middle, even = sides(polygon, centre, self.difference, parent.pairs)
         pairs = (parent.counts, parent.pairs, self.rival)
@@ -161,7 +161,7 @@ class _Mixtures:
     def _keep(
         self, parent: _Node, ahead: Indices, contested: Bools, still: Bools, settled: float
     ) -> tuple[_Node, Bools]:
-        """The node of the queries that are still open, and which of the parent's pairs it holds."""
+        """The node of the queries that are still open, and which of the parent's pairs are in it."""
         sizes = np.diff(parent.offsets)
         rows = np.repeat(still, sizes)
         kept = contested & np.repeat(rows & (ahead[0] < self.objective.deepest), parent.counts)

@@ -1,13 +1,13 @@
-"""The mean measure along a line in weight space, exactly: piecewise constant, with every piece known.
+"""Computes the mean measure along a line in weight space exactly, as a piecewise constant function.
 
 For fixed columns a score is linear in the weights, so along ``weights(t) = start + t * direction`` every row's
 score is a straight line and ranks change only where two lines cross (`crossings`). One sorted list of changes,
 each with its query, then gives the mean of any set of queries: a cross-validation fold is a mask over them.
 
-Values hold on open intervals; those no wider than 1e-9 count as part of the crossing they lie at. The two end
-points are values of their own, ties by row index. Exact means: up to the rounding of two scores in float64; rows
-that tie along the whole line although their columns differ are ordered by that rounding alone, so whoever
-chooses a t here evaluates it (`Objective.mean`) before claiming its value.
+Values apply to open intervals; those no wider than 1e-9 count as part of the crossing that they are at. The two
+end points have their own values, ties by row index. Exact means up to the rounding of two scores in float64: rows
+that tie along the whole line although their columns differ are ordered by rounding alone, so a chosen t has to be
+evaluated (`Objective.mean`) before its value is claimed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class Sweep:
 
     Attributes
     ----------
-    low, high : the ends of the line.
+    low, high : float
+        The ends of the line.
     at, change : float64[E]; query : int64[E]
         Where a query's value changes, and by how much; equal t in the order of queries and rows.
     start : float64[Q]
@@ -46,7 +47,7 @@ class Sweep:
     ends: Floats
 
     def curve(self, queries: Bools | None = None) -> Curve:
-        """The mean over all queries, or over those where `queries` (bool[Q]) is true, as a function of t."""
+        """Return the mean as a function of t, over all queries or those where `queries` (bool[Q]) is true."""
         chosen = slice(None) if queries is None else queries
         changes = slice(None) if queries is None else queries[self.query]
         count = len(self.start[chosen])
@@ -58,7 +59,7 @@ class Sweep:
         )
 
     def values(self, t: float) -> Floats:
-        """float64[Q]: each query's value at t; on a crossing, that of the interval to its right."""
+        """Return each query's value at t, float64[Q]; on a crossing, that of the interval to its right."""
         if t in (self.low, self.high):
             end: Floats = self.ends[0 if t == self.low else 1]
             return end
@@ -94,5 +95,5 @@ def sweep(objective: Objective, start: Floats, direction: Floats, low: float = 0
 
 
 def segment(objective: Objective, begin: Floats, end: Floats) -> Sweep:
-    """The sweep from one weight vector (t = 0) to another (t = 1)."""
+    """Sweep from one weight vector (t = 0) to another (t = 1)."""
     return sweep(objective, begin, end - begin)

@@ -17,6 +17,7 @@ from steelyard_eval.export import (
     opensearch,
     qdrant,
     soleri,
+    spec_kit,
     vespa,
     weaviate,
 )
@@ -24,7 +25,18 @@ from steelyard_eval.export.base import Export, Lost, Target
 
 TARGETS: dict[str, Target] = {
     module.TARGET.name: module.TARGET
-    for module in (echovault, moltnet, soleri, cortex_mem, opensearch, elasticsearch, vespa, weaviate, qdrant)
+    for module in (
+        echovault,
+        moltnet,
+        soleri,
+        spec_kit,
+        cortex_mem,
+        opensearch,
+        elasticsearch,
+        vespa,
+        weaviate,
+        qdrant,
+    )
 }
 
 __all__ = ["TARGETS", "Export", "Lost", "Target", "export", "say"]

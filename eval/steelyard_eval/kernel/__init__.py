@@ -1,4 +1,4 @@
-"""Many weights over one recording: what search needs, and reports never do."""
+"""Fast evaluation of many weights over one recording, for searching; reports use the engine instead."""
 
 from steelyard_eval.kernel.form import Form, forms
 from steelyard_eval.kernel.kernel import Kernel

@@ -1,7 +1,7 @@
-"""What is left of a recording when everything but the weights is fixed: the linear form that search reads.
+"""The linear form of a recording when everything except the weights is fixed, which weight search works on.
 
 ``score(row) = sum over s of weights[s] * columns[s, row]``. The rows of a query ascend by entry id, so of two
-equal scores the smaller row index comes first. Columns keep float64; the kernel rounds them for itself.
+equal scores the smaller row index comes first. Columns are float64; the kernel makes its own float32 copy.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from steelyard.table import Bools, Floats, Indices, SignalTable
 from steelyard_eval.measures.metrics import Judgments
 
 MARK = 2.0
-"""Plans are compiled with weights 2, 3, 4 ..., which tell the columns of a strategy apart; 1 is a bare column."""
+"""Plans are compiled with the weights 2, 3, 4 ... to identify the columns of a strategy; 1 is a bare column."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """The rows a strategy ranks, as columns to be weighted, with the grades that say how good a ranking is.
+    """The rows that a strategy ranks, as columns to be weighted, with the grades to measure a ranking by.
 
     Attributes
     ----------
@@ -35,20 +35,20 @@ class Form:
     columns : float64[S, N]
         The plan's derived columns, each times its row factor; 0 on the rows of other branches.
     labels : tuple of S labels; branch : int64[S]
-        What each column is called, and the branch of the plan it belongs to: tiers are tuned independently.
+        The name of each column, and the branch of the plan that it belongs to: tiers are tuned independently.
     weights : float64[S]
-        The strategy's own.
+        The weights of the strategy as written.
     relevant : int64[R], ascending; grade : float64[R]
         Rows of grade 1 or more, and their grades.
     relevant_offsets : int64[Q+1]
         The relevant rows of query q are ``relevant[relevant_offsets[q]:relevant_offsets[q+1]]``.
     judgments : Judgments
-        Of the Q queries; they know the ideals, and what is relevant but was not returned.
+        The judgments of the Q queries, including the ideals and the relevant entries that were not returned.
     limit : int or None
-        Where the finished list is cut: ranks beyond it earn nothing.
+        Where the finished list is cut: ranks beyond it count 0.
     slot : int64[S]
-        The place of each column's weight in the `weights` of the strategy, -1 for the weight 1 of a bare column,
-        which no search moves. Empty for a form made of a plan alone.
+        The index of each column's weight in the `weights` of the strategy; -1 for the weight 1 of a bare column,
+        which is never searched. Empty for a form made from a plan alone.
     """
 
     offsets: Indices
@@ -65,7 +65,7 @@ class Form:
 
     @classmethod
     def of(cls, table: SignalTable, config: SearchConfig, strategy: Expr, judgments: Judgments) -> Form:
-        """The form of a strategy at the configuration's depths, over every query of the table.
+        """Make the form of a strategy at the configuration's depths, over every query of the table.
 
         Raises DataError when a query has no judgments, ConfigError when the table lacks a signal or depth, or
         when the configuration finishes with more than cuts.
@@ -75,7 +75,7 @@ class Form:
 
     @classmethod
     def of_plan(cls, table: SignalTable, plan: Plan, judgments: Judgments, limit: int | None = None) -> Form:
-        """The form of a plan over the very table it was compiled for."""
+        """Make the form of a plan over the table that it was compiled for."""
         row = np.flatnonzero(_ranked(plan))
         query = table.query[row].astype(np.int64)
         grade = judgments.grades(query, table.entry[row])
@@ -131,7 +131,7 @@ class Form:
 
     @cached_property
     def ordering(self) -> Bools:
-        """bool[S]: the columns that differ between rows of one query."""
+        """The columns that differ between the rows of any query; bool[S]."""
         begins = self.offsets[:-1][np.diff(self.offsets) > 0]
         if not len(begins):
             return np.zeros(len(self.columns), dtype=bool)
@@ -145,22 +145,22 @@ class Form:
 
     @property
     def total_relevant(self) -> Indices:
-        """int64[Q]: relevant entries in the qrels, returned or not."""
+        """The number of relevant entries in the qrels, returned or not; int64[Q]."""
         return self.judgments.relevant
 
     def ideal_at(self, cutoff: int | None) -> Floats:
-        """float64[Q]: the DCG of the best possible list cut at `cutoff`; 0 where nothing is relevant."""
+        """Return the DCG of the best possible list cut at `cutoff`, float64[Q]; 0 where nothing is relevant."""
         return self.judgments.ideal_at(cutoff)
 
     def spread(self, weights: Floats) -> Floats:
-        """float64[W, S]: the weights of the columns for weights float64[W, K] of the whole strategy.
+        """Map weights of the whole strategy, float64[W, K], to weights of the columns, float64[W, S].
 
-        A tier that answers none of the queries has no columns here, and a bare column keeps its 1.
+        A tier that answers none of the queries has no columns here, and a bare column keeps its weight 1.
         """
         return np.column_stack([np.ones(len(weights)), weights])[:, self.slot + 1]
 
     def scores(self, weights: Floats) -> Floats:
-        """float64[N]: the scores under weights float64[S], added in the order of the columns."""
+        """Compute the scores with weights float64[S], added in the order of the columns; float64[N]."""
         total = np.zeros(len(self))
         for weight, column in zip(weights, self.columns, strict=True):
             total = total + weight * column
@@ -170,9 +170,9 @@ class Form:
 def forms(
     table: SignalTable, config: SearchConfig, strategies: Iterable[Expr], judgments: Judgments
 ) -> Iterator[Form]:
-    """The forms of strategies that differ in more than weights (k, normalisation, half-life ...), one by one.
+    """Iterate over the forms of strategies that differ in more than weights (k, normalisation, half-life ...).
 
-    They share the masked table, and what it keeps. See `Form.of` for the errors.
+    They share the masked table and what it caches. See `Form.of` for the errors.
     """
     refuse_unjudged(table.queries, judgments)
     masked = table.at_depth(config.depths)
@@ -186,7 +186,7 @@ def forms(
 
 
 def refuse_unjudged(queries: Sequence[str], judgments: Judgments) -> None:
-    """DataError naming the first query without judgments: it belongs in no mean."""
+    """Raise DataError with the first query that has no judgments, because a mean cannot include it."""
     bare = np.flatnonzero(judgments.judged == 0)
     if len(bare):
         raise DataError(
@@ -196,10 +196,10 @@ def refuse_unjudged(queries: Sequence[str], judgments: Judgments) -> None:
 
 
 def finished(table: SignalTable, plan: Plan, stages: Sequence[Stage]) -> tuple[Plan, int | None]:
-    """The plan of what is left when the list is finished, and the last place shown (None when all are).
+    """Apply the finish stages to a plan; return it with the last rank that is shown (None when all are).
 
-    What is dropped has no row, what is merged at a fixed score has a branch of one column. Rows kept beyond a
-    cut by its guard earn nothing here: no metric looks further than the cut.
+    Dropped rows leave the plan, and rows merged at a fixed score get a branch of one column. Rows that the guard
+    of a cut keeps beyond it count 0 here, because no metric looks further than the cut.
     """
     limit = None
     for stage in stages:

@@ -1,7 +1,7 @@
-"""Metrics of many weights over one form: fast and in float32, so for search only.
+"""Computes metrics of many weights over one form, fast and in float32, for search only.
 
-Its ranks differ from the engine's where two scores are closer than float32 can tell. A number that is reported
-comes from `exact` or from `replay`, which go through the engine in float64.
+Its ranks differ from the engine's where two scores differ by less than float32 can represent. Every reported
+number comes from `exact` or `replay`, which use the engine in float64.
 """
 
 from __future__ import annotations
@@ -33,22 +33,29 @@ KINDS = {
     "RR": FIRST,
 }
 SMALL = 10_000_000
-"""Fewer scores than this are not worth a second thread."""
+"""Work of fewer scores than this uses one thread."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A form made ready for one set of measures; build it with `Kernel.of`, then ask as often as you like.
+    """A form prepared for one set of measures; build it with `Kernel.of` and evaluate any number of weights.
 
-    Columns are divided by powers of two, and weights of a configuration likewise, so that no score leaves the
-    range of float32; that changes no comparison. The bits of a result depend neither on threads nor on what
-    else is asked.
+    Columns and the weights of each configuration are divided by powers of two, so that no score leaves the range
+    of float32; this changes no comparison. The bits of a result depend neither on the number of threads nor on
+    the other weights evaluated with it.
 
     Attributes
     ----------
-    rows : float32[N, S'], the columns by row, filled up with zeros to a multiple of four.
-    exponents : int64[S], the power of two each column was divided by.
-    kinds, cutoffs : int64[M]; divisors : float64[M, Q]; logs : float64[deepest+1], log2(rank + 1).
+    rows : float32[N, S']
+        The columns by row, padded with zeros to a multiple of four.
+    exponents : int64[S]
+        The power of two that each column was divided by.
+    kinds, cutoffs : int64[M]
+        How each measure is computed (see `lanes`), and its cutoff.
+    divisors : float64[M, Q]
+        What each measure is divided by for each query.
+    logs : float64[deepest+1]
+        log2(rank + 1).
     """
 
     form: Form
@@ -62,7 +69,7 @@ class Kernel:
 
     @classmethod
     def of(cls, form: Form, measures: Iterable[Measure]) -> Kernel:
-        """Prepare a form. ConfigError for a measure that does not follow from the ranks of relevant rows."""
+        """Prepare a form; ConfigError for a measure that is not a function of the ranks of relevant rows."""
         chosen = tuple(measures)
         for measure in chosen:
             if measure.family not in KINDS:
@@ -85,27 +92,36 @@ class Kernel:
         )
 
     def means(self, weights: ArrayLike, threads: int | None = None) -> dict[Measure, Floats]:
-        """float64[W] for every measure: means over all queries, for weights float[W, S].
+        """Compute the mean of every measure over all queries.
 
-        `threads` share the configurations; None means as many as numba would use, or one for small work.
+        Parameters
+        ----------
+        weights : float[W, S]
+            One row of column weights for each configuration.
+        threads : int, optional
+            How many threads share the configurations; by default numba's number, or one for little work.
+
+        Returns
+        -------
+        dict of Measure to float64[W]
         """
         totals = np.zeros((len(np.atleast_2d(weights)), len(self.measures)))
         self.add(weights, totals, threads)
         return self.named(totals / max(self.form.queries, 1))
 
     def values(self, weights: ArrayLike, threads: int | None = None) -> dict[Measure, Floats]:
-        """float64[W, Q] for every measure: its value for every query, for weights float[W, S]."""
+        """Compute every measure for every query, float64[W, Q] each, for weights float[W, S]."""
         count = len(np.atleast_2d(weights))
         each = np.zeros((count, self.form.queries, len(self.measures)))
         self._run(weights, np.zeros((count, len(self.measures))), each, threads)
         return self.named(each)
 
     def add(self, weights: ArrayLike, totals: Floats, threads: int | None = None) -> None:
-        """Add the values of this form's queries, one after the other, to totals float64[W, M]."""
+        """Add the values of this form's queries, one after another, to `totals` (float64[W, M])."""
         self._run(weights, totals, np.zeros((0, 0, 0)), threads)
 
     def named(self, results: Floats) -> dict[Measure, Floats]:
-        """The last axis of the results by measure."""
+        """Split the last axis of results by measure."""
         return {m: np.ascontiguousarray(results[..., at]) for at, m in enumerate(self.measures)}
 
     def _run(self, weights: ArrayLike, totals: Floats, each: Floats, threads: int | None) -> None:
@@ -127,11 +143,11 @@ class Kernel:
             list(pool.map(work, ends[:-1], ends[1:]))
 
     def _tiles(self, weights: Floats) -> Singles:
-        """float32[T, S', LANES]: weights by tile, the largest product of each configuration near 1."""
+        """Weights by tile, float32[T, S', LANES], scaled so that a configuration's largest product is near 1."""
         if weights.shape[1] != len(self.exponents) or not np.isfinite(weights).all():
             raise ConfigError(
                 f"weights of shape {weights.shape} for {len(self.exponents)} columns; "
-                f"give one finite weight a column and configuration"
+                f"give one finite weight for each column and configuration"
             )
         fraction, exponent = np.frexp(weights)
         exponent = np.where(fraction == 0, -(2**20), exponent + self.exponents)
@@ -142,7 +158,7 @@ class Kernel:
 
 
 def _filled(columns: Floats) -> Singles:
-    """float32[n, S'] of float64[n, S]."""
+    """Pad float64[n, S] to float32[n, S']."""
     width = max(STEP, -(-columns.shape[1] // STEP) * STEP)
     rows = np.zeros((len(columns), width), dtype=np.float32)
     rows[:, : columns.shape[1]] = columns
@@ -150,7 +166,7 @@ def _filled(columns: Floats) -> Singles:
 
 
 def _divisor(form: Form, measure: Measure) -> Floats:
-    """float64[Q]: what a measure divides by; 0 only where nothing is relevant, and nothing is divided."""
+    """What a measure is divided by, float64[Q]; 0 only for queries without relevant entries, which are skipped."""
     if measure.family == "nDCG":
         return form.ideal_at(measure.cutoff)
     if measure.family in ("R", "AP", "RecallAll"):
@@ -159,6 +175,6 @@ def _divisor(form: Form, measure: Measure) -> Floats:
 
 
 def _workers(threads: int | None, scores: int, tiles: int) -> int:
-    """How many threads share the tiles."""
+    """The number of threads that share the tiles."""
     available: int = numba_settings.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # set as numba is loaded
     return max(1, min(threads or (1 if scores < SMALL else available), tiles))

@@ -1,10 +1,10 @@
-"""The compiled loops: 128 configurations side by side, candidates streamed past them.
+"""The compiled loops of the kernel: they evaluate 128 configurations at once in one pass over the candidates.
 
-A lane is a configuration. Scores are float32, added in the order of the columns and never fused with the
-product before, so that each is the same bits on every machine. No list is sorted: the rank of a relevant row is
-the number of rows ahead of it, itself included. Rows before it win a tie, rows after it lose one.
+A lane is a configuration. Scores are float32, added in the order of the columns without fused multiply-add, so
+that their bits are the same on every machine. No list is sorted: the rank of a relevant row is the number of
+rows ahead of it plus one. In a tie, rows before it are ahead, and rows after it are behind.
 
-Whatever is compiled stands in this file, because numba looks only here for changes to what it has kept.
+All compiled code is in this file, because numba's cache only notices changes to this file.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from numba import njit
 
 LANES = 128
 STEP = 4
-"""Columns come in multiples of this, filled up with zeros, which leave a sum as it is."""
+"""Columns are padded with zeros, which do not change a sum, to a multiple of this."""
 GAIN, PRECISIONS, HITS, ANY, ALL, FIRST = range(6)
-"""What is taken of the relevant rows down to a cutoff. Divided by the query's divisor: their discounted gain,
-the sum of precisions at them, their number. As it is: whether there are any, whether there are as many as the
-divisor, 1 / the rank of the first."""
+"""What is computed from the relevant rows down to a cutoff: their discounted gain, the sum of precisions at
+them, or their number, each divided by the query's divisor; or whether there are any, whether there are as many
+as the divisor, or 1 / the rank of the first."""
 
-# float division as numpy does it, and no lock: threads share the work
+# division by zero as in numpy, and without the interpreter lock, so that threads share the work
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 SIGNATURE = (
     "void(f4[:, ::1], i8[::1], i8[::1], i8[::1], f8[::1], f4[:, :, ::1], "
@@ -33,9 +33,9 @@ SIGNATURE = (
 
 @cache
 def compiled() -> Any:  # noqa: ANN401 -- numba's dispatchers have no type
-    """`add_metrics` as machine code, kept in the package's or the user's cache folder.
+    """Compile `add_metrics`, with the machine code cached in the package's or the user's cache folder.
 
-    Where neither can be written, or what is kept cannot be read, it is compiled in memory: some seconds.
+    Where neither can be written, or the cache is damaged, it is compiled in memory, which takes some seconds.
     """
     try:
         made = njit(cache=True, **OPTIONS)(add_metrics)
@@ -47,12 +47,24 @@ def compiled() -> Any:  # noqa: ANN401 -- numba's dispatchers have no type
 
 
 def add_metrics(rows, offsets, relevant, ends, grade, tiles, kinds, cutoffs, divisors, logs, totals, each):
-    """Add the metrics of every configuration, query by query, to `totals`; keep them in `each` if it has room.
+    """Add the metrics of every configuration, query by query, to `totals`, and store them in `each`.
 
-    rows float32[N, S] and offsets int64[Q+1] are the rows by query; relevant int64[R], ends int64[Q+1] and
-    grade float64[R] the relevant ones; tiles float32[T, S, LANES] the weights; kinds, cutoffs int64[M] and
-    divisors float64[M, Q] the metrics; logs float64[deepest+1] is log2(rank + 1); totals is float64[W, M],
-    each float64[W, Q, M] or empty.
+    Parameters
+    ----------
+    rows, offsets : float32[N, S], int64[Q+1]
+        The rows by query.
+    relevant, ends, grade : int64[R], int64[Q+1], float64[R]
+        The relevant rows, the ends of each query's, and their grades.
+    tiles : float32[T, S, LANES]
+        The weights.
+    kinds, cutoffs, divisors : int64[M], int64[M], float64[M, Q]
+        The metrics.
+    logs : float64[deepest+1]
+        log2(rank + 1).
+    totals : float64[W, M]
+        Increased in place.
+    each : float64[W, Q, M] or empty
+        Filled unless it is empty.
     """
     most = 1
     for q in range(len(offsets) - 1):
@@ -80,7 +92,7 @@ def add_metrics(rows, offsets, relevant, ends, grade, tiles, kinds, cutoffs, div
 
 @njit(inline="always", **OPTIONS)  # a call would cost as much as its sums
 def _score(first, second, weights, left, right):
-    """The scores of two rows; the first four products in one go, since most strategies have no more."""
+    """The scores of two rows; the first four products are one sum, since most strategies have no more columns."""
     a0, a1, a2, a3 = first[0], first[1], first[2], first[3]
     b0, b1, b2, b3 = second[0], second[1], second[2], second[3]
     w0, w1, w2, w3 = weights[0], weights[1], weights[2], weights[3]
@@ -98,10 +110,10 @@ def _score(first, second, weights, left, right):
 
 @njit(**OPTIONS)
 def _count(rows, begin, end, relevant, weights, pair, own, rank):
-    """The rank of each relevant row in each lane, two candidates at a time.
+    """Count the rank of each relevant row in each lane, two candidates at a time.
 
-    The candidates fall into segments that end with a relevant row: of the relevant rows, those of earlier
-    segments win ties against them, the others lose.
+    Each segment of candidates ends with a relevant row. In ties with its candidates, the relevant rows of
+    earlier segments are ahead and the others are behind.
     """
     left, right = pair[0], pair[1]
     for r in range(len(relevant)):
@@ -114,7 +126,7 @@ def _count(rows, begin, end, relevant, weights, pair, own, rank):
             _score(rows[c], rows[min(c + 1, end - 1)], weights, left, right)
             if c + 1 == stop:
                 for n in range(LANES):
-                    right[n] = -np.inf  # nobody
+                    right[n] = -np.inf  # an odd number of candidates: no second one
             for r in range(segment):
                 bar, ahead = own[r], rank[r]
                 for n in range(LANES):
@@ -128,9 +140,9 @@ def _count(rows, begin, end, relevant, weights, pair, own, rank):
 
 @njit(**OPTIONS)
 def _sort(rank, count, key):
-    """The relevant rows of each lane, best first, as keys: the rank in the upper half, the row in the lower.
+    """Sort the relevant rows of each lane, best first, as keys with the rank in the upper half and the row below.
 
-    A sorting network: every lane makes the same exchanges, so none has to branch.
+    This is a sorting network: every lane makes the same exchanges, so none has to branch.
     """
     for r in range(count):
         for n in range(LANES):
@@ -145,9 +157,9 @@ def _sort(rank, count, key):
 
 @njit(**OPTIONS)
 def _measure(kind, cutoff, divisor, key, grade, logs, value):
-    """One metric of one query for each lane, added from the first rank on as trec_eval does.
+    """Compute one metric of one query for each lane, summed from the first rank on as in trec_eval.
 
-    What lies beyond the cutoff adds 0, which changes no sum.
+    Rows beyond the cutoff add 0, which changes no sum.
     """
     for n in range(LANES):
         value[n] = 0.0

@@ -1,4 +1,4 @@
-"""Recordings larger than memory: means of many weights, one block of queries at a time."""
+"""Evaluates many weights over recordings larger than memory, one block of queries at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from steelyard_eval.kernel.kernel import Kernel
 from steelyard_eval.measures.metrics import Judgments, Measure
 
 BLOCK = 1000
-"""Queries a block when nothing else is asked for."""
+"""The default number of queries in a block."""
 
 
 def streamed_means(
@@ -29,10 +29,23 @@ def streamed_means(
     block: int = BLOCK,
     threads: int | None = None,
 ) -> dict[Measure, Floats]:
-    """float64[W] for every measure: means of the strategy under weights float[W, K], in the order it writes them.
+    """Compute means of a strategy under many weights, reading one block of queries at a time.
 
-    Only the rows of `block` queries are held at a time, so the table may be memory-mapped (`record.load`) and
-    larger than memory. The bits do not depend on `block`: queries are added one after the other.
+    Only the rows of `block` queries are in memory at a time, so the table may be memory-mapped and larger than
+    memory. The bits do not depend on `block`, because queries are added one after another.
+
+    Parameters
+    ----------
+    weights : float[W, K]
+        Rows of weights, each in the order of the strategy's own.
+    block : int
+        Queries in a block.
+    threads : int, optional
+        See `Kernel.means`.
+
+    Returns
+    -------
+    dict of Measure to float64[W]
     """
     asked = np.atleast_2d(np.asarray(weights, dtype=np.float64))
     chosen = tuple(measures)

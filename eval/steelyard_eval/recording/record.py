@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from steelyard.config import SearchConfig
+from steelyard.finish import reranked, to_rerank
+from steelyard.fusion import fuse
 from steelyard.query import Query
 from steelyard.systems import find_system, find_systems
-from steelyard.table import FETCHED, FINDERS, LAYERS, SignalTable
+from steelyard.table import DEPENDENT, FETCHED, FINDERS, LAYERS, SignalTable
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.progress import bar
 from steelyard_eval.recording.files import save
 from steelyard_eval.recording.workspace import Workspace, resumable
 
 
-def record(workspace: Workspace, queries: Sequence[Query], configs: Iterable[SearchConfig]) -> SignalTable:
+def record(
+    workspace: Workspace, queries: Sequence[Query], configs: Iterable[SearchConfig], rerank: str = "top"
+) -> SignalTable:
     """One table for configurations that share a recording: all their signals, to their greatest depth."""
     chosen = list(configs)
     system = find_system(chosen[0].name)
@@ -31,17 +38,43 @@ def record(workspace: Workspace, queries: Sequence[Query], configs: Iterable[Sea
     searcher = workspace.searcher(replace(chosen[0], retrievers=every))
     with resumable(workspace.embedder):
         table = searcher.record(queries, signals, depth, workspace.dataset.sha256, bar(label))
+    if any(reranked(config.finish) for config in chosen):
+        table = rescored(workspace, queries, chosen, table, rerank)
     return replace(table, fingerprint={**table.fingerprint, "vectors": workspace.dataset.vectors_sha256})
 
 
+def rescored(
+    workspace: Workspace,
+    queries: Sequence[Query],
+    configs: Sequence[SearchConfig],
+    table: SignalTable,
+    rerank: str,
+) -> SignalTable:
+    """The table with a re-ranker's scores of the places that these configurations read, or of all rows."""
+    own = [config for config in configs if reranked(config.finish)]
+    rows = np.full(len(table), rerank == "all")
+    for config in own if rerank != "all" else []:
+        masked = table.at_depth(config.depths)
+        rows |= to_rerank(masked, fuse(masked, config.effective), config.finish)
+    return workspace.searcher(own[0]).rerank(queries, table, rows)
+
+
 def record_systems(
-    dataset: Dataset, systems: list[str], out: Path, split: str | None, limit: int, embedder: str
+    dataset: Dataset,
+    systems: list[str],
+    out: Path,
+    split: str | None,
+    limit: int,
+    embedder: str,
+    rerank: str = "top",
 ) -> dict[str, int]:
     """Record each system to OUT/<system>.<profile>; returns the rows by folder."""
     workspace = Workspace.open(dataset, embedder)
     written = {}
     for system in find_systems(systems):
-        table = record(workspace, dataset.split(split), [system.config(limit, workspace.model)])
+        table = record(
+            workspace, dataset.split(split), [system.config(limit, workspace.model, os.environ)], rerank
+        )
         folder = out / f"{system.name}.{system.profile}"
         save(table, folder)
         written[str(folder)] = len(table)
@@ -58,4 +91,6 @@ def needed(configs: Iterable[SearchConfig]) -> list[str]:
         names |= (config.effective.signals() & FETCHED) | config.needs
         if config.effective.ranks_candidates():
             names |= FINDERS & config.retrievers.keys()
+        for name in names & DEPENDENT & config.retrievers.keys():
+            names |= set(config.before(name))
     return sorted(names)

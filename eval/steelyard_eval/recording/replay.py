@@ -12,7 +12,7 @@ from steelyard.config import SearchConfig
 from steelyard.finish import Ranking
 from steelyard.identity import agree
 from steelyard.search import rank_table
-from steelyard.table import EMBEDDING, Floats, Ints, SignalTable
+from steelyard.table import DEPENDENT, EMBEDDING, Floats, Ints, SignalTable
 from steelyard_eval.measures.metrics import Judgments, Measure, evaluate
 from steelyard_eval.measures.runs import Ranked
 
@@ -49,6 +49,8 @@ def replay(table: SignalTable, config: SearchConfig) -> Replay:
     masked, ranking = rank_table(table, config, config.effective)
     needs = config.effective.needs(masked, tuple(config.retrievers))
     embedded = np.zeros(len(table.queries), dtype=bool)
-    for name in EMBEDDING & needs.keys():
-        embedded |= needs[name]
+    for name, queries in needs.items():
+        before = config.before(name) if name in DEPENDENT and name in config.retrievers else ()
+        if EMBEDDING & {name, *before}:
+            embedded |= queries
     return Replay(masked, ranking, table.entry[ranking.row], embedded)

@@ -14,8 +14,10 @@ from steelyard.config import SearchConfig
 from steelyard.embed import LAYER_RECIPES, Embedder, RecordedEmbedder, embed_missing, layers_of, space_of
 from steelyard.embedders import KINDS, CachedEmbedder, open_embedder
 from steelyard.errors import ConfigError, EmbedderError, shown
+from steelyard.finish import reranked
 from steelyard.lsa import LsaEmbedder
 from steelyard.query import Query
+from steelyard.rerank.settings import open_reranker
 from steelyard.retrievers import layers_read
 from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
@@ -78,7 +80,8 @@ class Workspace:
 
     def searcher(self, config: SearchConfig) -> Searcher:
         """A searcher whose clock is the data set's as-of date."""
-        return Searcher(self.store, config, self.embedder, clock=lambda: self.dataset.as_of)
+        reranker = open_reranker(config.rerank, os.environ) if reranked(config.finish) else None
+        return Searcher(self.store, config, self.embedder, clock=lambda: self.dataset.as_of, reranker=reranker)
 
     def usable(self, names: Iterable[str]) -> list[str]:
         """Those of the signals that this data set can feed: vectors need an embedder, layers their texts."""

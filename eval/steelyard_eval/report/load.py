@@ -18,8 +18,10 @@ from steelyard.files import STRICT_JSON, canonical
 from steelyard.inputs import read_text
 
 SCHEMA_FILE = "results.schema.json"
-_REMEDY = "Write the file again with `steelyard compare --json` or `steelyard tune --json`"
-_TUNING = {"verdict", "strategy", "objective", "gain"}
+_REMEDY = (
+    "Write the file again with `steelyard compare --json`, `steelyard tune --json` or `steelyard recommend --json`"
+)
+_TUNING = {"verdict", "strategy", "objective"}
 """Keys that tell the document of a tuning."""
 _LARGEST = 1e300  # beyond it differences overflow
 _FAULTS_SHOWN = 10

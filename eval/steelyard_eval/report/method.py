@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from steelyard_eval.measures.statistics import ALPHA, DRAWS, MARGIN
+from steelyard_eval.measures.statistics import ALPHA, DRAWS, MARGIN, UNSEEN
 from steelyard_eval.report.text import number
 
 Record = Mapping[str, Any]
@@ -50,7 +50,8 @@ def _measurement(results: Record) -> Iterator[tuple[str, str]]:
 def _statistics(primary: str) -> Iterator[tuple[str, str]]:
     yield (
         "Intervals",
-        f"{1 - ALPHA:.0%}, BCa bootstrap over queries (or their groups), {DRAWS:,} draws with a fixed seed.",
+        f"{1 - ALPHA:.0%}, Student's t over queries (or their groups); those of differences count one query more "
+        f"that differs by {UNSEEN}, since a few queries may not show how configurations differ.",
     )
     yield (
         "Test",

@@ -50,30 +50,14 @@ def caveat(means: Mapping[str, Record], baseline: str) -> str:
 
 
 def decision(tuning: Record) -> str:
-    """One sentence: ship the tuned strategy or keep the default, and the held-out numbers that say so."""
-    gain, objective = tuning.get("gain") or {}, tuning.get("objective") or "the objective"
-    value, low, high = gain.get("value"), gain.get("low"), gain.get("high")
-    ship = tuning["verdict"] == "ship"
-    lead = "Ship the tuned strategy" if ship else "Keep the default"
-    depths = tuning.get("depths") or {}
-    moved = tuning.get("tuned") != tuning.get("current") or depths.get("tuned") != depths.get("current")
-    if tuning.get("tuned") and not moved:
-        return f"{lead}: no setting beats the one in use by more than chance."
-    if value is None or low is None or high is None:
-        return f"{lead}: no gain was measured on held-out queries."
-    count = (tuning.get("holdout") or {}).get("queries")
-    where = f"on {count:,} held-out queries" if count else "on the held-out queries"
-    subject = "it" if ship else "the tuned strategy"
-    change = f"{number(value, signed=True)} {interval(low, high)}, {_zero(low, high)}"
-    # A verdict that the interval does not explain is printed as it is, and said to be odd.
-    joint = ":" if ship == (low > 0) else ", although"
-    return f"{lead}{joint} {where} {subject} changes {objective} by {change}."
-
-
-def _zero(low: float, high: float) -> str:
-    if low > 0:
-        return "an interval above zero"
-    return "an interval below zero" if high < 0 else "an interval that includes zero"
+    """The sentence of a tuning; that of an earlier document, which has none, is its verdict in words."""
+    if tuning.get("sentence"):
+        return str(tuning["sentence"])
+    verdict = str(tuning["verdict"]).partition("-")[0]
+    lead = {"ship": "Use the tuned strategy", "try": "Try the tuned strategy, unproven"}.get(
+        verdict, "Keep the current one"
+    )
+    return f"{lead}: the document has no promise; tune again for one."
 
 
 def _best(means: Mapping[str, Record]) -> list[str]:

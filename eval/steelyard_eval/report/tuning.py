@@ -15,12 +15,12 @@ from steelyard_eval.report.text import MISSING, clip, interval, number, system_n
 Record = Mapping[str, Any]
 _STRATEGIES = (("written to search-weights.json", "strategy"), ("chosen", "tuned"), ("current", "current"))
 _PARTS = (
-    ("tuned, in sample", "in_sample"),
-    ("tuned, out of fold", "out_of_fold"),
-    ("tuned, held out", "holdout"),
-    ("current, held out", "baseline"),
-    ("gain, held out", "gain"),
+    ("chosen, on these queries", "in_sample"),
+    ("current, on these queries", "baseline"),
+    ("gain promised", "promise"),
+    ("gain, held out", "holdout"),
 )
+_GAINS = ("promise", "holdout")
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def tuning(record: Record) -> Tuning:
     best = record.get("optimum") or {}
     return Tuning(
         sentence=decision(record),
-        parts=tuple((name, _part(record.get(key), key == "gain")) for name, key in _PARTS),
+        parts=tuple((name, _part(record.get(key), key in _GAINS)) for name, key in _PARTS),
         facts=(
             ("system", system_name(record)),
             ("objective", record.get("objective") or MISSING),
@@ -49,7 +49,7 @@ def tuning(record: Record) -> Tuning:
             ("certificate", record.get("certificate") or MISSING),
             ("plateau", _plateau(record.get("plateau"))),
             ("depth, current and tuned", _depths(record.get("depths") or {})),
-            ("optimism (in sample minus out of fold)", optimism),
+            ("optimism (gain on these queries less the promise)", optimism),
         ),
         strategies=(
             *((key, brief(record.get(name) or MISSING)) for key, name in _STRATEGIES),

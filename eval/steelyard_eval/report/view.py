@@ -10,6 +10,7 @@ from steelyard_eval.layout import brief
 from steelyard_eval.report import charts
 from steelyard_eval.report.disagreements import Disagreement, disagreements
 from steelyard_eval.report.method import facts, method
+from steelyard_eval.report.recommendation import Recommendation, recommendation
 from steelyard_eval.report.sentences import answer, caveat
 from steelyard_eval.report.text import MISSING, clip, interval, number, p_value, system_name
 from steelyard_eval.report.tuning import Tuning, tuning
@@ -73,6 +74,7 @@ class Page:
     chart: charts.IntervalChart | None
     comparisons: tuple[ComparisonRow, ...]
     tuning: Tuning | None
+    recommendation: Recommendation | None
     disagreements: tuple[Disagreement, ...]
     has_queries: bool
     strategies: Pairs
@@ -94,8 +96,8 @@ def page(results: Record, sha256: str) -> Page:
     return Page(
         title=f"{subject} on {results['dataset']['name']}",
         description=results["dataset"].get("description") or "",
-        answer=answer(means, tested, primary, baseline) if rows or tuned is None else tuned.sentence,
-        caveat=caveat(means, baseline),
+        answer=_answer(results, means, tested, tuned),
+        caveat="" if results.get("sentence") else caveat(means, baseline),
         facts=facts(results),
         primary=primary,
         baseline=baseline,
@@ -104,6 +106,7 @@ def page(results: Record, sha256: str) -> Page:
         chart=charts.interval_chart(list(means.values()), primary, baseline),
         comparisons=tuple(_comparison(c) for c in results["comparisons"]),
         tuning=tuned,
+        recommendation=recommendation(results) if results.get("promise") else None,
         disagreements=disagreements(results, [row.label for row in rows]),
         has_queries=bool(results.get("per_query")),
         strategies=tuple((c["label"], brief(c["strategy"])) for c in results["configurations"]),
@@ -111,6 +114,17 @@ def page(results: Record, sha256: str) -> Page:
         notices=tuple(results.get("notices", ())),
         hashes=(("data set", results["dataset"].get("sha256") or MISSING), ("report.json", sha256)),
     )
+
+
+def _answer(
+    results: Record, means: Mapping[str, Record], tested: Mapping[str, Record], tuned: Tuning | None
+) -> str:
+    """The sentence of a recommendation or a tuning, else which configuration is best."""
+    if results.get("sentence"):
+        return str(results["sentence"])
+    if not results["configurations"] and tuned is not None:
+        return tuned.sentence
+    return answer(means, tested, results["primary"], results.get("baseline") or "")
 
 
 def _sorted(results: Record) -> list[Record]:

@@ -14,10 +14,10 @@ from steelyard.config import SearchConfig
 from steelyard.table import Bools, Indices
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.progress import bar
+from steelyard_eval.recommend.rule import best
 from steelyard_eval.tune.candidate import Candidate
-from steelyard_eval.tune.choice import Choice
 from steelyard_eval.tune.task import Task
-from steelyard_eval.tune.verdict import Record, held_out_gain, steps_of
+from steelyard_eval.tune.verdict import Judgment, Record, held_out_gain, steps_of
 
 SIZES = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Shares of the groups of tuning queries."""
@@ -25,27 +25,27 @@ DRAWS = 5
 """Orders in which groups are taken; the shares of one order are nested."""
 
 
-def ablation(task: Task, choice: Choice) -> Record:
+def ablation(task: Task, found: Judgment) -> Record:
     """The three parts as JSON values: `signals`, `weights`, `labels`."""
-    return {"signals": signals(task, choice), "weights": weights(task, choice.config), "labels": labels(task)}
+    return {"signals": signals(task, found), "weights": weights(task, found.picked), "labels": labels(task)}
 
 
-def signals(task: Task, choice: Choice) -> list[Record]:
+def signals(task: Task, judged: Judgment) -> list[Record]:
     """For every signal what it is worth: the optimum with it less the optimum of the strategy without it.
 
-    `in_sample` is the difference on the tuning queries, `held_out` that on the others with interval and p. Both
-    sides are optima, because the nearest setting that ties would blur a small difference. A signal that is all
-    the strategy has is left out of the list.
+    `in_sample` is the difference on the tuning queries, `held_out` that on the others with interval and p, null
+    where nothing is held out. Both sides are optima, because a cautious choice would blur a small difference. A
+    signal that is all the strategy has is left out of the list.
     """
-    best = task.values(choice.optimum)
+    best = judged.optimum.values
     found = []
     for name, rest in bar("leaving signals out")(_rests(task.config)):
-        without = task.under(rest).chooser.choose(task.inside, proof=False).optimum
-        values = task.values(without)
+        without = task.under(rest).optimum(task.inside, proof=False)
+        values = without.values
         found.append(
             {
                 "signal": name,
-                "strategy": str(without.strategy),
+                "strategy": str(without.config.strategy),
                 "in_sample": float((best - values)[task.inside].mean()),
                 "held_out": held_out_gain(task, best, values),
             }
@@ -85,13 +85,17 @@ def _curve(candidate: Candidate, s: int, own: Indices, queries: Bools) -> Record
 
 
 def labels(task: Task) -> list[Record]:
-    """The learning curve: tuned on ever more groups of queries, the value there and on the held-out queries.
+    """The learning curve: chosen on ever more groups of queries, the value there and on queries not chosen for.
 
-    Means over `DRAWS` seeded orders of the groups; `low` and `high` are the least and greatest held-out value.
+    Those are the held-out queries, or where there are none the rest of the tuning queries. Means over `DRAWS`
+    seeded orders of the groups; `low` and `high` are the least and greatest value on the queries not chosen for.
     """
     found = []
     for share in bar("fewer labels")(SIZES):
         tried = [_tuned_on(task, subset) for subset in _subsets(task, share)]
+        tried = [one for one in tried if one is not None]
+        if not tried:
+            continue
         queries, inside, outside = np.array(tried).T
         found.append(
             {
@@ -116,7 +120,13 @@ def _subsets(task: Task, share: float) -> Iterator[Bools]:
         yield task.inside & np.isin(groups, order[:count])
 
 
-def _tuned_on(task: Task, subset: Bools) -> tuple[int, float, float]:
-    """How many queries, and the value of what is chosen for them: there, and held out."""
-    values = task.values(task.chooser.choose(subset, proof=False).config)
-    return int(subset.sum()), float(values[subset].mean()), float(values[~task.inside].mean())
+def _tuned_on(task: Task, subset: Bools) -> tuple[int, float, float] | None:
+    """How many queries, and the value of what is chosen for them: there, and elsewhere; None without an
+    elsewhere.
+    """
+    elsewhere = ~task.inside if len(task.held_out) else ~subset
+    if not elsewhere.any():
+        return None
+    chosen = best(task.evidence.on(subset))
+    values = task.values(task.config if chosen is None else task.grid.config(chosen))
+    return int(subset.sum()), float(values[subset].mean()), float(values[elsewhere].mean())

@@ -20,14 +20,14 @@ DEPTHS = (1.0, 0.5, 2.0)
 """Times the depth of every retriever; never less than the limit."""
 
 
-def settings(config: SearchConfig) -> list[SearchConfig]:
+def settings(config: SearchConfig, most: int = MOST) -> list[SearchConfig]:
     """Every shape at every depth, the given configuration first, those of one depth together.
 
-    Where there are more than `MOST` together, the other depths with the given shape alone.
+    Where there are more than `most` together, the other depths with the given shape alone.
     """
-    every = shapes(config.strategy)
+    every = shapes(config.strategy, most)
     here, *others = depths(config)
-    elsewhere = every if len(every) * (1 + len(others)) <= MOST else every[:1]
+    elsewhere = every if len(every) * (1 + len(others)) <= most else every[:1]
     return [here.with_strategy(shape) for shape in every] + [
         other.with_strategy(shape) for other in others for shape in elsewhere
     ]
@@ -53,13 +53,13 @@ def _depth(own: int, factor: float, limit: int) -> int:
     return max(math.ceil(own * factor), min(own, limit))
 
 
-def shapes(strategy: Expr) -> list[Expr]:
+def shapes(strategy: Expr, most: int = MOST) -> list[Expr]:
     """Every shape of a strategy under its own weights, the given one first, without repetition.
 
-    Where there are more than `MOST` together, those that differ from the given one in a single parameter.
+    Where there are more than `most` together, those that differ in a single parameter.
     """
-    together = list(itertools.islice(all_variants(strategy), MOST + 1))
-    return list(dict.fromkeys([strategy, *(together if len(together) <= MOST else near_variants(strategy))]))
+    together = list(itertools.islice(all_variants(strategy), most + 1))
+    return list(dict.fromkeys([strategy, *(together if len(together) <= most else near_variants(strategy))]))
 
 
 def refuse_fixed(strategy: Expr) -> None:

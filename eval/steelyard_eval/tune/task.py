@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,13 +19,19 @@ from steelyard_eval.compare.contenders import Contender, Setting, usable
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Judgments, Measure, parse_measures
+from steelyard_eval.recommend.grid import Grid, grid, measured
+from steelyard_eval.recommend.priors import key_of, known
+from steelyard_eval.recommend.rule import Evidence
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.select import only, reaches, recorded_lists
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.tune.candidate import Candidate, candidates
-from steelyard_eval.tune.choice import Chooser
+from steelyard_eval.tune.optimum import SWEPT, Optimum, Progress, in_silence, optimum
 from steelyard_eval.tune.settings import depths, refuse_fixed, settings
+
+COLUMNS = 10_000
+"""Weights laid out over all settings of the strategy."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +58,47 @@ class Task:
         return np.arange(len(self.table.queries)) < len(self.tuned_on)
 
     @cached_property
-    def chooser(self) -> Chooser:
-        """What chooses among the settings of the configuration."""
-        recorded = [config for config in settings(self.config) if reaches(self.table, config)]
-        return Chooser(self._candidates(recorded), unit_numbers(self.queries), self.seed)
+    def settings(self) -> list[SearchConfig]:
+        """Every choice of the parameters and depths that the recording reaches, the configuration itself first."""
+        return [config for config in settings(self.config) if reaches(self.table, config)]
+
+    @cached_property
+    def grid(self) -> Grid:
+        """All settings under many weights, on every query."""
+        return grid(self.table, self.settings, self.judgments, self.measure, COLUMNS)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """The candidates' differences to the configuration on every query, and what is known beforehand."""
+        metric, composite = measured(self.table, self.config, self.judgments, self.measure)
+        model = str(self.table.fingerprint.get("model", ""))
+        priors = known(self.grid, key_of(self.config), model, str(self.measure), self.dataset.sha256)
+        differences = self.grid.metric - metric.astype(np.float32)
+        steadier = self.grid.composite - composite.astype(np.float32)
+        if self.weights > 2:  # too many to smooth along, and then the metric itself chooses better
+            steadier, priors = differences, None
+        return Evidence.of(differences, steadier, priors, unit_numbers(self.queries))
+
+    @property
+    def weights(self) -> int:
+        """The most weights that move together in a setting."""
+        return max(block.moving for block in self.grid.blocks)
+
+    @cached_property
+    def candidates(self) -> list[Candidate]:
+        """Every setting with its weights free."""
+        return self._candidates(self.settings)
+
+    def optimum(self, queries: Bools, progress: Progress = in_silence, proof: bool = True) -> Optimum:
+        """The best weights for the queries where bool[Q] is true: of every setting where two weights move, else of
+        the one that does best as laid out.
+        """
+        if self.weights <= SWEPT:
+            return optimum(self.candidates, queries, self.seed, progress, proof=proof)
+        best = int(np.argmax(self.grid.metric[:, queries].mean(axis=1)))
+        return optimum(
+            [self.candidate(self.grid.config(best))], queries, self.seed, progress, every=False, proof=proof
+        )
 
     def candidate(self, config: SearchConfig) -> Candidate:
         """One configuration with its weights free."""
@@ -99,9 +143,9 @@ def prepare(
     if space is not None:
         config = usable(space, Contender(system, config, "system"))[0].config
     refuse_fixed(config.strategy)
-    tuned_on, held_out = (judged(dataset, part) for part in tuning_queries(dataset, seed))
-    if not tuned_on or not held_out:
-        raise ConfigError(f"{dataset.name}: tuning needs judged queries to tune on and to hold out; add some")
+    tuned_on, held_out = (judged(dataset, part) for part in tuning_queries(dataset))
+    if len(tuned_on) < 2:
+        raise ConfigError(f"{dataset.name}: tuning needs two judged queries at least; add some")
     recorded = _recorded(config, (*tuned_on, *held_out), space, table)
     judgments = Judgments.of(dataset.qrels, recorded.queries, recorded.entries)
     return Task(dataset, config, recorded, judgments, measure, tuned_on, held_out, seed)
@@ -123,5 +167,5 @@ def _recorded(
 def _start(system: str, strategy: str | None, limit: int | None, model: str) -> SearchConfig:
     """The configuration to start from."""
     preset = find_system(system)
-    config = preset.config(limit or preset.searching.limit, model)
+    config = preset.config(limit or preset.searching.limit, model, os.environ)
     return config if strategy is None else config.with_strategy(parse_strategy(strategy))

@@ -1,4 +1,4 @@
-"""Tuning as a claim with its evidence: in sample, out of fold, on the holdout, and what follows from it."""
+"""Tuning one strategy: choose among its settings and weights, and say what to do and what to expect of it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.results import Result, frame_html
 from steelyard_eval.tune.ablation import ablation
-from steelyard_eval.tune.choice import Choice
 from steelyard_eval.tune.task import Task, prepare
-from steelyard_eval.tune.verdict import Record, judge, out_of_fold
+from steelyard_eval.tune.verdict import Judgment, Record, judge
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,11 +27,13 @@ if TYPE_CHECKING:
 class Tuning(Result):
     """What tuning found. `record` is the JSON document; `config` is what a weights file should hold.
 
-    `interrupted` says that Ctrl-C left something out of the record.
+    `attempt` is what is worth trying under try. `interrupted` is true where Ctrl-C left something out of the
+    record.
     """
 
     record: Mapping[str, Any]
     config: SearchConfig
+    attempt: SearchConfig | None = None
     interrupted: bool = False
 
     def to_json(self) -> dict[str, Any]:
@@ -40,10 +41,10 @@ class Tuning(Result):
         return dict(self.record)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row an estimate: in sample, out of fold, holdout, baseline."""
+        """A row an estimate: in sample, the current one there, the gain promised, the gain held out."""
         import pandas as pd
 
-        names = ("in_sample", "out_of_fold", "holdout", "baseline", "gain")
+        names = ("in_sample", "baseline", "promise", "holdout")
         return pd.DataFrame([{"estimate": name, **self.record[name]} for name in names if self.record[name]])
 
     def __repr__(self) -> str:
@@ -86,12 +87,12 @@ def tune(
     workspace: Workspace | None = None,
     now: Callable[[], float] = time.time,
 ) -> Tuning:
-    """Search the best setting and say whether it should replace the current one.
+    """Choose a setting and say whether it should replace the current one: ship, try or keep.
 
-    Tuned on train, else dev, else a seeded 80%; held out test, else the rest. The verdict is `ship`
-    when the gain on the held-out queries lies above 0, by its interval and by a sign-flip test at 5%,
-    else `keep-default`. With `ablate` the document says under "ablation" what signals, weights and labels are
-    worth (`steelyard_eval.tune.ablation`).
+    Tuned on train, else dev, else every query outside test; each labelled query serves to choose and, left out in
+    its turn, to prove (`steelyard_eval.recommend.rule`). Where there is a split `test` besides, the gain there is
+    reported. With `ablate` the document has under "ablation" what signals, weights and labels are worth
+    (`steelyard_eval.tune.ablation`).
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ def tune(
     recording : str or Path
         A folder that `record` wrote, with all queries: nothing is searched, and depths beyond it are not tried.
     seed : int
-        Of the drawing of queries, of folds and of resampling.
+        Of the folds and of resampling.
     ablate : bool
         Whether the ablation is made.
     workspace : Workspace
@@ -118,9 +119,9 @@ def tune(
     now : function
         The time in seconds UTC, for the date of the weights file.
 
-    Ctrl-C ends the search with the best found so far, which is not proven and so not shipped: `whole` is false.
-    Later it ends the ablation, which then is null. Raises ConfigError when the strategy has nothing to
-    tune or no judged queries are left.
+    Ctrl-C ends the search of the optimum with the best found so far, and nothing ships: `whole` is false. After
+    that it ends the ablation, which then is null. Raises ConfigError when the strategy has nothing to tune or
+    fewer than two judged queries are left.
     """
     dataset = as_dataset(source)
     table = None if recording is None else open_recording(Path(recording), dataset)
@@ -130,17 +131,17 @@ def tune(
 
 def proven(task: Task, ablate: bool = False, now: Callable[[], float] = time.time) -> Tuning:
     """The tuning of a task that is prepared; see `tune`."""
-    choice = task.chooser.choose(task.inside, bar("tuning"))
-    folded = out_of_fold(task) if choice.whole else None
-    document, config = judge(task, choice, folded, now)
-    if not ablate:
-        return Tuning(document, config, folded is None)
-    document["ablation"] = _ablation(task, choice) if folded else None
-    return Tuning(document, config, document["ablation"] is None)
+    found = Judgment(task, task.optimum(task.inside, bar("searching the optimum")))
+    document, config, attempt = judge(found, now)
+    if not ablate or not found.optimum.whole:
+        document |= {"ablation": None} if ablate else {}
+        return Tuning(document, config, attempt, not found.optimum.whole)
+    document["ablation"] = _ablation(task, found)
+    return Tuning(document, config, attempt, document["ablation"] is None)
 
 
-def _ablation(task: Task, choice: Choice) -> Record | None:
+def _ablation(task: Task, found: Judgment) -> Record | None:
     try:
-        return ablation(task, choice)
+        return ablation(task, found)
     except KeyboardInterrupt:
         return None

@@ -15,6 +15,8 @@ from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError, nearest, shown
 from steelyard.fields import TIME_FIELDS, format_time
 from steelyard.filters import Filters
+from steelyard.finish import reranked
+from steelyard.rerank.settings import open_reranker
 from steelyard.search import Searcher
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import Federation, Tier
@@ -62,7 +64,7 @@ def open_searcher(
         if config is None:
             models = {own.model for own in embedders}
             config = find_system(system).config(
-                limit, models.pop() if len(models) == 1 else "", threshold=threshold
+                limit, models.pop() if len(models) == 1 else "", os.environ, threshold=threshold
             )
         elif limit is not None:
             config = config.with_limit(limit)
@@ -70,7 +72,9 @@ def open_searcher(
         tiers = [Tier(name, vault, numbers.get(name)) for name, vault in vaults.items()]
         federation = Federation(tiers, rule)
         store = federation if len(tiers) > 1 else tiers[0].store
-        yield Searcher(store, config, embedders, rewrite=_rewriter(store) if rewrite else None)
+        reranker = open_reranker(config.rerank, os.environ) if reranked(config.finish) else None
+        rewriter = _rewriter(store) if rewrite else None
+        yield Searcher(store, config, embedders, reranker=reranker, rewriter=rewriter)
 
 
 def _rewriter(store: Readable) -> Rewriter:

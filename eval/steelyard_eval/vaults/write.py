@@ -6,7 +6,7 @@ import dataclasses
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import Any
 
@@ -152,7 +152,8 @@ def visible_vault(vault: Vault, visible: Filters) -> Iterator[Vault]:
             if kind != MODEL:
                 copy.save_model(name, kind, settings, arrays)
         if MODEL in models:
-            _renew(copy, None)
+            with suppress(EmbedderError):  # too little is visible to fit it: keywords answer alone
+                _renew(copy, None)
         yield copy
 
 

@@ -11,12 +11,9 @@ import sqlite3
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError, MachineError
-from steelyard.query import Query
 from steelyard.template import render, template_fields
 from steelyard_eval.datasets import Dataset, check, load, tuning_queries
 
@@ -252,7 +249,7 @@ class TestFaults:
         def refuse(path):
             raise PermissionError(13, "Permission denied", str(path))
 
-        monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
+        monkeypatch.setattr("steelyard.inputs.open_regular", refuse)
         with pytest.raises(MachineError, match=r"dataset\.json: no permission to read it\.") as raised:
             check(tiny)
         assert raised.value.exit_code == 4
@@ -751,8 +748,8 @@ class TestSplits:
 
 
 class TestTuningQueries:
-    def ids(self, tiny, queries, seed=0):
-        tune, holdout = tuning_queries(dataset_of(tiny, queries), seed)
+    def ids(self, tiny, queries):
+        tune, holdout = tuning_queries(dataset_of(tiny, queries))
         return [q.id for q in tune], [q.id for q in holdout]
 
     def test_train_and_test(self, tiny):
@@ -762,49 +759,15 @@ class TestTuningQueries:
     def test_dev_in_the_place_of_train(self, tiny):
         assert self.ids(tiny, [("test", ""), ("dev", ""), ("", "")]) == (["q1"], ["q0"])
 
-    def test_without_test_the_rest_is_held_out(self, tiny):
-        assert self.ids(tiny, [("train", ""), ("dev", ""), ("", "")]) == (["q0"], ["q1", "q2"])
+    def test_without_train_and_dev_all_outside_test(self, tiny):
+        assert self.ids(tiny, [("test", ""), ("", ""), ("", "")]) == (["q1", "q2"], ["q0"])
 
-    def test_test_alone_is_held_out_from_the_draw(self, tiny):
-        tune, holdout = self.ids(tiny, [("test", "")] * 3 + [("", "")] * 10)
-        assert len(tune) == 8
-        assert holdout == ["q0", "q1", "q2"]
+    def test_without_test_nothing_is_held_out(self, tiny):
+        assert self.ids(tiny, [("train", ""), ("dev", ""), ("", "")]) == (["q0"], [])
+        assert self.ids(tiny, [("", "")] * 3) == (["q0", "q1", "q2"], [])
 
-    def test_when_all_queries_are_test_four_fifths_are_drawn(self, tiny):
-        tune, holdout = self.ids(tiny, [("test", "")] * 10)
-        assert sorted(tune + holdout, key=lambda q: int(q[1:])) == [f"q{n}" for n in range(10)]
-        assert len(tune) == 8
-
-    def test_a_draw_of_known_outcome(self, tiny):
-        """The order is that of `printf '%s' '0 q3' | sha256sum`: the fifth with the highest hash is held out."""
-        hashes = {q: hashlib.sha256(f"0 {q}".encode()).hexdigest() for q in ("q0", "q1", "q2", "q3", "q4")}
-        _, holdout = self.ids(tiny, [("", "")] * 5)
-        assert holdout == [max(hashes, key=hashes.get)]
-
-    def test_one_group_leaves_nothing_to_hold_out(self, tiny):
-        assert self.ids(tiny, [("", "g"), ("", "g")]) == (["q0", "q1"], [])
-
-    def test_another_seed_draws_others(self, tiny):
-        queries = [("", "")] * 50
-        assert self.ids(tiny, queries, 1) == self.ids(tiny, queries, 1)
-        assert self.ids(tiny, queries, 1) != self.ids(tiny, queries, 2)
-
-    @given(groups=st.lists(st.sampled_from(["", "a", "b", "c", "d"]), min_size=1), seed=st.integers())
-    def test_groups_are_never_torn_apart(self, groups, seed):
-        queries = tuple(Query("t", id=f"q{n}", group=g) for n, g in enumerate(groups))
-        tune, holdout = tuning_queries(_bare(queries), seed)
-
-        own = [{q.group or q.id for q in part} for part in (tune, holdout)]
-        assert own[0].isdisjoint(own[1])
-        assert sorted(q.id for q in tune + holdout) == sorted(q.id for q in queries)
-        count = len(own[0] | own[1])
-        assert len(own[0]) == max(1, count * 4 // 5)
-        assert holdout or count == 1
-
-
-def _bare(queries):
-    fields = dict.fromkeys(Dataset.__dataclass_fields__, None)
-    return Dataset(**fields | {"queries": queries})
+    def test_when_all_queries_are_test_they_serve_for_both(self, tiny):
+        assert self.ids(tiny, [("test", "")] * 3) == (["q0", "q1", "q2"], [])
 
 
 # First and last entry, first and last query: `zcat corpus.jsonl.gz | sed -n '1p;$p'`.
@@ -869,7 +832,7 @@ class TestSharedSets:
     def test_scifact_is_reported_on_test_and_tuned_on_train(self, data_root):
         """BEIR's counts: 300 test queries, 809 train queries."""
         dataset = shared(data_root / "scifact")
-        tune, holdout = tuning_queries(dataset, 0)
+        tune, holdout = tuning_queries(dataset)
         assert (len(dataset.split()), len(tune), len(holdout)) == (300, 809, 300)
 
     def test_a_session_without_events_has_a_zero_row(self, data_root):

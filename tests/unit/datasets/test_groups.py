@@ -2,7 +2,6 @@
 
 from steelyard.query import Query
 from steelyard_eval.datasets.groups import unit_numbers, unit_of, units
-from steelyard_eval.datasets.model import _draw
 
 NAMED_ALIKE = [Query("a", id="q1"), Query("b", id="q2", group="q1"), Query("c", id="q3", group="query q1")]
 
@@ -26,10 +25,3 @@ def test_queries_of_one_group_have_one_number_and_others_stand_alone():
 
 def test_without_groups_every_query_is_resampled_alone():
     assert units([Query("a", id="a"), Query("b", id="b")]) is None
-
-
-def test_a_group_called_like_a_query_is_drawn_apart_from_it():
-    # 4 units of which 3 are drawn: a group merged with the query of its name would leave 3 and draw 2 of them.
-    queries = [*NAMED_ALIKE, Query("d", id="q4")]
-
-    assert len(_draw(queries, seed=0)) == 3

@@ -23,7 +23,7 @@ PROVENANCE = {
     "objective": "nDCG@10",
     "seed": 0,
     "holdout": {"value": 0.61, "low": 0.57, "high": 0.65, "queries": 40},
-    "verdict": "keep-default",
+    "verdict": "keep",
     "certificate": "exact",
     "plateau": [0.4, 0.47],
     "learned_from": "labels",
@@ -174,8 +174,8 @@ class TestBadFiles:
     @pytest.mark.parametrize("version", [2, 0, "1", None])
     def test_another_schema_version(self, path, version):
         message = refused(path, json.dumps(changed("schema_version", value=version)))
-        assert f"schema_version {version!r} is not 1, which this" in message
-        assert "tune again, or use the Steelyard that wrote it" in message
+        assert f"schema_version {version!r} is not 1, the version that this" in message
+        assert "tune again, or use the release that wrote it" in message
 
     @pytest.mark.parametrize(
         ("keys", "value", "fragment"),
@@ -191,7 +191,7 @@ class TestBadFiles:
             (["by_intent", "fix_bug"], "ftz", "unknown signal or fusion 'ftz'; did you mean 'fts'?"),
             (["by_intent", "fix bug"], "fts", "'by_intent': \"'fix bug' does not match"),
             (["finish"], ["cutt(10)"], "finish stage 'cutt(10)': unknown stage 'cutt'; did you mean 'cut'?"),
-            (["finish"], ["cut(0)"], "finish stage 'cut(0)': it needs one whole number of at least 1"),
+            (["finish"], ["cut(0)"], "finish stage 'cut(0)': it needs a whole number from 1 to 1000000000"),
             (["finish"], "cut(10)", "'finish': \"'cut(10)' is not of type 'array'\""),
             (["retrievers", "vectr"], {}, "'retrievers': unknown key 'vectr'; did you mean 'vector'?"),
             (["retrievers", "fts", "k1"], 1, "'retrievers.fts': unknown key 'k1'; valid: depth"),
@@ -208,7 +208,7 @@ class TestBadFiles:
             (["retrievers", "vector", "filters"], "before", "'before' is not one of ['before_cut', "),
             (["retrievers", "vector", "similarity"], "dot", "'dot' is not one of ['cosine', 'l2']"),
             (["provenance", "verdct"], "ship", "'provenance': unknown key 'verdct'; did you mean 'verdict'?"),
-            (["provenance", "verdict"], "maybe", "'maybe' is not one of ['ship', 'keep-default']"),
+            (["provenance", "verdict"], "maybe", "'maybe' is not one of ['ship', 'try', 'keep', 'keep-default']"),
             (["provenance", "holdout", "p"], 1, "'provenance.holdout': unknown key 'p'; valid: high, low"),
             (["stratgy"], "fts", "'the file': unknown key 'stratgy'; did you mean 'strategy'?"),
         ],
@@ -271,3 +271,8 @@ class TestWriting:
         (tmp_path / "a").write_text("")
         with pytest.raises(MachineError, match="cannot write"):
             CONFIG.save(tmp_path / "a" / "w.json")
+
+
+def test_keep_default_of_earlier_files_reads_as_keep():
+    record = find_system("echovault").config(10, "minilm").to_json() | {"provenance": {"verdict": "keep-default"}}
+    assert SearchConfig.from_json(record).provenance["verdict"] == "keep"

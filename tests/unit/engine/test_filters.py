@@ -99,15 +99,15 @@ def test_a_window_holds_its_first_moment_and_not_its_last():
     # Soleri: valid_until null or > now, valid_from null or <= now (systems/soleri.md, section 3)
     entries = [
         Entry("always"),
-        Entry("from now", valid_from=10.0),
-        Entry("until now", valid_until=10.0),
+        Entry("from-now", valid_from=10.0),
+        Entry("until-now", valid_until=10.0),
         Entry("later", valid_from=11.0),
         Entry("inside", valid_from=9.0, valid_until=11.0),
     ]
     with Vault(":memory:") as vault:
         vault.upsert(entries)
 
-        assert {e.id for e in vault.entries(valid_at(10.0))} == {"always", "from now", "inside"}
+        assert {e.id for e in vault.entries(valid_at(10.0))} == {"always", "from-now", "inside"}
 
 
 def test_a_caller_sees_the_union_of_the_scopes():

@@ -188,6 +188,7 @@ def test_every_stage_is_read_as_it_is_printed(text, stage):
     ("text", "remedy"),
     [
         ("cut(10, all_below=-1)", "as in cut"),
+        ("cut(10000000000)", "from 1 to 1000000000"),
         ("cut(10, all_below=2.5)", "as in cut"),
         ("cut(10, counting=severity)", "as in cut"),
         ("cut(10, all_below=50, all_below=60)", "as in cut"),
@@ -222,7 +223,7 @@ def test_a_stage_that_asks_for_what_there_is_not_is_refused(text, remedy):
     ],
 )
 def test_a_cut_takes_one_whole_number(text):
-    with pytest.raises(ConfigError, match="needs one whole number of at least 1, as in cut"):
+    with pytest.raises(ConfigError, match="needs a whole number from 1 to 1000000000, as in cut"):
         parse_stages([text])
 
 
@@ -233,4 +234,4 @@ def test_every_stage_that_cannot_be_read_is_named():
     message = str(raised.value)
     assert "finish stage 'cutt(3)': unknown stage 'cutt'; did you mean 'cut'?" in message
     assert "finish stage 'cut((': expression 'cut((': expected a name at position 4" in message
-    assert "finish stage 'cut(0)': it needs one whole number" in message
+    assert "finish stage 'cut(0)': it needs a whole number" in message

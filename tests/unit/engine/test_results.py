@@ -51,5 +51,5 @@ def test_an_entry_that_is_gone_by_now_is_named(vault):
     found = vault.searcher.search("apple")
     vault.delete(["c"])
 
-    with pytest.raises(VaultError, match="entry 'c' was found and is gone; search again"):
+    with pytest.raises(VaultError, match="entry 'c' was deleted meanwhile; search again"):
         hits_of(vault, found.table, found.ranking, found.strategy)

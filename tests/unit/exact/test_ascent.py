@@ -10,6 +10,7 @@ from search_forms import directly, form_of, measure, random_form
 
 from steelyard.errors import ConfigError
 from steelyard_eval.exact.ascent import Point, ascend, line_of
+from steelyard_eval.exact.evolve import evolved
 from steelyard_eval.exact.objective import Objective
 from steelyard_eval.exact.optimise import movable, optimise
 from steelyard_eval.exact.sweep import segment
@@ -57,7 +58,7 @@ def test_what_is_found_is_what_it_says_and_no_worse_than_the_start(seed, columns
     form = random_form(rng, columns=columns, queries=4, rows=8)
     start = rng.dirichlet(np.ones(columns)) * 3
 
-    found = optimise(form, measure(name), start, seed=1, restarts=2)
+    found = optimise(form, measure(name), start, seed=1)
 
     assert found.value == pytest.approx(mean(form, found.weights, name), abs=1e-12)
     assert found.value >= mean(form, start, name) - 1e-12
@@ -117,8 +118,8 @@ def test_three_weights_are_proven_and_more_are_not():
 def test_a_proof_cut_short_says_best_found_and_keeps_its_bound():
     form = random_form(np.random.default_rng(3), columns=3, queries=8, rows=20)
 
-    short = optimise(form, NDCG, form.weights, restarts=0, nodes=1)
-    whole = optimise(form, NDCG, form.weights, restarts=0)
+    short = optimise(form, NDCG, form.weights, nodes=1)
+    whole = optimise(form, NDCG, form.weights)
 
     assert (short.certificate, whole.certificate) == ("best-found", "exact")
     assert short.bound > whole.value >= short.value
@@ -165,8 +166,8 @@ def test_the_same_seed_finds_the_same_bits_and_nothing_else_is_asked_for_chance(
     ("weights", "rule"),
     [
         ([0.5], "1 weights for 2 columns"),
-        ([-1.0, 1.0], "not all at least 0"),
-        ([np.nan, 1.0], "not all at least 0"),
+        ([-1.0, 1.0], "must all be at least 0"),
+        ([np.nan, 1.0], "must all be at least 0"),
     ],
 )
 def test_weights_that_cannot_be_searched_from_are_refused(weights, rule):
@@ -199,3 +200,29 @@ def test_where_nothing_moves_the_value_is_known():
     found = optimise(form, measure("RR"), np.array([3.0]))
 
     assert (found.value, found.bound, found.certificate, found.plateau) == (0.5, 0.5, "exact", ())
+
+
+def test_many_weights_start_from_what_cma_es_finds():
+    # Six random columns: no later than CMA-ES alone ends the search, and ascents from the start may end sooner.
+    form = random_form(np.random.default_rng(11), columns=6, queries=12, rows=25)
+    start, own = np.full(6, 1 / 6), np.arange(6)
+
+    begun = evolved(form, NDCG, start, own, seed=0)
+    found = optimise(form, NDCG, start, seed=0)
+
+    assert begun.sum() == pytest.approx(1)
+    assert mean(form, begun) > mean(form, start)
+    assert found.value >= mean(form, begun) - 1e-12
+    assert np.array_equal(begun, evolved(form, NDCG, start, own, seed=0))
+
+
+def test_cma_es_counts_the_queries_it_is_told_and_moves_its_own_weights_only():
+    form = random_form(np.random.default_rng(12), columns=5, queries=8, rows=20)
+    start, own = np.full(5, 0.2), np.array([0, 1, 3, 4])
+    some = np.arange(8) < 3
+
+    found = evolved(form, NDCG, start, own, seed=0, queries=some)
+
+    assert found[2] == 0.2
+    values = Objective.of(form, NDCG)
+    assert values.values(found)[some].mean() >= values.values(start)[some].mean()

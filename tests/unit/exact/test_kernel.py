@@ -505,7 +505,7 @@ def test_weights_of_another_shape_and_weights_without_value_are_refused(weights)
     config = configured("rrf(fts, vector)")
     kernel = Kernel.of(Form.of(table, config, config.strategy, judgments), MEASURES)
 
-    with pytest.raises(ConfigError, match="give one finite weight a column"):
+    with pytest.raises(ConfigError, match="give one finite weight for each column"):
         kernel.means(weights)
 
 

@@ -165,7 +165,7 @@ def test_the_command_line_compares_and_tunes_over_the_recording(recording, runs,
 def test_weights_over_lists_are_refused_by_live_search(dataset, recording, tmp_path):
     found = tune(dataset, strategy="rrf(words, dense)", recording=recording)
 
-    with Vault(":memory:") as vault, pytest.raises(ConfigError, match="live search cannot ask"):
+    with Vault(":memory:") as vault, pytest.raises(ConfigError, match="live search cannot query"):
         Searcher(vault, found.config)
 
 

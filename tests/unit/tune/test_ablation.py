@@ -11,11 +11,13 @@ from steelyard_eval.cli import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.demonstration import starter
+from steelyard_eval.recommend.rule import best
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune import ablation as module
 from steelyard_eval.tune import tuner
 from steelyard_eval.tune.ablation import ablation
 from steelyard_eval.tune.task import prepare
+from steelyard_eval.tune.verdict import Judgment
 
 # fts finds and orders; importance is the same for every entry of this task; cosine is planted.
 STRATEGY = "weighted_sum(0.6*fts, 0.2*importance, 0.2*cosine, normalize=minmax)"
@@ -37,9 +39,13 @@ def planted():
     return replace(task, table=replace(task.table, columns=columns))
 
 
+def judged_of(task):
+    return Judgment(task, task.optimum(task.inside))
+
+
 @pytest.fixture(scope="module")
 def found(planted):
-    return ablation(planted, planted.chooser.choose(planted.inside))
+    return ablation(planted, judged_of(planted))
 
 
 def test_a_signal_that_is_the_same_for_all_is_worth_nothing(found):
@@ -72,7 +78,7 @@ def test_the_only_finder_cannot_be_left_out(found):
 
 
 def test_curves_have_the_values_of_replay_at_their_ends_and_between(planted, found):
-    tuned = planted.chooser.choose(planted.inside).config
+    tuned = judged_of(planted).picked
     names = [row["signal"] for row in found["weights"]]
     assert len(names) == 2  # importance orders nothing, so its weight does not move
 
@@ -94,7 +100,7 @@ def test_curves_have_the_values_of_replay_at_their_ends_and_between(planted, fou
 
 def test_the_learning_curve_ends_in_the_tuning_itself(planted, found):
     last = found["labels"][-1]
-    values = planted.values(planted.chooser.choose(planted.inside).config)
+    values = planted.values(planted.grid.config(best(planted.evidence.on(planted.inside))))
 
     assert [row["queries"] for row in found["labels"]] == sorted(row["queries"] for row in found["labels"])
     assert last["queries"] == planted.inside.sum()

@@ -8,6 +8,7 @@ from typing import Any
 
 from steelyard.entry import Entry
 from steelyard.filters import EVERYTHING, Filters
+from steelyard.stores.base import Edge
 from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.file import VaultFile
 from steelyard.stores.sqlite.schema import COLUMNS, INSERT, SELECT, UPSERT, from_row, select, to_row, where
@@ -72,6 +73,15 @@ class EntryTable(VaultFile):
         condition, values = where(filters)
         sql = f"SELECT e.id FROM json_each(?) j JOIN entries e ON e.id = j.value WHERE {condition}"
         return {id_ for (id_,) in self._db.execute(sql, (json.dumps(list(ids)), *values))}
+
+    def edges(self, ids: Sequence[str]) -> list[Edge]:
+        """See Readable.edges."""
+        sql = (
+            "SELECT e.source, e.target, e.type, e.strength FROM json_each(?1) j JOIN edges e "
+            "ON e.source = j.value UNION SELECT e.source, e.target, e.type, e.strength "
+            "FROM json_each(?1) j JOIN edges e ON e.target = j.value ORDER BY 1, 2, 3, 4"
+        )
+        return [Edge(*row) for row in self._db.execute(sql, (json.dumps(list(ids)),))]
 
     def recent(self, filters: Filters, limit: int) -> list[Entry]:
         """See Store.recent."""

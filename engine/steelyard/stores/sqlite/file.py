@@ -22,6 +22,7 @@ from steelyard.stores.base import Space
 from steelyard.stores.sqlite.check import check_books, check_schema
 from steelyard.stores.sqlite.connect import MEMORY, connect, connect_memory, machine_errors, memory_address
 from steelyard.stores.sqlite.damage import closed, damaged
+from steelyard.stores.sqlite.guard import GuardedConnection
 from steelyard.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
 
 
@@ -63,8 +64,9 @@ class VaultFile:
     def _another(self) -> apsw.Connection:
         """A connection for one more thread; the file at the path may be another one by now."""
         db = self._connect(create=False)
-        with self.snapshot():
-            check_schema(db, self.path, VERSION)
+        if not self._memory:
+            with self.snapshot():
+                check_schema(db, self.path, VERSION)
         return db
 
     def _connect(self, create: bool) -> apsw.Connection:
@@ -194,8 +196,9 @@ class VaultFile:
             version = int(self._one("PRAGMA user_version"))
             check_schema(self._db, self.path, version)
             for step in range(version, VERSION):
-                for statement in MIGRATIONS[step]:
-                    self._db.execute(statement)
+                with cast(GuardedConnection, self._db).upgrading():
+                    for statement in MIGRATIONS[step]:
+                        self._db.execute(statement)
                 self._db.execute(f"PRAGMA user_version = {step + 1}")
                 self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 

@@ -9,7 +9,9 @@ file has bytes for is broken off.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,11 @@ import apsw
 
 from steelyard.stores.sqlite.damage import checked
 
-TABLES = frozenset({"meta", "entries", "keyword_indexes", "spaces", "models", "model_arrays"})
+TABLES = frozenset({"meta", "entries", "edges", "keyword_indexes", "spaces", "models", "model_arrays"})
 """The tables of a vault beside those of its keyword indexes and vectors."""
-OWN = re.compile(r"(fts|vec)_\w+|sqlite_(schema|master|sequence|autoindex_\w+)|entries_(created|project)")
+OWN = re.compile(
+    r"(fts|vec)_\w+|sqlite_(schema|master|sequence|autoindex_\w+)|entries_(created|project)|edges_(source|target|insert|delete|update)"
+)
 """The names of everything else that lies in a vault."""
 TABLE_FUNCTIONS = frozenset({"json_each", "pragma_user_version", "pragma_application_id"})
 PRAGMAS = frozenset(
@@ -110,7 +114,17 @@ class GuardedConnection(apsw.Connection):
         self.cursor_factory = CheckedCursor
         self.authorizer = _authorize
         self._path = path
-        self.set_progress_handler(self._look, STEPS)
+        own = weakref.ref(self)  # a handler that held the connection would keep it open for ever
+        self.set_progress_handler(lambda: (db := own()) is not None and db._look(), STEPS)
+
+    @contextmanager
+    def upgrading(self) -> Iterator[None]:
+        """Lets SQLite's ALTER TABLE call functions of its own: for our statements, on a schema just checked."""
+        self.authorizer = None
+        try:
+            yield
+        finally:
+            self.authorizer = _authorize
 
     def _look(self) -> bool:
         """Whether the statement is to be broken off."""

@@ -16,15 +16,17 @@ from steelyard.filters import SUPERSEDED, Filters, Rule
 from steelyard.stores.base import KeywordIndex
 
 APPLICATION_ID = 0x53544C59  # "STLY", so that another program's SQLite file is recognised
-VERSION = 1
+VERSION = 2
 
 COLUMNS = (*FIELDS, "extra")
+ADDED = ("document_type", "memory_type", "context_type", "importance_tier", "correction_count")
+"""The columns that version 2 added."""
 _TYPES = {name: "TEXT" if name in TEXT_FIELDS else "REAL" if name in NUMBER_FIELDS else "TEXT" for name in COLUMNS}
 
 TABLES = (
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
     "CREATE TABLE entries(rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, "
-    + ", ".join(f'"{name}" {_TYPES[name]}' for name in COLUMNS if name != "id")
+    + ", ".join(f'"{name}" {_TYPES[name]}' for name in COLUMNS if name not in ("id", *ADDED))
     + ") STRICT",
     "CREATE INDEX entries_created ON entries(created_at)",
     "CREATE INDEX entries_project ON entries(project)",
@@ -37,7 +39,29 @@ TABLES = (
     "INSERT INTO meta VALUES('revision', '0')",
 )
 
-MIGRATIONS: dict[int, tuple[str, ...]] = {0: TABLES}
+_LEARN = """INSERT INTO edges SELECT new.id, r.value ->> 1, r.value ->> 0, r.value ->> 2
+FROM json_each(new.relations) r WHERE r.value ->> 3 IN ('', 'accepted');"""
+_FORGET = "DELETE FROM edges WHERE source = old.id;"
+EDGES = (
+    *(
+        f"ALTER TABLE entries ADD COLUMN \"{name}\" TEXT NOT NULL DEFAULT ''"
+        for name in ADDED
+        if name in TEXT_FIELDS
+    ),
+    *(f'ALTER TABLE entries ADD COLUMN "{name}" REAL' for name in ADDED if name not in TEXT_FIELDS),
+    "CREATE TABLE edges(source TEXT NOT NULL, target TEXT NOT NULL, type TEXT NOT NULL, strength REAL) STRICT",
+    "CREATE INDEX edges_source ON edges(source)",
+    "CREATE INDEX edges_target ON edges(target)",
+    f"CREATE TRIGGER edges_insert AFTER INSERT ON entries BEGIN {_LEARN} END",
+    f"CREATE TRIGGER edges_delete AFTER DELETE ON entries BEGIN {_FORGET} END",
+    f"CREATE TRIGGER edges_update AFTER UPDATE OF id, relations ON entries BEGIN {_FORGET} {_LEARN} END",
+    """INSERT INTO edges SELECT e.id, r.value ->> 1, r.value ->> 0, r.value ->> 2
+FROM entries e, json_each(e.relations) r WHERE r.value ->> 3 IN ('', 'accepted')""",
+)
+"""Version 2: what a graph is searched by. Triggers keep it equal to the relations of the entries; those that are
+only proposed are no edges."""
+
+MIGRATIONS: dict[int, tuple[str, ...]] = {0: TABLES, 1: EDGES}
 """The statements, run one by one, that bring a vault from a version to the next; an empty file is version 0."""
 
 

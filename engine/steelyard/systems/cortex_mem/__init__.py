@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard.entry import Entry, Hit
 from steelyard.finish import AtLeast, Cut, Files, Stage
@@ -23,6 +23,9 @@ from steelyard.systems.cortex_mem.snippets import snippet, snippet_shipped
 from steelyard.systems.cortex_mem.uris import directory_of, timeline_of
 from steelyard.systems.traits import Searching, Showing
 from steelyard.text import CONTENT
+
+if TYPE_CHECKING:
+    from steelyard.results import SearchResult
 
 RETRIEVERS = ("l0", "l1", "l2", "unindexed")
 LAYERS = "0.2*l0, 0.3*l1, 0.5*l2"
@@ -109,15 +112,20 @@ def result(hit: Hit) -> dict[str, Any]:
     return scan(hit) | {"content": content(hit.entry)}
 
 
-def quote(hit: Hit, query: str) -> dict[str, Any]:
-    """The snippet of a result, and the spans of it that are words of the query."""
-    found = snippet(content(hit.entry), query)
-    return {"snippet": found.text, "highlights": [list(span) for span in found.highlights]}
+def scan_quoted(hit: Hit, found: SearchResult) -> dict[str, Any]:
+    """The documented result with its snippet, and the spans of it that are words of the query."""
+    part = snippet(content(hit.entry), found.query.text)
+    return scan(hit) | {"snippet": part.text, "highlights": [list(span) for span in part.highlights]}
 
 
-def quote_shipped(hit: Hit, query: str) -> dict[str, Any]:
-    """The snippet of the real program, which highlights nothing."""
-    return {"snippet": snippet_shipped(content(hit.entry), query)}
+def quoted(hit: Hit, found: SearchResult) -> dict[str, Any]:
+    """The same with its content."""
+    return result(hit) | scan_quoted(hit, found)
+
+
+def quoted_shipped(hit: Hit, found: SearchResult) -> dict[str, Any]:
+    """The result of the real program, which highlights nothing."""
+    return result(hit) | {"snippet": snippet_shipped(content(hit.entry), found.query.text)}
 
 
 DOCUMENTED = System(
@@ -136,7 +144,7 @@ DOCUMENTED = System(
         finish=finish,
         ask=strategy,
     ),
-    showing=Showing(result, scan, quote),
+    showing=Showing(result, scan, quoted, scan_quoted),
 )
 
 SHIPPED = replace(
@@ -150,5 +158,5 @@ SHIPPED = replace(
         filters=dict.fromkeys(RETRIEVERS, "none"),
         ask=strategy_shipped,
     ),
-    showing=Showing(result, result, quote_shipped),
+    showing=Showing(result, result, quoted_shipped, quoted_shipped),
 )

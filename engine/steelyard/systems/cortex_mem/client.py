@@ -163,9 +163,9 @@ class CortexMem:
         config = self._config(options, layered)
         key = str((config.limit, str(config.effective), config.finish))
         if key not in self._searchers:
-            rewrite = Rewriter(self._chat, profile_of(self.store)) if self._chat else None
+            rewriter = Rewriter(self._chat, profile_of(self.store)) if self._chat else None
             self._searchers[key] = Searcher(
-                self.store, config, self._embedder, rewrite=rewrite, proceed=self._proceed
+                self.store, config, self._embedder, rewriter=rewriter, proceed=self._proceed
             )
         return self._searchers[key]
 
@@ -205,7 +205,7 @@ class CortexMem:
         return options.include_content or self._shipped
 
     def _asked(self, found: SearchResult) -> str:
-        return found.query.text if found.query else ""
+        return found.query.text
 
     def _snippet(self, text: str, found: SearchResult) -> Snippet:
         asked = self._asked(found)

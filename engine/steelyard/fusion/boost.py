@@ -1,0 +1,140 @@
+"""A fusion whose scores are multiplied by factors of the rows: what kind of document, how important, how old."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from steelyard.fusion.base import Expr, Term
+from steelyard.fusion.description import Description
+from steelyard.fusion.plan import Branch, Plan
+from steelyard.fusion.reading import NOTHING, Reading
+from steelyard.grammar import number_text
+from steelyard.table import Bools, Floats, SignalTable
+
+LOW, HIGH = 0.1, 10.0
+"""The bounds of the product where none are written."""
+
+
+@dataclass(frozen=True)
+class Boost(Expr):
+    """``score * product of (1 + weight * (factor - 1))``, the product kept within `low` and `high`.
+
+    A weight of 1 multiplies by the factor as it is, 0 switches it off.
+    """
+
+    keyword: ClassVar[str] = "boost"
+    shown_as: ClassVar[str] = "boosted"
+    wraps: ClassVar[bool] = True
+    AMOUNTS: ClassVar = (0.0, 0.5, 1.0)
+
+    expr: Expr
+    factors: tuple[Term, ...]
+    low: float = LOW
+    high: float = HIGH
+
+    @classmethod
+    def read(cls, call: Reading) -> Self:
+        """The strategy first, without a weight; then the factors, each 1 unless a weight is written."""
+        low, high = call.number("low", LOW, 0.0), call.number("high", HIGH, 0.0)
+        call.finish("low", "high")
+        if low > high:
+            call.fault(f"boost: low = {number_text(low)} is above high = {number_text(high)}; exchange them")
+        first, *others = call.terms(1.0)
+        if not others or call.call.items[0].weight is not None:
+            call.fault(
+                "boost takes an unweighted strategy and at least one factor, "
+                "as in boost(rrf(fts, vector), 0.5*decay)"
+            )
+        for term in others:
+            if term.expr.leaf is None or term.expr.retrievers():
+                call.fault(f"boost: {term.expr} is no factor; name a signal that every entry has, such as decay")
+        known = [Term(t.weight, t.expr) for t in others if t.expr.leaf is not None]
+        return cls(first.expr, tuple(known) or (Term(1.0, call.build(NOTHING)),), low, high)
+
+    def children(self) -> tuple[Expr, ...]:
+        """The strategy and the factors."""
+        return (self.expr, *(term.expr for term in self.factors))
+
+    def with_children(self, children: Sequence[Expr]) -> Self:
+        """Another strategy and other factors under the same weights."""
+        first, *others = children
+        weights = (term.weight for term in self.factors)
+        return replace(self, expr=first, factors=tuple(map(Term, weights, others)))
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """Those of the strategy inside: factors do not add up, so theirs are variants."""
+        return self.expr.weights
+
+    def _weighed(self, weights: list[float]) -> Self:
+        return replace(self, expr=self.expr.with_weights(weights))
+
+    def variants(self) -> Iterator[Expr]:
+        """Each factor at several strengths, the others as they are; and none of them at all."""
+        yield self
+        for at, term in enumerate(self.factors):
+            for amount in self.AMOUNTS:
+                if amount != term.weight:
+                    changed = (*self.factors[:at], Term(amount, term.expr), *self.factors[at + 1 :])
+                    yield replace(self, factors=changed)
+        off = tuple(Term(0.0, term.expr) for term in self.factors)
+        if len(off) > 1 and off != self.factors:
+            yield replace(self, factors=off)
+
+    def coordinates(self) -> tuple[float, ...]:
+        """The weights of the factors."""
+        return tuple(term.weight for term in self.factors)
+
+    def describe(self) -> Description:
+        """What it is."""
+        names = ", ".join(str(term.expr) for term in self.factors)
+        return Description(f"boost(...) multiplies scores by {names}, which has no counterpart")
+
+    def without(self, missing: Collection[str]) -> Expr | None:
+        """The strategy that is left, under the factors that are left."""
+        expr = self.expr.without(missing)
+        left = tuple(term for term in self.factors if term.expr.without(missing) is not None)
+        if expr is None or not left:
+            return expr
+        return replace(self, expr=expr, factors=left)
+
+    def members(self, table: SignalTable, within: Bools) -> Bools:
+        """The rows of the strategy."""
+        return self.expr.members(table, within)
+
+    def everywhere(self, table: SignalTable) -> Bools:
+        """Those of the strategy."""
+        return self.expr.everywhere(table)
+
+    def compile(self, table: SignalTable, within: Bools) -> Plan:
+        """The branches of the strategy, their factors multiplied by ours."""
+        factor = self._factor(table, within)
+        names = " * ".join(str(term) for term in self.factors)
+        bounds = f"{number_text(self.low)}..{number_text(self.high)}"
+        text = f"product of 1 + weight * (factor - 1) of {names}, within {bounds}"
+        branches = tuple(_times(branch, factor, text) for branch in self.expr.compile(table, within).branches)
+        return Plan(len(table), branches)
+
+    def _factor(self, table: SignalTable, within: Bools) -> Floats:
+        product = np.ones(len(table))
+        for term in self.factors:
+            values = term.expr.compile(table, within).branches[0].columns[0].values
+            product = product * (1.0 + term.weight * (values - 1.0))
+        clipped: Floats = np.clip(product, self.low, self.high)
+        return clipped
+
+    def __str__(self) -> str:
+        parts = [str(self.expr), *(str(t.expr) if t.weight == 1 else str(t) for t in self.factors)]
+        parts += [f"low={number_text(self.low)}"] if self.low != LOW else []
+        parts += [f"high={number_text(self.high)}"] if self.high != HIGH else []
+        return f"boost({', '.join(parts)})"
+
+
+def _times(branch: Branch, factor: Floats, text: str) -> Branch:
+    if branch.factor is None:
+        return replace(branch, factor=factor, factor_formula=text)
+    return replace(branch, factor=branch.factor * factor, factor_formula=f"{branch.factor_formula}, and {text}")

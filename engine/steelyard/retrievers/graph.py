@@ -1,0 +1,115 @@
+"""Search along relations: activation spreads from what other retrievers found (Collins and Loftus, 1975)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from steelyard.query import Query
+from steelyard.retrievers.kinds import Parameter, Parts, RetrieverConfig, RetrieverKind
+from steelyard.stores.base import Edge, Found, Readable
+
+STRENGTHS = {
+    "caused": 1.0,
+    "derived_from": 0.9,
+    "enabled": 0.8,
+    "contradicts": 0.7,
+    "supersedes": 0.6,
+    "supports": 0.5,
+    "related": 1.0,
+}
+"""What an edge of each type passes on; `related` is co-activation, whose own strength says how similar two are.
+Source: the weights of the code of system-spec-kit."""
+OTHER = 0.5
+"""What an edge of any other type passes on."""
+SEEDS = Parameter("seeds", 5, 1, 100, "How many of the first places of each list before it the search starts from")
+HOPS = Parameter("hops", 2, 1, 10, "How many relations a path may have")
+DECAY = Parameter("decay", 0.5, 0, 1, "What is left of an activation after each relation, times its strength")
+LEAST = Parameter("least", 0.01, 0, 1, "The activation below which nothing is found")
+AGAIN = Parameter("again", 1, 0, 1, "1: an entry that the search starts from is found where another leads to it")
+FAN = Parameter("fan", 5, 1, 1000, "How many relations of an entry are followed, the strongest first")
+
+
+@dataclass(frozen=True)
+class GraphRetriever:
+    """Entries that relations lead to from the seeds, by the strongest path.
+
+    A seed has the activation 1; a neighbour has ``activation * decay * strength`` of the edge, in either
+    direction. A seed is found where another one leads to it, unless `again` is 0. Only entries in the query's
+    scope are found, or passed through.
+    """
+
+    store: Readable
+    seeds: int
+    hops: int
+    decay: float
+    least: float
+    fan: int
+    again: int = 1
+
+    def follow(self, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]) -> list[Found]:
+        """See Dependent.follow."""
+        start = sorted({hit.id for own in lists.values() for hit in own if hit.position <= self.seeds})
+        edges = self._edges(query, start)
+        best: dict[str, float] = {}
+        for seed in start:
+            for id_, activation in self._spread(seed, edges).items():
+                if self.again or id_ not in start:
+                    best[id_] = max(activation, best.get(id_, 0.0))
+        found = sorted(best, key=lambda id_: (-best[id_], id_))
+        return [Found(id_, best[id_], place) for place, id_ in enumerate(found[:depth], 1)]
+
+    def _spread(self, seed: str, edges: Mapping[str, Sequence[tuple[float, str]]]) -> dict[str, float]:
+        """The activation of every other entry that relations lead to from one seed."""
+        active, reached = {seed: 1.0}, {seed: 1.0}
+        for _ in range(self.hops):
+            further: dict[str, float] = {}
+            for here, activation in active.items():
+                for part, there in edges.get(here, ()):
+                    value = activation * self.decay * part
+                    if value >= self.least and value > max(reached.get(there, 0.0), further.get(there, 0.0)):
+                        further[there] = value
+            active = further
+            reached |= active
+        del reached[seed]
+        return reached
+
+    def _edges(self, query: Query, start: Sequence[str]) -> dict[str, list[tuple[float, str]]]:
+        """(strength, target) of the strongest edges of all entries within reach, best first."""
+        known: dict[str, list[tuple[float, str]]] = {}
+        front = list(start)
+        for _ in range(self.hops):
+            at: dict[str, dict[str, float]] = {id_: {} for id_ in front}
+            for edge in self.store.edges(front) if front else []:
+                for here, there in ((edge.source, edge.target), (edge.target, edge.source)):
+                    if here in at and here != there:
+                        at[here][there] = max(strength(edge), at[here].get(there, 0.0))
+            inside = self.store.within(sorted({there for own in at.values() for there in own}), query.filters)
+            for here, own in at.items():
+                ways = sorted((-part, there) for there, part in own.items() if there in inside)
+                known[here] = [(-part, there) for part, there in ways[: self.fan]]
+            front = sorted({there for here in at for _, there in known[here]} - known.keys())
+        return known
+
+
+def strength(edge: Edge) -> float:
+    """What an edge passes on, in 0..1: the weight of its type times its own strength, which is 1 where none is
+    given.
+    """
+    own = 1.0 if edge.strength is None else min(max(edge.strength, 0.0), 1.0)
+    return STRENGTHS.get(edge.type, OTHER) * own
+
+
+def _graph(parts: Parts, settings: RetrieverConfig) -> GraphRetriever:
+    values = GRAPH.values(settings)
+    whole = {name: int(values[name]) for name in ("seeds", "hops", "fan", "again")}
+    return GraphRetriever(parts.store, **whole, decay=values["decay"], least=values["least"])
+
+
+GRAPH = RetrieverKind(
+    name="graph",
+    build=_graph,
+    after=("vector", "bm25", "fts"),
+    starts="seeds",
+    parameters=(SEEDS, HOPS, DECAY, LEAST, FAN, AGAIN),
+)

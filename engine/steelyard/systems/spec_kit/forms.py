@@ -1,0 +1,88 @@
+"""How system-spec-kit shows a result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steelyard.entry import Hit
+from steelyard.fields import format_time
+from steelyard.signals import PRIORS
+from steelyard.table import NO_FACTS, RERANK
+
+if TYPE_CHECKING:
+    from steelyard.results import SearchResult
+
+SNIPPET = 200
+"""Ours: the document names no length."""
+RANKS = {"vectorRank": ("vector",), "bm25Rank": ("bm25", "fts"), "graphRank": ("graph",)}
+"""The document's names of the three sources' ranks; FTS5's stands where there is no BM25."""
+
+
+def result(hit: Hit) -> dict[str, Any]:
+    """What a hit alone has; `result_within` adds what depends on the whole result."""
+    entry = hit.entry
+    return {
+        "id": entry.id,
+        "title": entry.title,
+        "specFolder": entry.project,
+        "filePath": entry.uri,
+        "documentType": entry.document_type,
+        "memoryType": entry.memory_type,
+        "importanceTier": entry.importance_tier,
+        "triggerPhrases": list(entry.tags),
+        "createdAt": format_time(entry.created_at),
+        "score": hit.score,
+    }
+
+
+def result_within(hit: Hit, whole: SearchResult) -> dict[str, Any]:
+    """The documented result: the fused score, which sources found it at which ranks, and a snippet.
+
+    A re-ranked one has the re-ranker's score, the length penalty and the product of both.
+    """
+    places = {name: _place(whole, hit, retrievers) for name, retrievers in RANKS.items()}
+    sources = [name.removesuffix("Rank") for name, place in places.items() if place is not None]
+    shown = result(hit) | places
+    shown |= {
+        "rrfScore": _fused(whole, hit),
+        "sources": sources,
+        "sourceCount": len(sources),
+        "intent": whole.query.intent,
+        "snippet": snippet(hit.entry.text, whole.query.keywords),
+    }
+    return shown | _reranked(whole, hit)
+
+
+def _place(whole: SearchResult, hit: Hit, retrievers: tuple[str, ...]) -> int | None:
+    found = (whole.place(hit, name) for name in retrievers)
+    return next((place for place in found if place is not None), None)
+
+
+def _fused(whole: SearchResult, hit: Hit) -> float | None:
+    """The score before a finish stage sorted again."""
+    value = float(whole.fused[whole.row(hit)])
+    return None if np.isnan(value) else value
+
+
+def _reranked(whole: SearchResult, hit: Hit) -> dict[str, Any]:
+    row = whole.row(hit)
+    scores = whole.table.columns.get(RERANK)
+    if scores is None or np.isnan(scores[row]):
+        return {}
+    facts = whole.table.about is not NO_FACTS
+    penalty = float(PRIORS["length"](whole.table, {}).values[row]) if facts else 1.0
+    return {"crossEncoderScore": float(scores[row]), "lengthPenalty": penalty, "finalScore": hit.score}
+
+
+def snippet(text: str, words: str) -> str:
+    """At most 200 characters of a text, from a little before the first word of the query that it holds.
+
+    >>> snippet("We keep sessions as random tokens.", "tokens")
+    'We keep sessions as random tokens.'
+    """
+    lower = text.lower()
+    found = [at for word in words.lower().split() if len(word) > 2 and (at := lower.find(word)) >= 0]
+    begin = max(0, min(found, default=0) - SNIPPET // 4)
+    return text[begin : begin + SNIPPET]

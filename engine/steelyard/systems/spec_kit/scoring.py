@@ -1,0 +1,68 @@
+"""Helpers of system-spec-kit's code that its own search does not call: reachable from Python alone."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from steelyard.signals.memory import FSRS_FACTOR
+
+State = Literal["HOT", "WARM", "COLD", "DORMANT", "ARCHIVED"]
+
+
+def state(retrievability: float, age_days: float) -> State:
+    """The attention state of a memory, by how well it is remembered and how old it is.
+
+    >>> state(0.8, 5), state(0.019, 91), state(0.019, 90)
+    ('HOT', 'ARCHIVED', 'DORMANT')
+    """
+    if retrievability < 0.02 and age_days > 90:
+        return "ARCHIVED"
+    bounds: tuple[tuple[float, State], ...] = ((0.80, "HOT"), (0.25, "WARM"), (0.05, "COLD"))
+    return next((name for least, name in bounds if retrievability >= least), "DORMANT")
+
+
+def stability_after(stability: float, difficulty: float, grade: int, retrievability: float) -> float:
+    """FSRS' stability, in days, after a review with a grade: 1 again, 2 hard, 3 good, 4 easy.
+
+    >>> stability_after(10, 1, 3, 0.5)
+    25.0
+    """
+    if grade == 1:
+        return max(0.1, stability * 0.2)
+    ease = {2: 0.8, 3: 1.0, 4: 1.3}[grade]
+    return stability * (1 + (11 - difficulty) * 0.1) * ease * (1 + (1 - retrievability) * 0.5)
+
+
+def difficulty_after(difficulty: float, grade: int) -> float:
+    """FSRS' difficulty, 1 to 10, after a review with a grade."""
+    return min(10.0, max(1.0, difficulty + {1: 1.0, 2: 0.5, 3: 0.0, 4: -0.5}[grade]))
+
+
+def interval(stability: float, retention: float) -> int:
+    """Days until a memory is remembered with the given probability only; at least 1."""
+    return max(1, int(stability / FSRS_FACTOR * (retention**-2 - 1) + 0.5))
+
+
+def coactivated(base: float, related: int, similarity: float) -> float:
+    """A score raised by how many related memories there are, of which mean similarity in percent.
+
+    >>> coactivated(0.5, 5, 90)
+    0.635
+    """
+    return base + 0.15 * (related / 5) * (similarity / 100)
+
+
+def fused_advanced(meaning: float, keywords: float, matches: int) -> float:
+    """The JavaScript code's other fusion: the larger score, a part of the smaller one, and 0.1 a matching word.
+
+    >>> fused_advanced(0.5, 0.5, 1)
+    0.725
+    """
+    both = 0.25 * min(meaning, keywords) if meaning > 0 and keywords > 0 else 0.0
+    return min(1.0, max(meaning, keywords) + both + min(0.1 * matches, 0.2))
+
+
+def by_intent(similarity: float, importance: float, weights: tuple[float, float, float]) -> float:
+    """The intent score of the TypeScript library: similarity in percent, importance 0..1; recency is not read."""
+    _, important, similar = weights
+    return similarity / 100 * similar + importance * important

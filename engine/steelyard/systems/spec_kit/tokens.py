@@ -1,0 +1,114 @@
+"""How system-spec-kit turns text into BM25 terms: its document, and both generations of its code.
+
+The document asks for 44 stop words, more than 15 suffix rules, and ``user_authentication_flow`` as
+``[user, authent, flow]``. Neither generation of the code does that (systems differ in how they treat underscores
+and suffixes), so each has a tokenizer of its own here. Sources: seeds/spec-kit.txt, BM25 index features; the
+code of 8f561032 (TypeScript) and 04a827ec (JavaScript).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+
+import Stemmer
+
+from steelyard.entry import Entry
+
+STOP_WORDS_SHIPPED = tuple(
+    """the a an and or but in on at to for of with by from is it as was are be has had have been were will would
+    could should may might can this that these those not no do does did so if then than too very""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
+)
+"""The 48 words that the TypeScript code drops."""
+
+STOP_WORDS = frozenset(STOP_WORDS_SHIPPED[:44])
+"""The document counts 44 words and names none. These are the shipped ones without the last four: then, than,
+too, very.
+"""
+
+STOP_WORDS_JS = frozenset(
+    """a an and are as at be by for from has he in is it its of on or that the to was were will with this but they
+    have had what when where who which why how""".split()  # noqa: SIM905 -- as above
+)
+"""The 38 words that the JavaScript code drops."""
+
+_WORDS = re.compile(r"[^\W_]{2,}")
+_NOT_SHIPPED = re.compile(r"[^a-z0-9\s_-]")
+_NOT_JS = re.compile(r"[^a-z0-9_\s]")
+_SHIPPED_SUFFIXES = (("ing", 5), ("tion", 6), ("ed", 4), ("ly", 4), ("es", 4), ("s", 3))
+"""Suffix, and the length a word has to exceed; only the first that fits is cut."""
+_JS_SUFFIXES = (
+    ("ing", ""), ("ed", ""), ("ies", "i"), ("es", ""), ("s", ""), ("ment", ""), ("ness", ""), ("able", ""),
+    ("ible", ""),
+    ("tion", "t"), ("sion", "s"), ("ally", ""), ("ful", ""), ("less", ""), ("ive", ""), ("ize", ""), ("ise", ""),
+)  # fmt: skip
+"""Suffix and what takes its place; all are tried, one after another."""
+
+_porter = Stemmer.Stemmer("porter", 0)
+
+
+@lru_cache(maxsize=200_000)
+def stem(word: str) -> str:
+    """Porter's stem (Porter, 1980), as the document's example has it.
+
+    >>> stem("authentication")
+    'authent'
+    """
+    found: str = _porter.stemWord(word)
+    return found
+
+
+def stem_shipped(word: str) -> str:
+    """The TypeScript stem: the first suffix that fits is cut, the others stay.
+
+    >>> stem_shipped("authentication"), stem_shipped("running"), stem_shipped("this")
+    ('authentica', 'runn', 'thi')
+    """
+    word = word.lower()
+    fits = (word[: -len(end)] for end, least in _SHIPPED_SUFFIXES if len(word) > least and word.endswith(end))
+    return next(fits, word)
+
+
+def stem_js(word: str) -> str:
+    """The JavaScript stem: 17 suffixes are cut in turn from words of four or more characters."""
+    if len(word) < 4:
+        return word
+    left = word
+    for end, instead in _JS_SUFFIXES:
+        if left.endswith(end):
+            left = left[: -len(end)] + instead
+    return left if len(left) >= 2 else word
+
+
+def tokens_documented(text: str) -> list[str]:
+    """The document's terms: letters and digits of any script, lower-cased, stop words dropped, stemmed.
+
+    Underscores and hyphens separate words.
+
+    >>> tokens_documented("the user_authentication_flow")
+    ['user', 'authent', 'flow']
+    """
+    return [stem(word) for word in _WORDS.findall(text.lower()) if word not in STOP_WORDS]
+
+
+def tokens_shipped(text: str) -> list[str]:
+    """The TypeScript terms: hyphens and underscores stay inside words, accented letters split them.
+
+    >>> tokens_shipped("the user_authentication_flow of a café")
+    ['user_authentication_flow', 'caf']
+    """
+    words = _NOT_SHIPPED.sub(" ", text.lower()).split()
+    return [stem_shipped(word) for word in words if len(word) >= 2 and word not in STOP_WORDS_SHIPPED]
+
+
+def tokens_js(text: str) -> list[str]:
+    """The JavaScript terms: underscores stay inside words, hyphens separate them."""
+    words = _NOT_JS.sub(" ", text.lower()).split()
+    return [stem_js(word) for word in words if len(word) >= 2 and word not in STOP_WORDS_JS]
+
+
+def indexed_text(entry: Entry) -> str:
+    """What the BM25 index reads of an entry: title, content, trigger phrases as JSON, and the path."""
+    phrases = json.dumps(list(entry.tags), ensure_ascii=False, separators=(",", ":"))
+    return f"{entry.title} {entry.text} {phrases} {entry.uri}"

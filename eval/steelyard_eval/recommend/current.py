@@ -1,0 +1,66 @@
+"""What the user runs today, as every candidate is measured against it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from steelyard.config import SearchConfig
+from steelyard.query import Query
+from steelyard.table import Floats
+from steelyard_eval.compare.contenders import Contender, Given, Setting, read, usable
+from steelyard_eval.compare.lists import Listed
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.measures.metrics import Measure
+from steelyard_eval.recommend.composite import DEEPEST, composite, parts_for
+from steelyard_eval.recommend.layout import Layout
+from steelyard_eval.recommend.priors import key_of
+from steelyard_eval.recording.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Current:
+    """The current contender on the Q queries.
+
+    `config` is None where lists alone are known (a run, an endpoint, a function). `values` holds the metrics of
+    the leaderboard, `composite` what candidates are judged on; float64[Q] each.
+    """
+
+    label: str
+    config: SearchConfig | None
+    values: dict[Measure, Floats]
+    composite: Floats
+
+    @property
+    def key(self) -> str | None:
+        """Its name in tables of other collections."""
+        return None if self.config is None else key_of(self.config)
+
+
+def read_current(given: Given, limit: int, space: Workspace) -> Contender | Listed:
+    """Any contender: a system, an expression, a weights file, a run, an endpoint, a table of lists, a function.
+
+    Raises ConfigError for what is none, or needs what the data set does not have.
+    """
+    one = read(given)
+    if isinstance(one, Listed):
+        return one
+    row, _ = usable(space, Contender(one.label, one.config(Setting(limit, space.model)), one.kind))
+    return row
+
+
+def of_config(label: str, config: SearchConfig, layout: Layout, measures: Sequence[Measure]) -> Current:
+    """A configuration as the current one, by replay."""
+    _, composite = layout.measured(config, measures[0])
+    return Current(label, config, layout.values(config, measures), composite)
+
+
+def of_lists(
+    one: Listed, dataset: Dataset, queries: Sequence[Query], limit: int, measures: Sequence[Measure]
+) -> Current:
+    """Lists as the current contender, asked for as deep as the composite looks."""
+    found = one.answers(queries, max(limit, DEEPEST))
+    parts = parts_for(measures[0])
+    deep = found.ranked(queries, max(limit, DEEPEST)).metrics(dataset.qrels, parts)
+    own = found.ranked(queries, limit).metrics(dataset.qrels, measures)
+    return Current(one.label, None, own, composite(deep, parts))

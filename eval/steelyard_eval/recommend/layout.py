@@ -1,0 +1,116 @@
+"""Recordings and grids of everything that is tried, over one set of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.config import SearchConfig
+from steelyard.errors import ConfigError
+from steelyard.identity import agree, share
+from steelyard.query import Query
+from steelyard.table import Floats, SignalTable
+from steelyard_eval.measures.metrics import Judgments, Measure
+from steelyard_eval.recommend.families import Start
+from steelyard_eval.recommend.grid import Grid, grid, measured
+from steelyard_eval.recording.record import record
+from steelyard_eval.recording.replay import Replay, replay
+from steelyard_eval.recording.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A recording with the judgments of its queries."""
+
+    table: SignalTable
+    judgments: Judgments
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Every candidate on every query.
+
+    Attributes
+    ----------
+    starts : tuple of the families and systems that were laid out.
+    grid : the candidates of all of them.
+    owner : int64[C], the start that each candidate belongs to.
+    recordings : each with the systems that share it.
+    skipped : what could not be searched, and why.
+    whole : whether nothing was left out because the search was broken off.
+    """
+
+    starts: tuple[Start, ...]
+    grid: Grid
+    owner: np.ndarray[tuple[int], np.dtype[np.int64]]
+    recordings: tuple[Recorded, ...]
+    skipped: tuple[str, ...]
+    whole: bool
+
+    def recorded(self, config: SearchConfig) -> Recorded:
+        """The recording that a configuration is replayed on; ConfigError when it retrieves in another way."""
+        return serving(self.recordings, config)
+
+    def replayed(self, config: SearchConfig) -> Replay:
+        """The configuration's lists, in float64."""
+        return replay(self.recorded(config).table, config)
+
+    def values(self, config: SearchConfig, measures: Sequence[Measure]) -> dict[Measure, Floats]:
+        """float64[Q] for every measure, by replay."""
+        return self.replayed(config).metrics(self.recorded(config).judgments, measures)
+
+    def measured(self, config: SearchConfig, metric: Measure) -> tuple[Floats, Floats]:
+        """float64[Q] each: the metric and the composite, by replay."""
+        known = self.recorded(config)
+        return measured(known.table, config, known.judgments, metric)
+
+
+def lay_out(space: Workspace, queries: Sequence[Query], starts: Sequence[Start], metric: Measure) -> Layout:
+    """Record what the starts need, then lay weights out around each; Ctrl-C ends it with what there is.
+
+    Raises KeyboardInterrupt when there is nothing yet, ConfigError when nothing could be searched.
+    """
+    recordings = record_all(space, queries, starts)
+    grids: list[tuple[Start, Grid]] = []
+    skipped: list[str] = []
+    whole = True
+    try:
+        for start in starts:
+            known = serving(recordings, start.config)
+            try:
+                grids.append((start, grid(known.table, start.settings, known.judgments, metric, start.columns)))
+            except ConfigError as error:
+                skipped.append(f"{start.label} was not tuned: {error}")
+    except KeyboardInterrupt:
+        if not grids:
+            raise
+        whole = False
+    if not grids:
+        raise ConfigError("; ".join(skipped))
+    owner = np.repeat(np.arange(len(grids)), [len(own) for _, own in grids])
+    joined = Grid.joined([own for _, own in grids])
+    return Layout(tuple(start for start, _ in grids), joined, owner, recordings, tuple(skipped), whole)
+
+
+def record_all(space: Workspace, queries: Sequence[Query], starts: Sequence[Start]) -> tuple[Recorded, ...]:
+    """One recording for all systems that retrieve alike."""
+    found = []
+    for group in share([start.config for start in starts]):
+        table = record(space, queries, [config for at in group for config in starts[at].settings])
+        found.append(Recorded(table, Judgments.of(space.dataset.qrels, table.queries, table.entries)))
+    return tuple(found)
+
+
+def serving(recordings: Sequence[Recorded], config: SearchConfig) -> Recorded:
+    """The recording whose lists are those that a configuration would find."""
+    *others, last = recordings
+    for known in others:
+        try:
+            agree(config, known.table.fingerprint)
+        except ConfigError:
+            continue
+        return known
+    agree(config, last.table.fingerprint)
+    return last

@@ -1,0 +1,72 @@
+"""The first line of a recommendation: what to do, what to expect of it, how sure that is."""
+
+from __future__ import annotations
+
+from steelyard.config import SearchConfig
+from steelyard.systems import find_system
+from steelyard_eval.recommend.decision import Decision
+
+
+def named(config: SearchConfig) -> str:
+    """A configuration as one would write it: the system where it has one, the strategy, unusual depths."""
+    own = find_system(config.name)
+    usual = own.config(config.limit).depths
+    read = config.effective.signals() & usual.keys()
+    moved = {depth for name, depth in config.depths.items() if name in read and depth != usual[name] and depth}
+    depths = f" at depth {', '.join(map(str, sorted(moved)))}" if moved else ""
+    lead = "" if config.system == "plain" else f"{config.name.removesuffix(':documented')} with "
+    return f"{lead}{config.effective}{depths}"
+
+
+def sentence(decision: Decision, chosen: str, current: str, metric: str, whole: bool = True) -> str:
+    """One sentence to act on.
+
+    >>> from steelyard_eval.measures.statistics import Interval
+    >>> decision = Decision("ship", 3, Interval(0.0612, 0.02, 0.1), 0.02, 0.1, None)
+    >>> sentence(decision, "rrf(bm25, vector)", "echovault", "nDCG@10")
+    'Use rrf(bm25, vector): +0.061 nDCG@10 expected over your echovault (1 in 50 that it is worse).'
+    """
+    if decision.verdict == "ship":
+        lead = f"Use {chosen}: {_expected(decision, metric)} over your {current}"
+        return f"{lead} ({odds(decision.harm)} that it is worse)."
+    if decision.verdict == "try":
+        lead = f"Try {chosen}, unproven: {_expected(decision, metric)} over your {current}"
+        return f"{lead} ({odds(decision.harm)} that it is worse); {_settle(decision, whole)}."
+    return (
+        f"Keep your {current}: nothing found beats it by more than {decision.bound:.3f} {metric}; "
+        f"about {_count(decision.more)} more labelled queries would halve that."
+    )
+
+
+def _expected(decision: Decision, metric: str) -> str:
+    return f"{decision.gain.mean:+.3f} {metric} expected"
+
+
+def _settle(decision: Decision, whole: bool) -> str:
+    if not whole:
+        return "the search was broken off, so run it again to prove it"
+    if decision.more is None:
+        return "label more queries to settle it"
+    return f"label about {_count(decision.more)} more queries to settle it"
+
+
+def odds(probability: float) -> str:
+    """A probability in words: 1 in so many.
+
+    >>> odds(0.02), odds(0.2), odds(0.00001)
+    ('1 in 50', '1 in 5', 'less than 1 in 1,000')
+    """
+    if probability < 0.001:
+        return "less than 1 in 1,000"
+    return f"1 in {round(1 / probability):,}"
+
+
+def _count(more: int | None) -> str:
+    """A rough number of queries, in two digits.
+
+    >>> _count(37), _count(183)
+    ('40', '180')
+    """
+    number = more or 1
+    step = 10 ** max(len(str(number)) - 2, 1 if number >= 20 else 0)
+    return f"{max(step, round(number / step) * step):,}"

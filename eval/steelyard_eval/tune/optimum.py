@@ -1,0 +1,81 @@
+"""The best weights of the settings of one strategy, searched exactly: what tuning could reach on these very
+queries.
+
+It is a fit to them, and the best of many is flattered, so it is reported and never shipped. What ships is chosen
+among weights that were laid out before any label was read (`recommend.rule`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from steelyard.config import SearchConfig
+from steelyard.table import Bools, Floats
+from steelyard_eval.exact.optimise import Found
+from steelyard_eval.tune.candidate import Candidate
+
+SWEPT = 2
+"""Weights that every setting is searched for; of more, the setting that does best as laid out."""
+Progress = Callable[[Sequence[Candidate], Callable[[], str]], Iterable[Candidate]]
+"""Shows how far a sequence has come, with a word on how it goes."""
+
+
+def in_silence(items: Sequence[Candidate], status: Callable[[], str]) -> Iterable[Candidate]:
+    """No progress is shown."""
+    return items
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best configuration found for a set of queries.
+
+    `value` is its mean, `bound` one that no setting exceeds, `looks` counts lines and polygons, `whole` is false
+    when the search was broken off. `values` float64[Q] are those of all queries of the recording.
+    """
+
+    config: SearchConfig
+    value: float
+    certificate: str
+    bound: float
+    looks: int
+    whole: bool
+    values: Floats = field(compare=False, repr=False)
+
+
+def optimum(
+    candidates: Sequence[Candidate],
+    queries: Bools,
+    seed: int,
+    progress: Progress = in_silence,
+    *,
+    every: bool = True,
+    proof: bool = True,
+) -> Optimum:
+    """Search each candidate for the queries where bool[Q] is true; of equal ones the first.
+
+    `every` is false where other settings were left out before, so that nothing is certified of them. Ctrl-C ends
+    the search with the best so far; raises KeyboardInterrupt when there is none.
+    """
+    tried: list[tuple[Candidate, Found]] = []
+    try:
+        for candidate in progress(candidates, lambda: f"best {_best(tried)[1].value:.4f}"):
+            tried.append((candidate, candidate.search(queries, seed, proof)))
+    except KeyboardInterrupt:
+        if not tried:
+            raise
+    top, found = _best(tried)
+    exact = every and all(one.certificate == "exact" for _, one in tried)
+    return Optimum(
+        config=top.written(found.weights),
+        value=found.value,
+        certificate="exact" if exact else "best-found",
+        bound=max(one.bound for _, one in tried) if every else 1.0,
+        looks=sum(one.evaluations for _, one in tried),
+        whole=len(tried) == len(candidates),
+        values=top.values(found.weights),
+    )
+
+
+def _best(tried: Sequence[tuple[Candidate, Found]]) -> tuple[Candidate, Found]:
+    return max(tried, key=lambda one: one[1].value)

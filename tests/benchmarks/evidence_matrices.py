@@ -1,0 +1,174 @@
+"""Per-query values of every candidate on every collection, computed once and kept: what all evidence is drawn
+from.
+
+A collection is recorded once (the product's own recordings), then laid out twice by the product's own code:
+around four strategies for `tune`, and over all families for `recommend`. Each step is a file of its own, so that
+a run that is broken off goes on where it stopped.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from steelyard.fusion import parse_strategy
+from steelyard.identity import share
+from steelyard.systems import find_system
+from steelyard_eval import SYSTEMS
+from steelyard_eval.datasets import load
+from steelyard_eval.measures.metrics import Judgments, Measure
+from steelyard_eval.recommend.families import Start, starts
+from steelyard_eval.recommend.grid import Grid, grid, measured
+from steelyard_eval.recommend.priors import key_of
+from steelyard_eval.recording import files
+from steelyard_eval.recording.record import record
+from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.tune.settings import settings
+
+DATA = Path(os.environ.get("STEELYARD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
+METRIC = Measure("nDCG", 10)
+EVERY = 10**9
+"""No bound on the weights that are laid out."""
+CASES = {
+    "ws": ("plain", "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"),
+    "ws50": ("plain", "weighted_sum(0.5*bm25, 0.5*vector, normalize=max)"),
+    "rrf": ("plain", "rrf(bm25, vector, k=60)"),
+    "echo": ("echovault", None),
+}
+"""What is tuned: a strategy over the baselines' retrievers, or a system's own."""
+PRESETS = {"weighted sum": CASES["ws"], "weighted sum, half": CASES["ws50"], "RRF": CASES["rrf"]}
+"""Current configurations beside the systems."""
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """Candidates' keys, float32[C, Q] of the metric and the composite, and currents' float64[Q] of both."""
+
+    keys: tuple
+    owner: np.ndarray
+    labels: tuple
+    metric: np.ndarray
+    composite: np.ndarray
+    currents: dict
+
+    def save(self, path):
+        """One file, written whole."""
+        draft = path.with_suffix(".draft.npz")
+        names = list(self.currents)
+        np.savez(
+            draft,
+            keys=np.array(self.keys),
+            owner=self.owner,
+            labels=np.array(self.labels),
+            metric=self.metric,
+            composite=self.composite,
+            names=np.array(names),
+            current_keys=np.array([self.currents[name][0] for name in names]),
+            currents=np.array([self.currents[name][1:] for name in names]),
+        )
+        draft.rename(path)
+
+    @classmethod
+    def load(cls, path):
+        """Read back."""
+        with np.load(path) as z:
+            rows = zip(z["names"].tolist(), z["current_keys"].tolist(), z["currents"], strict=True)
+            currents = {name: (key, *values) for name, key, values in rows}
+            texts = (tuple(z["keys"].tolist()), z["owner"], tuple(z["labels"].tolist()))
+            return cls(*texts, z["metric"], z["composite"], currents)
+
+
+def keys_of(made):
+    """The name of every candidate."""
+    return tuple(key_of(block.written(row)) for block in made.blocks for row in range(len(block.weights)))
+
+
+class Collection:
+    """One data set, opened when something of it is missing."""
+
+    def __init__(self, name, folder):
+        self.name = name
+        self.folder = folder
+        self._space = None
+
+    @property
+    def space(self):
+        """Indexed, with its vectors."""
+        if self._space is None:
+            self._space = Workspace.open(load(DATA / self.name))
+        return self._space
+
+    def config(self, system, strategy=None):
+        """A configuration at the usual limit."""
+        config = find_system(system).config(10, self.space.model)
+        return config.with_strategy(parse_strategy(strategy)) if strategy else config
+
+    def table(self, config, configs):
+        """The recording for configurations that retrieve like this one, and its judgments."""
+        path = self.folder / f"{self.name}.{config.system}.recording"
+        if not path.exists():
+            queries = judged(self.space.dataset, self.space.dataset.queries)
+            files.save(record(self.space, queries, configs), path)
+        table = files.load(path)
+        return table, Judgments.of(self.space.dataset.qrels, table.queries, table.entries)
+
+    def start_of(self, config):
+        """The starts that share a recording with a configuration."""
+        return [one for one in self.starts if len(share([one.config, config])) == 1]
+
+    @property
+    def starts(self):
+        """Everything that `recommend` lays out here."""
+        return starts(self.space, judged(self.space.dataset, self.space.dataset.queries), 10)
+
+    def recorded(self, config):
+        """The recording of a configuration, wide enough for all that is laid out."""
+        members = self.start_of(config)
+        wide = [setting for start in members for setting in [*start.settings, *settings(start.config)]]
+        return self.table(members[0].config if members else config, [*wide, config])
+
+    def tuned(self, case):
+        """The matrices of one strategy's own settings."""
+        path = self.folder / f"{self.name}.{case}.npz"
+        if not path.exists():
+            config = self.config(*CASES[case])
+            table, judgments = self.recorded(config)
+            made = grid(table, settings(config), judgments, METRIC, EVERY)
+            current = {case: (key_of(config), *measured(table, config, judgments, METRIC))}
+            Matrices(keys_of(made), np.zeros(len(made)), (case,), made.metric, made.composite, current).save(path)
+        return Matrices.load(path)
+
+    def families(self):
+        """The matrices of all families, and every current configuration."""
+        path = self.folder / f"{self.name}.families.npz"
+        if not path.exists():
+            self._families().save(path)
+        return Matrices.load(path)
+
+    def _families(self):
+        laid = self.starts
+        grids = []
+        for start in laid:
+            table, judgments = self.recorded(start.config)
+            grids.append(grid(table, start.settings, judgments, METRIC, start.columns))
+        whole = Grid.joined(grids)
+        owner = np.repeat(np.arange(len(laid)), [len(one) for one in grids])
+        labels = tuple(start.label for start in laid)
+        return Matrices(keys_of(whole), owner, labels, whole.metric, whole.composite, self._currents())
+
+    def _currents(self):
+        presets = [Start(name, self.config(*case)) for name, case in PRESETS.items()]
+        systems = [Start(name, self.config(name)) for name in SYSTEMS]
+        found = {}
+        for start in [*systems, *presets]:
+            table, judgments = self.recorded(start.config)
+            found[start.label] = (key_of(start.config), *measured(table, start.config, judgments, METRIC))
+        return found
+
+    @property
+    def about(self):
+        """Where it comes from, for the table of priors."""
+        dataset = self.space.dataset
+        count = len(judged(dataset, dataset.queries))
+        return {"name": self.name, "sha256": dataset.sha256, "licence": dataset.licence, "queries": count}

@@ -1,0 +1,153 @@
+"""One row of evidence: many splits of one collection, a choice on the labelled part, its gain on the rest.
+
+n judged queries are drawn at random; the rest, at least 20 of them, are unseen. A table of other collections is
+made of the others of the same group, never of the collection itself.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard_eval.recommend.decision import decide
+from steelyard_eval.recommend.rule import (
+    ALL_FAMILIES,
+    ONE_STRATEGY,
+    Evidence,
+    Prior,
+    best,
+    proven,
+)
+
+GROUPS = {
+    "chosen on": ("cacm", "cranfield", "scifact", "locomo", "madial"),
+    "confirmed on": ("cisi", "vaswani", "cosqa", "beam-128k"),
+}
+"""The collections that the rule was chosen on, and those that it was confirmed on."""
+LOSS = 0.001
+
+
+@dataclass(frozen=True)
+class Differences:
+    """float32[C, Q] of candidates minus the current configuration, and the candidates' names."""
+
+    keys: tuple
+    metric: np.ndarray
+    composite: np.ndarray
+
+    @classmethod
+    def of(cls, matrices, current):
+        """Against one of the matrices' current configurations."""
+        _, metric, composite = matrices.currents[current]
+        base = (one.astype(np.float32) for one in (metric, composite))
+        return cls(matrices.keys, matrices.metric - next(base), matrices.composite - next(base))
+
+
+def priors_of(others, keys):
+    """What other collections' differences to the same current configuration say of these candidates."""
+    at = [{key: row for row, key in enumerate(other.keys)} for other in others]
+    rows = [np.array([index.get(key, -1) for key in keys]) for index in at]
+
+    def side(name):
+        means, variances = [], []
+        for other, row in zip(others, rows, strict=True):
+            matrix = getattr(other, name)
+            mean, variance = matrix.mean(axis=1, dtype=np.float64), matrix.var(axis=1, ddof=1, dtype=np.float64)
+            means.append(np.where(row >= 0, mean[row], np.nan))
+            variances.append(np.where(row >= 0, variance[row], np.nan))
+        return Prior.of(np.array(means), np.array(variances))
+
+    return side("metric"), side("composite")
+
+
+def splits(size, n, count):
+    """Labelled and unseen queries, `count` times; none where too few would be left."""
+    if n > min(0.8 * size, size - 20):
+        return
+    for draw in range(count):
+        order = np.random.default_rng([n, draw]).permutation(size)
+        yield order[:n], order[n:]
+
+
+def _gain(matrix, candidate, queries):
+    return 0.0 if candidate is None else float(matrix[candidate, queries].mean(dtype=np.float64))
+
+
+def rule_row(own, others, grid30, n, count):
+    """Means over splits of what each way of choosing gains, and how often it harms, for one strategy."""
+    priors = priors_of(others, own.keys)
+    found = {}
+    for labelled, unseen in splits(own.metric.shape[1], n, count):
+        known = Evidence.of(own.metric[:, labelled], own.composite[:, labelled], priors)
+        alone = Evidence.of(known.metric, known.composite)
+        decision = decide(known, ONE_STRATEGY, seed=0)
+        ways = {
+            "grid of 30": grid30[int(np.argmax(known.metric[grid30].mean(axis=1)))],
+            "optimum": int(np.argmax(known.metric.mean(axis=1))),
+            "A, shipped": proven(known, ONE_STRATEGY),
+            "A, no table": proven(alone, ONE_STRATEGY),
+            "B, tried": best(known),
+        }
+        for way, candidate in ways.items():
+            gain = _gain(own.metric, candidate, unseen)
+            population = _gain(own.metric, candidate, slice(None))
+            promise = decision.gain.mean if way == "A, shipped" and decision.verdict == "ship" else np.nan
+            kept = gain if np.isfinite(promise) else np.nan
+            found.setdefault(way, []).append((gain, population, candidate is not None, promise, kept))
+    return {way: _summary(rows) for way, rows in found.items()}
+
+
+def _summary(rows):
+    gain, population, moved, promise, kept = np.array(rows, dtype=float).T
+    shipped = np.isfinite(promise)
+    return {
+        "gain": gain.mean(),
+        "harm": (gain < -LOSS).mean(),
+        "population harm": (population < -LOSS).mean(),
+        "moved": moved.mean(),
+        "promised": promise[shipped].sum() / len(rows),
+        "kept": kept[shipped].sum() / len(rows),
+    }
+
+
+def recommend_row(own, others, n, count):
+    """Means over splits of the whole procedure over all families, against one current configuration."""
+    priors = priors_of(others, own.keys) if others else None
+    true = own.metric.mean(axis=1, dtype=np.float64)
+    rows = []
+    for labelled, unseen in splits(own.metric.shape[1], n, count):
+        known = Evidence.of(own.metric[:, labelled], own.composite[:, labelled], priors)
+        found = decide(known, ALL_FAMILIES, seed=0)
+        gain = _gain(own.metric, found.candidate, unseen)
+        population = _gain(own.metric, found.candidate, slice(None))
+        rows.append((found, gain, population, found.bound >= true.max() - 1e-9))
+    return _verdicts(rows) if rows else {}
+
+
+def _verdicts(rows):
+    of = {verdict: [row for row in rows if row[0].verdict == verdict] for verdict in ("ship", "try", "keep")}
+    shipped, tried, kept = of["ship"], of["try"], of["keep"]
+    count = len(rows)
+
+    def share(some, test):
+        return sum(map(test, some)) / count
+
+    return {
+        "ship": len(shipped) / count,
+        "try": len(tried) / count,
+        "gain": sum(row[1] for row in shipped) / count,
+        "gain tried": sum(row[1] for row in tried) / count,
+        "harm": share(shipped, lambda row: row[1] < -LOSS),
+        "false ship": share(shipped, lambda row: row[2] < -LOSS),
+        "try right": share(tried, lambda row: row[2] > 0),
+        "try harm": share(tried, lambda row: row[2] < -LOSS),
+        "promised": sum(row[0].gain.mean for row in shipped) / count,
+        "stated harm": sum(row[0].harm for row in shipped) / count,
+        "stated harm tried": sum(row[0].harm for row in tried) / count,
+        "bound covers": share(rows, lambda row: row[3]),
+        "bound": sum(row[0].bound for row in rows) / count,
+        "right": (
+            share(shipped, lambda row: row[2] > 0)
+            + share(tried, lambda row: row[2] > 0)
+            + share(kept, lambda row: row[3])
+        ),
+    }

@@ -1,0 +1,75 @@
+"""Make the table of priors that ships with the package, from the matrices of `make evidence`.
+
+It holds means and variances per configuration over the public collections, and nothing of their texts or queries:
+only the common strategies' own settings, which every collection has. locomo is left out, because its licence
+allows no commercial use.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from evidence import CURRENTS
+from evidence_matrices import CASES, METRIC, Collection
+from evidence_rows import GROUPS
+
+from steelyard_eval.recommend import priors
+
+LEFT_OUT = ("locomo",)
+OUT = Path(priors.__file__).with_name(priors.FILE)
+SINGLE = ("bm25", "vector", "fts", "tiered")
+"""Families of `recommend` whose candidates are named alike on every collection."""
+
+
+def candidates(collection):
+    """key -> (metric float[Q], composite float[Q]), of one collection."""
+    found = {}
+    for part in [collection.tuned(case) for case in CASES] + [collection.families()]:
+        own = [row for row, label in enumerate(part.labels) if label in (*CASES, *SINGLE)]
+        for row in np.flatnonzero(np.isin(part.owner, own)):
+            found.setdefault(part.keys[row], (part.metric[row], part.composite[row]))
+    return found
+
+
+def table(folder):
+    """The table over all collections."""
+    collections = [Collection(name, folder) for names in GROUPS.values() for name in names if name not in LEFT_OUT]
+    means, variances, bases = [], [], []
+    keys = None
+    for collection in collections:
+        own = candidates(collection)
+        keys = sorted(own) if keys is None else [key for key in keys if key in own]
+    for collection in collections:
+        own, currents = candidates(collection), collection.families().currents
+        sides = [np.array([own[key][side] for key in keys], dtype=np.float64) for side in (0, 1)]
+        means.append([side.mean(axis=1) for side in sides])
+        bases.append([[currents[one][1 + side].mean() for one in CURRENTS] for side in (0, 1)])
+        variances.append(
+            [[(sides[side] - currents[one][1 + side]).var(axis=1, ddof=1) for one in CURRENTS] for side in (0, 1)]
+        )
+        print(collection.name, len(own), flush=True)
+    names = [collections[0].families().currents[one][0] for one in CURRENTS]
+    about = {
+        "metric": str(METRIC),
+        "model": collections[0].space.model,
+        "limit": 10,
+        "collections": [collection.about for collection in collections],
+        "made by": "tests/benchmarks/priors.py",
+    }
+    mean, variance, base = (np.mean(values, axis=0) for values in (means, variances, bases))
+    return priors.Table(
+        about,
+        {key: row for row, key in enumerate(keys)},
+        {key: row for row, key in enumerate(names)},
+        *mean,
+        *variance,
+        *base,
+    )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=Path("reports/evidence"))
+    made = table(parser.parse_args().folder).to_bytes()
+    OUT.write_bytes(made)
+    print(f"{OUT}: {len(made):,} bytes")

@@ -1,0 +1,347 @@
+"""What system-spec-kit's document promises, searched as a user would."""
+
+import logging
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from steelyard.embed import RecordedEmbedder, embed_missing, space_of
+from steelyard.entry import Entry, Relation
+from steelyard.errors import ConfigError, EmbedderError, RerankError, VaultError
+from steelyard.filters import Filters
+from steelyard.finish import Rerank
+from steelyard.fusion import compile_plan, parse_strategy
+from steelyard.join import join
+from steelyard.query import Query
+from steelyard.retrievers.bm25 import Bm25Index
+from steelyard.search import Searcher
+from steelyard.signals import PRIORS
+from steelyard.signals.promised import PROMISED
+from steelyard.stores.base import Found
+from steelyard.stores.sqlite import Vault
+from steelyard.systems import find_system
+from steelyard.systems.spec_kit import DOCUMENTED
+from steelyard.systems.spec_kit.intents import classify
+from steelyard.systems.spec_kit.tokens import STOP_WORDS, tokens_documented
+
+RECIPE = "{title}\n{text}"
+NOW = 1_770_000_000.0
+DAY = 86_400.0
+
+
+def fused(ranks, strategy):
+    """The score of the entry x, which each list holds at a rank."""
+    lists = {
+        name: [Found("x" if at == rank else f"{name}{at}", 1 - at / 100, at) for at in range(1, rank + 1)]
+        for name, rank in ranks.items()
+    }
+    table = join([Query("q")], [0.0], [lists], {}, None)
+    scores = compile_plan(table, parse_strategy(strategy)).scores()
+    return float(scores[[table.entries[e] for e in table.entry].index("x")])
+
+
+class TestFigures:
+    def test_reciprocal_rank_fusion(self):
+        """Vector rank 2, BM25 rank 5, graph rank 1: 0.0561, and 0.0617 with the convergence bonus."""
+        ranks = {"vector": 2, "bm25": 5, "graph": 1}
+        assert fused(ranks, "rrf(vector, bm25, 1.5*graph, k=60)") == pytest.approx(1 / 62 + 1 / 65 + 1.5 / 61)
+        assert round(fused(ranks, "rrf(vector, bm25, 1.5*graph, k=60)"), 4) == 0.0561
+        assert round(fused(ranks, "rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1))"), 4) == 0.0617
+
+    def test_the_system_fuses_so(self):
+        assert str(DOCUMENTED.searching.strategy.expr) == "rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1))"
+
+    def test_keyword_weighting(self):
+        """fix (2.0) + crash (2.0) + login (1.0)."""
+        found = classify("fix login crash after update")
+        assert (found.name, found.scores["fix_bug"]) == ("fix_bug", 5.0)
+
+    def test_below_the_threshold_it_is_understand(self):
+        assert classify("login").name == "understand"
+        assert classify("fix login").scores["fix_bug"] == 3.0
+        assert classify("fix login").name == "fix_bug"
+
+    def test_the_feature_examples(self):
+        assert classify("add user registration feature").name == "add_feature"
+        found = classify("add dark mode feature")
+        assert found.name == "add_feature"
+        assert 0 < found.confidence <= 1
+
+    def test_tokens(self):
+        assert tokens_documented("user_authentication_flow") == ["user", "authent", "flow"]
+        assert len(STOP_WORDS) == 44
+
+    def test_bm25(self):
+        """log((N - n + 0.5) / (n + 0.5) + 1) * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * |D| / avgdl))."""
+        index = Bm25Index.of([("a", ["jwt", "jwt", "flow"]), ("b", ["flow"])], 1.2, 0.75)
+        idf = math.log((2 - 1 + 0.5) / (1 + 0.5) + 1)
+        assert index.scores(["jwt"])[0] == pytest.approx(idf * 2 * 2.2 / (2 + 1.2 * (0.25 + 0.75 * 3 / 2)))
+
+    @pytest.mark.parametrize(
+        ("characters", "penalty"), [(0, 0.8), (50, 0.9), (99, 0.998), (100, 1.0), (5000, 1.0)]
+    )
+    def test_length_penalty(self, characters, penalty):
+        found = [{"fts": [Found("a", 1.0, 1)]}]
+        table = join([Query("q")], [NOW], found, {}, lambda *_: [Entry("a", text="x" * characters)])
+        assert PRIORS["length"](table, {}).values[0] == pytest.approx(penalty)
+
+
+class Fails:
+    """An embedder that is broken."""
+
+    model = "letters"
+    recipe = RECIPE
+    identity = "letters"
+
+    def embed(self, texts, kind="entry"):
+        raise EmbedderError("broken")
+
+    def warm(self):
+        return True
+
+
+LETTERS = "acdeginorstu"
+
+
+def embed(text):
+    return np.array([text.lower().count(letter) for letter in LETTERS], dtype=np.float32)
+
+
+NOTES = [
+    Entry(
+        "jwt",
+        title="JWT validation",
+        text="Validate a JWT at the boundary.",
+        project="specs/007-auth",
+        tags=("jwt",),
+    ),
+    Entry("session", title="Sessions", text="Opaque sessions in Redis.", project="specs/007-auth"),
+    Entry("incident", title="Outage", text="Nobody could sign in.", relations=(Relation("caused", "jwt", 1.0),)),
+    Entry("cache", title="Cache", text="Keep answers for five minutes.", project="specs/001-cache"),
+]
+
+
+@pytest.fixture
+def vault():
+    store = Vault(":memory:")
+    store.upsert([replace(entry, created_at=NOW - 30 * DAY) for entry in NOTES])
+    embed_missing(store, embedder(), space_of(embedder(), "text", RECIPE))
+    with store:
+        yield store
+
+
+QUERIES = ("jwt", "validate jwt", "jwt validation", "sessions", "minutes", "fix jwt", "seach jwt", "fts")
+
+
+def embedder():
+    texts = [f"{e.title}\n{e.text}" for e in NOTES] + list(QUERIES)
+    return RecordedEmbedder("letters", RECIPE, {text: embed(text) for text in texts})
+
+
+def searcher(vault, system="spec_kit", environ=None, own=None, **options):
+    config = find_system(system).config(4, environ=environ or {})
+    return Searcher(vault, config, own or embedder(), clock=lambda: NOW, **options)
+
+
+def ids(result):
+    return [hit.entry.id for hit in result.hits]
+
+
+class TestSearch:
+    def test_three_sources_and_what_the_result_shows(self, vault):
+        result = searcher(vault).search("jwt validation")
+        first = DOCUMENTED.showing.show(result.hits[0], result)
+        by_id = {hit.entry.id: DOCUMENTED.showing.show(hit, result) for hit in result.hits}
+
+        assert first["id"] == "jwt"
+        assert set(first["sources"]) >= {"vector", "bm25"}
+        assert (first["vectorRank"], first["bm25Rank"]) == (1, 1)
+        assert (
+            first["rrfScore"]
+            == first["score"]
+            == pytest.approx(
+                1.1
+                * sum(
+                    weight / (60 + first[rank])
+                    for rank, weight in (("vectorRank", 1), ("bm25Rank", 1), ("graphRank", 1.5))
+                    if first[rank] is not None
+                )
+            )
+        )
+        assert by_id["incident"]["graphRank"] is not None
+        assert all(shown["sourceCount"] == len(shown["sources"]) for shown in by_id.values())
+        assert "JWT" in first["snippet"]
+
+    def test_a_folder_bounds_every_source(self, vault):
+        inside = Filters.of({"project": "specs/007-auth"})
+        assert set(ids(searcher(vault).search(Query("jwt", filters=inside)))) <= {"jwt", "session"}
+
+    def test_one_keyword_hit_earns_no_bonus(self, vault):
+        """FTS5 and BM25 are one source: only one of them is asked."""
+        result = searcher(vault, environ={"ENABLE_BM25": "false"}).search("jwt")
+        assert "bm25" not in result.table.columns
+        assert "fts" in result.table.columns
+        assert "fts" not in searcher(vault).search("jwt").table.columns
+
+    def test_bm25_directly(self, vault):
+        config = find_system("spec_kit").config(10).with_strategy(parse_strategy("bm25"))
+        found = Searcher(vault, config, None).search("jwt")
+        assert [(hit.entry.id, hit.rank) for hit in found.hits] == [("jwt", 1)]
+
+    @pytest.mark.parametrize("intent", sorted(PROMISED))
+    def test_each_intent_promotes_what_it_promises(self, intent):
+        for name, words in PROMISED[intent].items():
+            other = "readme" if name == "document_type" else "other"
+            entries = [Entry("a", **{name: other}), Entry("b", **{name: words[0]})]
+            found = [{"vector": [Found("a", 0.9, 1), Found("b", 0.8, 2)]}]
+            table = join([Query("q", intent=intent)], [NOW], found, {}, lambda *_, own=entries: own)
+            assert PRIORS["promised"](table, {}).values.tolist() == [1.0, 1.5]
+
+    def test_a_given_intent_wins_over_the_classifier(self, vault):
+        assert searcher(vault).search("fix jwt").query.intent == "understand"  # fix alone is 2.0
+        assert searcher(vault).search(Query("fix jwt", intent="find_spec")).query.intent == "find_spec"
+
+    def test_typos_are_mended_where_words_match_and_not_where_meaning_does(self, vault):
+        asked = searcher(vault).search("seach jwt").query
+        assert asked.text == "seach jwt"
+        assert asked.matched.startswith("search jwt")
+        assert "Full Text Search" in searcher(vault).search("fts").query.matched
+
+
+class Stub:
+    """A re-ranker with fixed scores."""
+
+    name = "stub"
+
+    def __init__(self, scores=None):
+        self.scores, self.calls = scores or {}, 0
+
+    def score(self, query, documents):
+        self.calls += 1
+        if not self.scores:
+            raise RerankError("it is down")
+        return np.array([self.scores.get(document.id, 0.1) for document in documents])
+
+
+RERANK = {"ENABLE_CROSS_ENCODER": "true"}
+
+
+class TestReranking:
+    def test_the_final_score_orders_and_is_shown(self, vault):
+        stub = Stub({"cache": 0.9, "jwt": 0.5})
+        result = searcher(vault, environ=RERANK, reranker=stub).search("jwt validation")
+        shown = DOCUMENTED.showing.show(result.hits[0], result)
+
+        assert stub.calls == 1
+        scores = [hit.score for hit in result.hits]
+        assert scores == sorted(scores, reverse=True)
+        assert shown["finalScore"] == pytest.approx(shown["crossEncoderScore"] * shown["lengthPenalty"])
+        assert shown["lengthPenalty"] == pytest.approx(0.8 + 0.2 * len(result.hits[0].entry.text) / 100)
+
+    @pytest.mark.parametrize("reranker", [None, Stub()])
+    def test_without_it_the_list_stands_as_fused(self, vault, caplog, reranker):
+        asked = searcher(vault, environ=RERANK, reranker=reranker)
+        with caplog.at_level(logging.WARNING):
+            first, second = asked.search("jwt"), asked.search("sessions")
+
+        assert ids(first) == ids(searcher(vault).search("jwt"))
+        assert first.degraded and second.degraded
+        assert first.notes
+        assert asked.degraded == 2
+        assert sum("as it was fused" in record.message for record in caplog.records) == 1
+
+
+class TestDegradation:
+    def test_without_embedder_keywords_and_graph_answer(self, vault):
+        result = Searcher(vault, find_system("spec_kit").config(4), None, clock=lambda: NOW).search("jwt")
+        assert ids(result)[0] in ("jwt", "incident")
+        assert "vector" not in result.table.columns
+
+    def test_a_broken_embedder_is_told_once_and_counted(self, vault, caplog):
+        asked = searcher(vault, own=Fails())
+        with caplog.at_level(logging.WARNING):
+            results = [asked.search("jwt"), asked.search("sessions")]
+
+        assert all(result.degraded for result in results)
+        assert asked.degraded == 2
+        assert sum("embedder failed" in record.message for record in caplog.records) == 1
+
+    @pytest.mark.parametrize(("part", "method"), [("graph", "edges"), ("bm25", "entries")])
+    def test_a_retriever_that_dies_is_left_out(self, vault, monkeypatch, caplog, part, method):
+        def dies(*args, **options):
+            raise VaultError("gone")
+
+        asked = searcher(vault)
+        monkeypatch.setattr(vault, method, dies)
+        with caplog.at_level(logging.WARNING):
+            results = [asked.search("jwt"), asked.search("sessions")]
+
+        assert part not in results[0].strategy.signals()
+        assert ids(results[0])
+        assert asked.degraded == 2
+        assert sum("without one of its retrievers" in record.message for record in caplog.records) == 1
+        if part == "bm25":
+            assert "fts" in results[0].strategy.signals()
+
+    def test_a_retriever_that_no_system_can_spare_is_an_error(self, vault, monkeypatch):
+        def dies(*args, **options):
+            raise VaultError("gone")
+
+        monkeypatch.setattr(vault, "keyword", dies)
+        with pytest.raises(VaultError, match="gone"):
+            Searcher(vault, find_system("echovault").config(4), None).search("jwt")
+
+    def test_without_relations_two_sources_answer(self, vault):
+        vault.upsert([replace(entry, relations=()) for entry in NOTES], keep_vectors=True)
+        assert searcher(vault).search("jwt").hits
+
+
+class TestEnvironment:
+    def config(self, **environ):
+        return find_system("spec_kit").config(10, environ=environ)
+
+    def test_without_any_it_is_the_document(self):
+        assert self.config() == find_system("spec_kit").config(10)
+
+    def test_fusion(self):
+        assert str(self.config(ENABLE_RRF_FUSION="false").strategy) == "vector"
+
+    def test_bm25(self):
+        config = self.config(ENABLE_BM25="false")
+        assert "bm25" not in config.retrievers
+        assert config.strategy.signals() >= {"fts"}
+        assert config.retrievers["graph"].after == ("vector", "fts")
+
+    def test_fuzzy_matching(self, vault):
+        asked = Searcher(vault, self.config(ENABLE_FUZZY_MATCH="false"), None, clock=lambda: NOW)
+        assert asked.search("seach jwt").query.matched == "seach jwt"
+
+    def test_cross_encoder_and_its_candidates(self):
+        assert self.config().finish == self.config(ENABLE_CROSS_ENCODER="false").finish
+        assert self.config(ENABLE_CROSS_ENCODER="true").finish[0] == Rerank(20, "length")
+        assert self.config(ENABLE_CROSS_ENCODER="true", MAX_RERANK_CANDIDATES="5").finish[0] == Rerank(5, "length")
+
+    def test_the_rerankers_limits(self):
+        config = self.config(
+            CROSS_ENCODER_PROVIDER="cohere",
+            RERANK_P95_THRESHOLD="250",
+            RERANK_CACHE_TTL="1000",
+            RERANK_CACHE_SIZE="7",
+        )
+        assert config.rerank.to_json() == {
+            "provider": "cohere", "p95_ms": 250.0, "cache_ttl_ms": 1000.0, "cache_size": 7
+        }  # fmt: skip
+        assert self.config().rerank.to_json() == {}
+
+    def test_every_bad_value_is_named(self):
+        with pytest.raises(ConfigError) as caught:
+            self.config(ENABLE_BM25="maybe", MAX_RERANK_CANDIDATES="0", RERANK_CACHE_SIZE="many")
+        for name in ("ENABLE_BM25", "MAX_RERANK_CANDIDATES", "RERANK_CACHE_SIZE"):
+            assert name in str(caught.value)
+
+    def test_a_weights_file_holds_what_was_resolved(self, tmp_path):
+        config = self.config(ENABLE_CROSS_ENCODER="true", ENABLE_FUZZY_MATCH="false", RERANK_CACHE_SIZE="7")
+        config.save(tmp_path / "w.json")
+        assert type(config).load(tmp_path / "w.json") == config

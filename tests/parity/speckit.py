@@ -1,0 +1,441 @@
+"""system-spec-kit, profiles shipped and js, against the recordings of its two generations.
+
+`cases` yields (group, case, verdict, error). Rows of the recording whose ids are strings come from a channel that
+can never merge with the others (systems/spec-kit.md, section 4); they are dropped before comparison.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from speckit_recording import Fixture, Rule, close, numbered, ranked, same
+
+from steelyard.entry import Entry
+from steelyard.errors import RerankError
+from steelyard.filters import Filters
+from steelyard.finish import Cut, Rerank, finish
+from steelyard.fusion import fuse, parse_strategy
+from steelyard.join import join
+from steelyard.query import Query
+from steelyard.rerank import CachedReranker, Document, GuardedReranker
+from steelyard.retrievers.graph import GraphRetriever
+from steelyard.search import Searcher
+from steelyard.signals.memory import fsrs
+from steelyard.signals.types import DOCUMENT_TYPES, TIERS
+from steelyard.stores.base import Found
+from steelyard.stores.sqlite import Vault
+from steelyard.systems.spec_kit import INTENT_WEIGHTS, SHIPPED, scoring
+from steelyard.table import RERANK
+
+NOT_KEPT = "left out: the recording does not hold the rows that the program was given"
+OF_THE_PROGRAM = "left out: {}"
+
+
+def cases(folder):
+    """Every comparison of scores and lists."""
+    fixture = Fixture(folder)
+    for group in (
+        fused_shipped,
+        fused_js,
+        other_fusions,
+        intent_weights,
+        length_penalties,
+        reranked,
+        cache_and_guard,
+        spaced_repetition,
+        tables,
+        states,
+        coactivation,
+        composite,
+        keyword_lists,
+        vector_lists,
+        fused_lists,
+    ):
+        for case, (verdict, error) in group(fixture):
+            yield group.__name__.replace("_", " "), case, verdict, error
+
+
+# Reciprocal rank fusion
+
+
+def fused(lists, strategy):
+    """(id, score) of a strategy over ranked lists of ids, best first."""
+    found = {
+        name: [Found(numbered(id_), 1.0 - place / 1000, place + 1) for place, id_ in enumerate(ids)]
+        for name, ids in lists.items()
+    }
+    table = join([Query("q")], [0.0], [found], {}, None)
+    ranking = finish(table, fuse(table, parse_strategy(strategy)), (Cut(1000),))
+    ids = (table.entries[table.entry[row]] for row in ranking.row)
+    return [(id_, float(score)) for id_, score in zip(ids, ranking.score, strict=True)]
+
+
+USUAL = {"graph": 1.5}
+
+
+def fused_shipped(fixture):
+    for run in fixture.shipped["rrf_multi"]:
+        options = run.get("options", {})
+        lists = {own["source"]: own["ids"] for own in run["lists"]}
+        if any(isinstance(id_, str) for ids in lists.values() for id_ in ids):
+            lists = {name: ids for name, ids in lists.items() if not isinstance(ids[0], str)}
+        if any(len(set(ids)) < len(ids) for ids in lists.values()):
+            yield run["name"], ("left out: our retrievers never return an id twice", 0.0)
+            continue
+        terms = [f"{own.get('weight') or USUAL.get(own['source'], 1)}*{own['source']}" for own in run["lists"]]
+        terms = [term for term in terms if term.partition("*")[2] in lists]
+        k, bonus = options.get("k") or 60, options.get("convergenceBonus") or 0.1
+        here = (
+            fused(lists, f"rrf({', '.join(terms)}, k={k}, bonus=each({bonus}))")
+            if terms and any(lists.values())
+            else []
+        )
+        expected = [(numbered(row["id"]), row["rrfScore"]) for row in run["out"] if not isinstance(row["id"], str)]
+        yield run["name"], ranked(expected, here)
+    for number, run in enumerate(fixture.shipped["rrf_two"]):
+        lists = {"vector": run["a"], "fts": run["b"]}
+        here = fused(lists, "rrf(vector, fts, k=60, bonus=once(0.1))") if any(lists.values()) else []
+        yield f"two lists {number}", ranked([(numbered(r["id"]), r["rrfScore"]) for r in run["out"]], here)
+
+
+def fused_js(fixture):
+    """An item of the graph alone has its whole score times 1.5: its term, since it has no other."""
+    for run in fixture.js["rrf_unified"]:
+        lists = {name: run[name] for name in ("vector", "bm25", "graph")}
+        yield run["name"], js_case(lists, run["out"], 1.5)
+    recorded = fixture.js["rrf_unified"][1]
+    lists = {name: recorded[name] for name in ("vector", "bm25", "graph")}
+    yield "no boost", js_case(lists, fixture.js["rrf_no_boost"], 1.0)
+
+
+def js_case(lists, out, boost):
+    others = {id_ for name in ("vector", "bm25") for id_ in lists[name]}
+    here = fused(lists, "rrf(vector, bm25, graph, k=60, bonus=once(0.1))") if any(lists.values()) else []
+    # A single list that found something is returned as it is (systems/spec-kit.md, section 4).
+    alone = {numbered(id_) for id_ in lists["graph"] if id_ not in others} if others else set()
+    here = [(id_, score * (boost if id_ in alone else 1.0)) for id_, score in here]
+    here.sort(key=lambda pair: (-pair[1], pair[0]))
+    return ranked([(numbered(row["id"]), row["rrf_score"]) for row in out], here)
+
+
+def other_fusions(fixture):
+    for values, expected in fixture.js["fuse_scores_advanced"]:
+        yield f"advanced {values}", close({"": expected}, {"": scoring.fused_advanced(*values)})
+    for run in fixture.shipped["rrf_term_bonus"]:
+        yield f"term bonus {run['query']!r}", (NOT_KEPT, 0.0)
+
+
+def intent_weights(fixture):
+    for name, own in fixture.shipped["intent"]["weights"].items():
+        yield name, same((own["recency"], own["importance"], own["similarity"]), INTENT_WEIGHTS[name])
+    for run in fixture.shipped["intent_apply"]:
+        weights = INTENT_WEIGHTS[run["intent"]]
+        here = [
+            (id_, scoring.by_intent(similarity, importance, weights))
+            for id_, similarity, importance in run["rows"]
+        ]
+        here.sort(key=lambda pair: -pair[1])
+        yield f"applied {run['intent']}", ranked([tuple(row) for row in run["out"]], here)
+
+
+# Re-ranking
+
+
+class Stub:
+    """The recorded provider: ((i * 37) % 11) / 11."""
+
+    name = "stub"
+
+    def __init__(self, clock=None):
+        self.calls, self.clock, self.taken = 0, clock, 0.0
+
+    def score(self, query, documents):
+        self.calls += 1
+        if self.clock is not None:
+            self.clock.now += self.taken
+        return np.array([(at * 37) % 11 / 11 for at in range(len(documents))])
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def table_of(lengths):
+    """One query that found entries of these lengths, in this order."""
+    ids = [f"{at:04}" for at in range(1, len(lengths) + 1)]
+    found = {"fts": [Found(id_, 1.0 - at / 1000, at + 1) for at, id_ in enumerate(ids)]}
+    texts = dict(zip(ids, lengths, strict=True))
+    return join(
+        [Query("q")],
+        [0.0],
+        [found],
+        {},
+        lambda wanted, fields: [Entry(id_, text="x" * texts[id_]) for id_ in wanted],
+    )
+
+
+def length_penalties(fixture):
+    for length, other, expected in fixture.js["length_penalty"]:
+        if length != other and 0 < other < length:
+            yield f"js {length}, {other} after trimming", ("left out: ours counts the white space of a text", 0.0)
+            continue
+        table = table_of([other])
+        here = Rerank(1, "length").final(replace(table, columns={**table.columns, RERANK: np.ones(1)}))[0]
+        yield f"js {length}", close({"": expected}, {"": float(here)})
+    for length, _ in fixture.shipped["length_penalty"]:
+        yield (
+            f"shipped {length}",
+            (OF_THE_PROGRAM.format("the steps of the later code contradict the document"), 0.0),
+        )
+
+
+def reranked(fixture):
+    recorded = fixture.js["cross_encoder"]
+    table = table_of([9 * at for at in range(25)])
+    scores = np.full(len(table), np.nan)
+    scores[:20] = Stub().score("q", [Document(str(at), "") for at in range(20)])
+    table = replace(table, columns={**table.columns, RERANK: scores})
+    ranking = finish(table, fuse(table, parse_strategy("fts")), (Rerank(20, "length"), Cut(20)))
+    ours = [
+        (int(table.entries[table.entry[row]]), float(score))
+        for row, score in zip(ranking.row, ranking.score, strict=True)
+    ]
+    yield "first", ranked([(row[0] + 0, row[1]) for row in recorded["first"]], ours)
+    yield "best five", same(recorded["cached"]["ids"], [id_ for id_, _ in ours[:5]])
+    stub = fixture.shipped["cross_encoder"]["voyage_stub"]["no_penalty_no_cache"]
+    scores = Stub().score("q", [Document(str(at), "") for at in range(len(stub))])
+    here = sorted(enumerate(map(float, scores)), key=lambda pair: -pair[1])
+    yield "without penalty", ranked([(row[0], row[1]) for row in stub], here)
+
+
+def cache_and_guard(fixture):
+    recorded, clock = fixture.js["cross_encoder"], Clock()
+    stub = Stub()
+    cached = CachedReranker(stub, clock=clock)
+    documents = [Document("1", "one"), Document("2", "two")]
+    cached.score("q", documents)
+    cached.score("q", documents)
+    yield (
+        "cached",
+        same([recorded["cached"]["cache_hit"], recorded["cached"]["calls"]], [cached.hits == 1, stub.calls]),
+    )
+    clock.now += 301
+    cached.score("q", documents)
+    yield (
+        "after its time",
+        same([recorded["after_ttl"]["cache_hit"], recorded["after_ttl"]["calls"]], [cached.hits > 1, stub.calls]),
+    )
+    guarded = GuardedReranker(slow := Stub(clock), clock=clock)
+    slow.taken = 0.1
+    guarded.score("q", documents)
+    guarded.score("q", documents)
+    slow.taken = 0.6
+    for number, applied, disabled, _ in recorded["p95_guard"]["steps"]:
+        try:
+            guarded.score("q", documents)
+            done = True
+        except RerankError:
+            done = False
+        yield f"slow call {number}", same([applied, disabled], [done, not done])
+    for query, ids, _ in fixture.shipped["cross_encoder"]["cache_keys"]:
+        yield (
+            f"key of {query!r}, {ids}",
+            (OF_THE_PROGRAM.format("the later code's 32-bit key; the document asks for SHA-256"), 0.0),
+        )
+
+
+# Memories
+
+
+def spaced_repetition(fixture):
+    recorded = fixture.shipped["fsrs"]
+    for stability, days, expected in recorded["retrievability"]:
+        here = float(fsrs(np.array([float(days)]), np.array([float(stability)]))[0])
+        yield f"after {days} days, stability {stability}", close({"": expected}, {"": here})
+    for given, expected in recorded["update"]:
+        yield f"stability {given}", close({"": expected}, {"": scoring.stability_after(*given)})
+    for given, expected in recorded["difficulty"]:
+        yield f"difficulty {given}", close({"": expected}, {"": scoring.difficulty_after(*given)})
+    for given, expected in recorded["interval"]:
+        yield f"interval {given}", same(expected, scoring.interval(*given))
+
+
+def tables(fixture):
+    for name, own in fixture.shipped["tiers"]["config"].items():
+        yield (
+            f"tier {name}",
+            close(
+                {"v": own["value"], "b": own["searchBoost"]},
+                {"v": TIERS["value"][name], "b": TIERS["boost"][name]},
+            ),
+        )
+    for name, expected in fixture.shipped["tiers"]["boost"]:
+        own = TIERS["boost"].get(name, TIERS["boost"]["normal"])
+        yield f"half of the boost of {name}", close({"": expected}, {"": own * 0.5})
+    recorded = fixture.shipped["composite"]
+    yield "document types", close(recorded["document_type_multipliers"], DOCUMENT_TYPES)
+    yield "importance", close(recorded["importance_multipliers"], TIERS["multiplier"])
+
+
+def states(fixture):
+    for retrievability, days, expected in fixture.shipped["classify"]:
+        yield f"{retrievability} after {days} days", same(expected, scoring.state(retrievability, days))
+
+
+def coactivation(fixture):
+    recorded = fixture.shipped["coactivation"]
+    for given, expected in recorded["boost"]:
+        yield f"boost {given}", close({"": expected}, {"": scoring.coactivated(*given)})
+    for run in (*recorded["spread"], *recorded["spread_opts"]):
+        yield (
+            f"spread {run['seeds']} {run.get('hops', 2)} {run.get('limit', 20)}",
+            spread(all_related(recorded), run),
+        )
+
+
+def all_related(recorded):
+    """The recording holds 63 of 120 rows; its paths follow the rule of those 63 through the others, too."""
+    rule = {
+        str(at): [{"id": 3 * at * step % 120 + 1, "similarity": 95 - at % 5 - 6 * step} for step in range(1, 6)]
+        for at in range(1, 121)
+    }
+    return rule | recorded["related"]
+
+
+def spread(related, run):
+    """The program follows relations as they point; ours in both directions, so what points back is left away."""
+    with Vault(":memory:") as store:
+        ids = (
+            {str(own["id"]) for rows in related.values() for own in rows}
+            | related.keys()
+            | set(map(str, run["seeds"]))
+        )
+        store.upsert(Entry(numbered(id_)) for id_ in ids)
+        graph = Outward(store, 100, run.get("hops", 2), 0.5, 0.01, 5, again=0)
+        graph.related.update(
+            {
+                numbered(k): [(r["similarity"] / 100, numbered(r["id"])) for r in rows]
+                for k, rows in related.items()
+            }
+        )
+        lists = {"vector": [Found(numbered(id_), 1.0, at + 1) for at, id_ in enumerate(run["seeds"])]}
+        found = graph.follow(Query("q"), None, lists)
+    here = {hit.id: hit.score for hit in found}
+    out = [(numbered(row["id"]), row["activationScore"]) for row in run["out"]]
+    for id_, expected in out:
+        if abs(here.get(id_, 0.0) - expected) > 0.00051:  # the program rounds to three decimals
+            return f"differs: {id_} is {expected}, here {here.get(id_)}", 0.0
+    return "", 0.0
+
+
+class Outward(GraphRetriever):
+    """Relations as the program keeps them: at one of their ends, at most five."""
+
+    related = {}  # noqa: RUF012 -- filled before use, one graph at a time
+
+    def _edges(self, query, start):
+        return {id_: rows[: self.fan] for id_, rows in self.related.items()}
+
+
+def composite(fixture):
+    for run in fixture.shipped["composite"]["runs"]:
+        yield run["query"], (NOT_KEPT, 0.0)
+    yield "smart ranking", (NOT_KEPT, 0.0)
+
+
+# Lists of the whole program
+
+
+def settings(strategy, limit, **changes):
+    config = SHIPPED.config(limit)
+    retrievers = {name: replace(own, depth=limit) for name, own in config.retrievers.items()}
+    return replace(
+        config, strategy=parse_strategy(strategy), retrievers=retrievers, finish=(Cut(limit),), **changes
+    )
+
+
+def listed(fixture, query, strategy, limit, folder=None, embedder=True):
+    rules = {"visibility": {"none": ["archived"]}} | ({"project": folder} if folder else {})
+    searcher = Searcher(fixture.vault, settings(strategy, limit), Rule() if embedder else None)
+    result = searcher.search(Query(query, filters=Filters.of(rules), asked_at=fixture.now))
+    return [(hit.entry.id, hit.score) for hit in result.hits]
+
+
+def numbers_only(rows):
+    return [(numbered(row[0]), row[1]) for row in rows if not isinstance(row[0], str)]
+
+
+def keyword_lists(fixture):
+    for run in fixture.shipped["fts"]:
+        expected = numbers_only(run["results"])
+        yield (
+            repr(run["query"]),
+            ranked(expected, listed(fixture, run["query"], "fts", 20, embedder=False)[: len(expected)]),
+        )
+    for run in fixture.shipped["lexical"]:
+        expected = [row for row in run["results"] if row[-1] == "fts"]
+        here = listed(fixture, run["query"], "fts", 20, embedder=False)
+        yield f"lexical {run['query']!r}", ranked(numbers_only(expected), here[: len(expected)])
+    for run in fixture.shipped["keyword"]:
+        yield (
+            f"keyword {run['query']!r}",
+            (OF_THE_PROGRAM.format("a search by substrings that no document describes"), 0.0),
+        )
+
+
+def vector_lists(fixture):
+    """Similarity in percent with two decimals, in the order of similarity and importance."""
+    importance = {entry.id: entry.importance / 10 for entry in fixture.entries}
+    for run in fixture.shipped["vector"]:
+        found = listed(fixture, run["query"], "vector", 20)
+        here = [(id_, round((1 + score - 0.1 * importance[id_]) / 2 * 100, 2)) for id_, score in found]
+        yield repr(run["query"]), in_order(run, here, found, importance)
+    for run in fixture.shipped["vector_constitutional"]:
+        yield (
+            f"constitutional {run['query']!r}",
+            (OF_THE_PROGRAM.format("constitutional rows come first; hybrid search switches them off"), 0.0),
+        )
+
+
+def in_order(run, here, found, importance):
+    """Equal similarities of the ids that both list; others only tied at the cut."""
+    ours, expected = dict(here), {numbered(row[0]): row[1] for row in run["results"]}
+    adjusted = dict(found)
+    last = min(adjusted.values(), default=0.0)
+    for id_, value in expected.items():
+        if id_ not in ours:
+            score = value / 50 - 1 + 0.1 * importance[id_]
+            if abs(score - last) > 2e-4:
+                return f"differs: {id_} is missing", 0.0
+        elif abs(ours[id_] - value) > 0.0101:
+            return f"differs: {id_} has {value}, here {ours[id_]}", 0.0
+    return same(len(expected), len(ours))
+
+
+def fused_lists(fixture):
+    strategy = "rrf(vector, 0.8*fts, k=60, bonus=each(0.1))"
+    for name in ("hybrid_enhanced", "hybrid_spec_folder", "hybrid_no_embedding"):
+        for run in fixture.shipped[name]:
+            expected = numbers_only(run["results"])
+            alone = name == "hybrid_no_embedding"
+            # Without vectors the code still weighs its one list by 0.8.
+            own = "rrf(0.8*fts, k=60, bonus=each(0.1))" if alone else strategy
+            here = listed(fixture, run["query"], own, 20, run.get("specFolder"), not alone)
+            yield f"{name} {run['query']!r}", merged(expected, here)
+    for run in fixture.shipped["hybrid_simple"]:
+        yield f"hybrid_simple {run['query']!r}", (OF_THE_PROGRAM.format("used only where fusion fails"), 0.0)
+
+
+def merged(expected, here):
+    """The rows of BM25 took places of the recorded cut, so ours may list more."""
+    ours = dict(here)
+    worst = 0.0
+    for id_, score in expected:
+        if id_ not in ours:
+            return f"differs: {id_} is missing", worst
+        worst = max(worst, abs(ours[id_] - score))
+        if worst > 1e-9:
+            return f"differs: {id_} has {score}, here {ours[id_]}", worst
+    return "", worst

@@ -1,0 +1,133 @@
+"""The recording of system-spec-kit's code, and what it means to agree with it."""
+
+import gzip
+import json
+import re
+from functools import cached_property
+
+import numpy as np
+
+from steelyard.embed import embed_missing, space_of
+from steelyard.entry import Entry
+from steelyard.fields import parse_time
+from steelyard.stores.sqlite import Vault
+
+TOLERANCE = 1e-9
+SINGLE = 1e-6
+"""Of what was computed from vectors in single precision; see oracles/README.md, tolerances."""
+ARCHIVED = "archived"
+
+
+def same(expected, here):
+    return (
+        ("", 0.0)
+        if expected == here
+        else (f"differs: {str(expected)[:200]} expected, {str(here)[:200]} here", 0.0)
+    )
+
+
+def close(expected, here, tolerance=TOLERANCE):
+    """Numbers by name."""
+    if expected.keys() != here.keys():
+        return same(sorted(map(str, expected)), sorted(map(str, here)))
+    errors = {name: abs(expected[name] - here[name]) for name in expected}
+    worst = max(errors, key=errors.get, default=None)
+    if worst is None or errors[worst] <= tolerance:
+        return "", errors.get(worst, 0.0)
+    return f"differs: {worst} is {expected[worst]}, here {here[worst]}", errors[worst]
+
+
+def ranked(expected, here, tolerance=TOLERANCE):
+    """Two lists of (id, score), best first: equal scores in each place; ids where no others share their score."""
+    if len(expected) != len(here):
+        return same([id_ for id_, _ in expected], [id_ for id_, _ in here])
+    error = max((abs(one - other) for (_, one), (_, other) in zip(expected, here, strict=True)), default=0.0)
+    if error > tolerance:
+        return f"differs: scores {expected[:5]} expected, {here[:5]} here", error
+    ours = dict(here)
+    last = expected[-1][1] if expected else 0.0
+    for id_, score in expected:
+        if id_ not in ours and abs(score - last) > tolerance:
+            return f"differs: {id_} is missing", error
+        if id_ in ours and abs(ours[id_] - score) > tolerance:
+            return f"differs: {id_} has {score}, here {ours[id_]}", error
+    return "", error
+
+
+def numbered(id_):
+    """Our id of a memory, so that ties by id are by number."""
+    return f"{int(id_):04}"
+
+
+def vector_of(text):
+    """oracles/README.md: vector_rule; the zeros behind are left out."""
+    vector = np.zeros(16, dtype=np.float32)
+    for word in re.findall(r"[a-z0-9]+", text.lower()):
+        vector[sum(map(ord, word)) % 16] += 1
+    return vector
+
+
+class Rule:
+    """The embedding of the recording."""
+
+    model = "rule"
+    recipe = None
+    identity = "rule"
+
+    def embed(self, texts, kind="entry"):
+        return np.array([vector_of(text) for text in texts])
+
+    def warm(self):
+        return True
+
+
+class Fixture:
+    """The two generations, and the memories of the second one in a vault."""
+
+    def __init__(self, folder):
+        with gzip.open(folder / "speckit.json.gz") as stream:
+            recorded = json.load(stream)
+        self.shipped, self.js = recorded["seed_version"], recorded["js_version"]
+        self.now = self.shipped["meta"]["now_ms"] / 1000
+
+    @cached_property
+    def entries(self):
+        return [memory(record) for record in self.shipped["memories"]]
+
+    @cached_property
+    def active(self):
+        """What is not archived, as (id, indexed text)."""
+        return [entry for entry in self.entries if entry.visibility != ARCHIVED]
+
+    @cached_property
+    def vault(self):
+        """All memories; those that the real vector search leaves out have no vector."""
+        store = Vault(":memory:")
+        store.upsert(self.entries)
+        hidden = [e.id for e in self.entries if e.importance_tier in ("constitutional", "deprecated")]
+        recipe = "{title}\n{text}"
+        space = space_of(Rule(), "text", recipe)
+        embed_missing(store, Rule(), space)
+        keep = [e.id for e in self.entries if e.id not in hidden]
+        vectors = store.vectors_of(space, keep)
+        store.drop_space(space)
+        store.put_vectors(space, keep, np.array([vectors[id_] for id_ in keep]))
+        return store
+
+
+def memory(record):
+    return Entry(
+        id=numbered(record["id"]),
+        title=record["title"],
+        text=record["content_text"],
+        tags=tuple(record["trigger_phrases"]),
+        uri=record["file_path"],
+        project=record["spec_folder"],
+        importance=record["importance_weight"] * 10,
+        importance_tier=record["importance_tier"],
+        document_type=record["document_type"],
+        visibility=ARCHIVED if record["is_archived"] else "",
+        created_at=parse_time(record["created_at"]),
+        updated_at=parse_time(record["updated_at"]),
+        half_life_days=1e12,  # oracles/README.md: "decay half-life set to 1e12 days"
+    )

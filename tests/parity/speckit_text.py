@@ -1,0 +1,127 @@
+"""What system-spec-kit makes of texts, in both generations: tokens, terms, intents, expansions."""
+
+from speckit_recording import Fixture, close, ranked, same
+
+from steelyard.retrievers.bm25 import Bm25Index
+from steelyard.systems.spec_kit import enhance, intents, match, tokens
+
+
+def cases(folder):
+    """Every comparison of texts."""
+    fixture = Fixture(folder)
+    for group in (stemmer, tokenize, stop_words, sanitized, bm25, classified, keywords, fuzzy):
+        for case, (verdict, error) in group(fixture):
+            yield group.__name__.replace("_", " "), case, verdict, error
+
+
+def generations(fixture):
+    yield "shipped", fixture.shipped
+    yield "js", fixture.js
+
+
+STEM = {"shipped": tokens.stem_shipped, "js": tokens.stem_js}
+TOKENS = {"shipped": tokens.tokens_shipped, "js": tokens.tokens_js}
+STOP = {"shipped": tokens.STOP_WORDS_SHIPPED, "js": tokens.STOP_WORDS_JS}
+CLASSIFY = {"shipped": intents.classify_shipped, "js": intents.classify_js}
+
+
+def stemmer(fixture):
+    for name, recorded in generations(fixture):
+        for word, expected in recorded["stemmer"]:
+            yield f"{name} {word}", same(expected, STEM[name](word))
+
+
+def tokenize(fixture):
+    for name, recorded in generations(fixture):
+        for text, expected in recorded["tokenize"]:
+            yield f"{name} {text!r}", same(expected, TOKENS[name](text))
+
+
+def stop_words(fixture):
+    for name, recorded in generations(fixture):
+        yield name, same(sorted(recorded["stopwords"]), sorted(STOP[name]))
+
+
+def sanitized(fixture):
+    for text, expected in fixture.shipped["sanitize_fts5"]:
+        yield repr(text), same(expected, " ".join(match.words_of(text)))
+
+
+def bm25(fixture):
+    words = [(e.id, tokens.tokens_shipped(tokens.indexed_text(e))) for e in fixture.active]
+    yield from searched("shipped", fixture.shipped["bm25"]["runs"], words, tokens.tokens_shipped)
+    recorded = fixture.shipped["bm25"]
+    yield from statistics("shipped", words, recorded["stats"]["documentCount"], recorded["stats"]["avgDocLength"])
+    long = [(e.id, own) for e in fixture.active if len(own := tokens.tokens_js(tokens.indexed_text(e))) >= 10]
+    yield from searched("js", fixture.js["bm25"]["runs"], long, tokens.tokens_js)
+    recorded = fixture.js["bm25"]["stats"]
+    yield from statistics("js", long, recorded["total_documents"], recorded["avg_doc_length"])
+    folder = {e.id: e.project for e in fixture.entries}
+    for run in fixture.js["bm25"]["scoped"]:
+        listed = scores(long, tokens.tokens_js(run["query"]))
+        inside = [(id_, score) for id_, score in listed if folder[id_] == run["spec_folder"]]
+        yield (
+            f"js {run['query']!r} in {run['spec_folder']}",
+            ranked(by_number(run["results"]), inside[: len(run["results"])]),
+        )
+    tiny = [(id_, tokens.tokens_shipped(text)) for id_, text in fixture.shipped["bm25_tiny"]["docs"]]
+    for query, expected in fixture.shipped["bm25_tiny"]["runs"]:
+        yield (
+            f"tiny {query!r}",
+            ranked([tuple(row) for row in expected], scores(tiny, tokens.tokens_shipped(query))),
+        )
+
+
+def statistics(name, words, count, mean):
+    yield f"{name} documents", same(count, len(words))
+    yield f"{name} mean length", close({"": mean}, {"": sum(len(own) for _, own in words) / len(words)})
+
+
+def searched(name, runs, words, split):
+    for run in runs:
+        expected = by_number(run["results"])
+        yield f"{name} {run['query']!r}", ranked(expected, scores(words, split(run["query"]))[: len(expected)])
+
+
+def scores(words, asked):
+    found = Bm25Index.of(words, 1.2, 0.75).scores(asked) if words else []
+    listed = [(id_, float(score)) for (id_, _), score in zip(words, found, strict=True) if score > 0]
+    return sorted(listed, key=lambda pair: (-pair[1], pair[0]))
+
+
+def by_number(rows):
+    return [(f"{int(id_):04}", score) for id_, score in rows]
+
+
+def classified(fixture):
+    for name, recorded in generations(fixture):
+        for query, expected, confidence, each, *_ in recorded["intent"]["runs"]:
+            found = CLASSIFY[name](query)
+            verdict = same(expected, found.name)
+            if not verdict[0]:
+                verdict = close(
+                    each | {"confidence": confidence}, {**found.scores, "confidence": found.confidence}
+                )
+            yield f"{name} {query!r}", verdict
+
+
+def keywords(fixture):
+    for intent, words in fixture.shipped["intent"]["keywords"].items():
+        yield f"shipped {intent}", same(sorted(words), sorted(intents._FLAT[intent]))
+    for intent, words in fixture.js["intent"]["keywords"].items():
+        own = [sorted(intents._PRIMARY[intent]), sorted(intents._SECONDARY[intent])]
+        yield f"js {intent}", same([sorted(words["primary"]), sorted(words["secondary"])], own)
+
+
+def fuzzy(fixture):
+    recorded = fixture.js["fuzzy"]
+    yield "acronyms", same({k: list(v) for k, v in enhance.ACRONYMS.items()}, recorded["acronyms"])
+    yield "typos", same(recorded["typos"], enhance.TYPOS)
+    for first, second, expected in recorded["levenshtein"]:
+        yield f"distance of {first!r} and {second!r}", same(expected, enhance.distance(first, second))
+    for query, expected, *_ in recorded["expand"]:
+        yield f"expansion of {query!r}", same(expected, enhance.expand(query))
+    for query, expected in recorded["typo"]:
+        yield f"typos of {query!r}", same(expected, enhance.correct(query))
+    for term, expected in recorded["fuzzy_acronym"]:
+        yield f"acronyms like {term!r}", same(expected, enhance.acronyms_like(term))
