@@ -87,7 +87,7 @@ found.to_frame()[["label", "mean", "gain", "gain_low", "gain_high"]].round(3).he
 found.plot()
 
 # %% [markdown]
-# The tuned rows were chosen on these very queries, which flatters them; the promise does not:
+# The tuned rows were chosen on these very queries, so they are optimistically biased; the promise is not:
 
 # %%
 {name: round(value, 3) for name, value in found.record["promise"].items() if isinstance(value, float)}

@@ -12,22 +12,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Bools, Floats
 from steelyard.errors import ConfigError, nearest, shown
 from steelyard.explain import Explanation
 from steelyard.fusion import Expr, Plan, parse_strategy
 from steelyard.grammar import Item, number_text, parse_call
 from steelyard.signals import PRIORS
-from steelyard.table import (
-    FETCHED,
-    RERANK,
-    RETRIEVERS,
-    SCORERS,
-    Bools,
-    Floats,
-    SignalTable,
-    best_first,
-    count_rows,
-)
+from steelyard.table import FETCHED, RERANK, RETRIEVERS, SCORERS, SignalTable, best_first, count_rows
 
 
 @dataclass(frozen=True)

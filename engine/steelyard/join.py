@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Floats, Ints
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError
 from steelyard.query import Query
 from steelyard.stores.base import Found, Listed
-from steelyard.table import FACT_FIELDS, NO_FACTS, Floats, Ints, SignalTable, entry_facts, query_facts
+from steelyard.table import FACT_FIELDS, NO_FACTS, SignalTable, entry_facts, query_facts
 
 Lists = Mapping[str, Sequence[Found]]
 """The list of each retriever for one query."""

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.entry import Hit
 from steelyard.errors import ConfigError, VaultError, shown
 from steelyard.explain import Explanation
@@ -17,7 +18,7 @@ from steelyard.query import Query
 from steelyard.signals import PRIORS
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import plain, plain_id
-from steelyard.table import LAYERS, Floats, SignalTable, ranks
+from steelyard.table import LAYERS, SignalTable, ranks
 
 
 @dataclass(frozen=True)

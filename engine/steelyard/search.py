@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.arrays import Bools
 from steelyard.config import LISTS, SearchConfig
 from steelyard.directories import Directories
 from steelyard.embed import Embedder
@@ -34,7 +35,7 @@ from steelyard.sources import Sources
 from steelyard.stores.base import Found, Readable
 from steelyard.stores.federation import plain
 from steelyard.systems import find_system
-from steelyard.table import DEPENDENT, EMBEDDING, LAYERS, RERANK, RETRIEVERS, SCORERS, Bools, SignalTable
+from steelyard.table import DEPENDENT, EMBEDDING, LAYERS, RERANK, RETRIEVERS, SCORERS, SignalTable
 from steelyard.text import content
 
 _log = logging.getLogger(__name__)

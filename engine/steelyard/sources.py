@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from steelyard.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder, Vectors, embed_checked, space_of
 from steelyard.errors import ConfigError, EmbedderError, LostError, SteelyardError
@@ -19,7 +20,6 @@ from steelyard.scopes import Scopes
 from steelyard.stores.base import Found, Readable, Space
 from steelyard.stores.federation import same_copies
 from steelyard.systems.base import System
-from steelyard.table import Floats
 
 
 class Sources:
@@ -134,7 +134,7 @@ class Sources:
         """Return the embedders whose vectors the store has, and whose model the configuration does not exclude."""
         models = {settings.model for settings in self.config.retrievers.values() if settings.model}
         held = {space for space, _ in self.store.spaces()}
-        return [e for e in self.embedders if not models - {e.model} and self._space(e, "text") in held]
+        return [e for e in self.embedders if not models - {e.model} and held & self._searched(e)]
 
     def has_vectors(self) -> bool:
         """Whether queries can be embedded and the store has vectors to compare them with."""
@@ -153,6 +153,10 @@ class Sources:
         """The number of texts that this thread has embedded."""
         calls: int = getattr(self._thread, "calls", 0)
         return calls
+
+    def _searched(self, embedder: Embedder) -> set[Space]:
+        """The spaces of which any one makes the embedder worth asking: the text's, and that of all details."""
+        return {self._space(embedder, layer) for layer in ("text", "l2")}
 
     def _space(self, embedder: Embedder, layer: str) -> Space:
         return space_of(embedder, layer, self.reading.recipe)

@@ -22,10 +22,7 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.arrays import Bools as Bools  # others import them from here
-from steelyard.arrays import Floats as Floats
-from steelyard.arrays import Indices as Indices
-from steelyard.arrays import Ints as Ints
+from steelyard.arrays import Bools, Floats, Indices, Ints
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, nearest
 from steelyard.query import Query

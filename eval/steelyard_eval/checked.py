@@ -1,4 +1,4 @@
-"""A data set that passed its check: what is in it, and what is odd."""
+"""The result of a check without faults: counts and notices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Checked(Result):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Oddities, one counted line each."""
+        """The notices, one line with a count for each kind."""
         return self.dataset.notices
 
     def to_json(self) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class Checked(Result):
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a query: id, text, split, group, judged entries, relevant ones."""
+        """Return a row for each query: id, text, split, group, and numbers of judged and relevant entries."""
         import pandas as pd
 
         rows = [
@@ -68,7 +68,7 @@ class Checked(Result):
         return f"<p>{html.escape(repr(self.dataset))}</p><ul>{items}</ul>{frame_html(self.to_frame().head(10))}"
 
     def plot(self) -> Figure:
-        """How many relevant entries queries have."""
+        """Plot how many relevant entries the queries have."""
         from steelyard_eval.plots import counts
 
         return counts(self.to_frame()["relevant"].tolist(), "relevant entries")

@@ -112,7 +112,7 @@ class _Main(click.Group):
 @click.group(cls=_Main, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="steelyard")
 def main() -> None:
-    """Find which hybrid-search strategy and which weights are right for a memory, and prove it."""
+    """Find the hybrid-search strategy and the weights that are right for a memory, and prove it."""
 
 
 for command in (*workbench.COMMANDS, *export.COMMANDS, *vault.COMMANDS):

@@ -1,4 +1,4 @@
-"""Is this machine fit for Steelyard? Every answer with its remedy.
+"""Checks whether this machine can run Steelyard, with a remedy for every fault.
 
 No value of the environment is shown. The modules that are examined are
 imported inside their checks, so that a broken one becomes a row and not a traceback.
@@ -30,7 +30,7 @@ PURPOSES = {"notebooks": "make lab", "test": "make test"}
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One answer. `state` is ok; missing, which is fine; or fault, something Steelyard needs."""
+    """One check; `state` is ok, missing (something optional) or fault (something that Steelyard needs)."""
 
     name: str
     state: str
@@ -40,7 +40,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All answers; the machine is fit when none is a fault."""
+    """All checks; the machine is fit when none is a fault."""
 
     rows: tuple[Row, ...]
 
@@ -58,12 +58,12 @@ class Diagnosis:
 
         columns = {"name": "", "state": "state", "value": "", "remedy": "remedy"}
         faults = sum(row.state == "fault" for row in self.rows)
-        verdict = "everything required is there" if self.fit else f"{faults} to put right"
+        verdict = "everything required is there" if self.fit else f"{faults} to fix"
         return f"{table([asdict(row) for row in self.rows], columns)}\n\n{verdict}"
 
 
 def diagnose(vaults: Sequence[str] = ()) -> Diagnosis:
-    """Ask everything, in the order it is shown; vault files that are named are read from end to end."""
+    """Run all checks in the order shown; vault files are read from end to end."""
     rows = [_steelyard(), _python(), *_sqlite(), *_packages(), *_extras()]
     rows += [_folder("current folder", Path.cwd), _folder("temporary folder", lambda: Path(tempfile.gettempdir()))]
     return Diagnosis((*rows, _font(), _processors(), _terminal(), *map(_vault, vaults)))
@@ -87,7 +87,7 @@ def _python() -> Row:
 
 
 def _sqlite() -> list[Row]:
-    """SQLite as apsw brings it, FTS5 in it, sqlite-vec loaded into it: each is tried, not looked up."""
+    """Check SQLite in apsw, its FTS5, and sqlite-vec, by using each of them."""
     try:
         import apsw
 
@@ -168,7 +168,7 @@ def _requirements() -> list[_Requirement]:
 
 
 def _packages() -> list[Row]:
-    """A row for each compiled package, and one for the others together."""
+    """A row for each compiled package, and one row for all the others."""
     required = {r.package.lower(): r for r in _requirements() if not r.extra}
     rows = [_imported(package, required.pop(package, None)) for package in IMPORTED]
     faults = {r.package: fault for r in required.values() if (fault := r.fault())}
@@ -188,7 +188,7 @@ def _imported(package: str, requirement: _Requirement | None) -> Row:
 
 
 def _extras() -> list[Row]:
-    """A row an extra of the installed distribution, whatever they are called."""
+    """A row for each extra of the installed distribution."""
     found: dict[str, list[_Requirement]] = {}
     for requirement in _requirements():
         if requirement.extra:
@@ -210,7 +210,7 @@ def _extra(name: str, requirements: Sequence[_Requirement]) -> Row:
 
 
 def _folder(name: str, find: Callable[[], Path]) -> Row:
-    """Whether a file can be written there, and how much room there is."""
+    """Check that a file can be written in a folder, and how much space is free."""
     try:
         path = find()
         with tempfile.TemporaryFile(dir=path) as stream:
@@ -224,7 +224,7 @@ def _folder(name: str, find: Callable[[], Path]) -> Row:
 
 
 def _font() -> Row:
-    """The font that figures are lettered in."""
+    """The font of figures."""
     try:
         from matplotlib import font_manager, rcParams
 
@@ -236,7 +236,7 @@ def _font() -> Row:
 
 
 def _vault(path: str) -> Row:
-    """Whether a vault is whole: its schema as it is opened, then every page (SQLite's quick_check)."""
+    """Check a vault: its schema on opening, then every page (SQLite's quick_check)."""
     from steelyard.errors import SteelyardError
     from steelyard.stores.sqlite import Vault
 

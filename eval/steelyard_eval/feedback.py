@@ -1,4 +1,4 @@
-"""Reading feedback logs: what people did with the results they were shown."""
+"""Reads feedback logs, which record what people did with the results they were shown."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from steelyard.files import STRICT_JSON
 
 
 def count_actions(lines: Iterable[str]) -> Feedback:
-    """How often results were accepted, dismissed, modified or failed, over the lines of a feedback.jsonl.
+    """Count how often results were accepted, dismissed, modified or failed in a feedback.jsonl.
 
-    Other actions, such as clicked and cited, are no verdict and are not counted; blank lines are skipped.
-    Raises DataError naming every line that cannot be read.
+    Other actions, such as clicked and cited, are not verdicts and are not counted; blank lines are skipped.
+    Raises DataError listing every line that cannot be read.
     """
     counts: Counter[str] = Counter()
     faults = []

@@ -1,4 +1,4 @@
-"""What one search found, for a notebook."""
+"""The result of one search, for a notebook."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Found(Result):
-    """The hits of one search. `result` is the engine's own; `notices` say what the search had to do without."""
+    """The hits of one search; `result` is the engine's own, and `notices` list what the search lacked."""
 
     contender: Contender
     query: Query | str
@@ -30,16 +30,16 @@ class Found(Result):
 
     @property
     def hits(self) -> tuple[Hit, ...]:
-        """The entries found, best first."""
+        """The hits, best first."""
         return self.result.hits
 
     @property
     def text(self) -> str:
-        """What was asked."""
+        """The text of the query."""
         return self.query if isinstance(self.query, str) else self.query.text
 
     def explain(self, hit: Hit | str) -> Explanation:
-        """How the score of a hit, or of an entry by its id, came about; ConfigError when it was not ranked."""
+        """Explain the score of a hit, or of an entry by its id; ConfigError when it was not ranked."""
         return self.result.explain(hit)
 
     def to_json(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class Found(Result):
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a hit: rank, score, id, title, and the signals that were read."""
+        """Return a row for each hit: rank, score, id, title and signals."""
         import pandas as pd
 
         rows = [
@@ -72,7 +72,7 @@ class Found(Result):
         return frame_html(self.to_frame())
 
     def plot(self) -> Figure:
-        """What each signal adds to the score of each hit."""
+        """Plot what each signal adds to the score of each hit."""
         from steelyard_eval import plots
 
         rows = []

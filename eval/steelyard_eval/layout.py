@@ -1,4 +1,4 @@
-"""Tables and lines that fit the terminal, and colour where there is one. Everything shown is harmless."""
+"""Lays out tables and lines to fit the terminal, with colour if it has any; control characters are escaped."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ import click
 from steelyard.errors import visible
 
 WIDTH = 100
-"""Columns of output that goes to a file or a pipe."""
+"""The width of output that goes to a file or a pipe."""
 NARROWEST = 40
 FOLDED = 26
-"""Text is folded down to this width, which a signed value with its interval has, before a table is split."""
+"""Columns of text are folded to no less than this, the width of a signed value with its interval."""
 GAP = 2
 COLOURS = {
     **dict.fromkeys(("better", "ok", "ship"), "green"),
     **dict.fromkeys(("worse", "fault", "error"), "red"),
     **dict.fromkeys(("missing", "warning", "unresolvable"), "yellow"),
 }
-"""The colours of cells that hold just this word."""
+"""The colours of cells that consist of this word."""
 
 
 def width() -> int:
-    """Columns of the terminal, or of COLUMNS; 100 where stdout is no terminal."""
+    """Return the width of the terminal, or COLUMNS; 100 when stdout is not a terminal."""
     if not (_is_terminal(sys.stdout) or os.environ.get("COLUMNS")):
         return WIDTH
     return max(NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns)
 
 
 def painted(text: str, word: str = "", stream: TextIO | None = None) -> str:
-    """The text in the colour of the word, bold without one; as it is where no colour is wanted.
+    """Colour a text by the word, or make it bold without one; unchanged where no colour is wanted.
 
     Colour is wanted on a terminal, unless NO_COLOR is set (no-color.org) or TERM is dumb. `stream` is stdout by
     default.
@@ -49,10 +49,19 @@ def painted(text: str, word: str = "", stream: TextIO | None = None) -> str:
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], most: int | None = None) -> str:
-    """Aligned columns, at most `most` characters wide (by default: the terminal's width); numbers to the right.
+    """Print rows as aligned columns, with numbers on the right.
 
-    `columns` maps a key of the rows to its heading. Columns of text are folded where the table is too wide.
-    If that is not enough, it is split into tables under each other that all begin with the first column.
+    Columns of text are folded when the table is too wide. If that is not enough, it is split into several
+    tables, each beginning with the first column.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        Values by key.
+    columns : mapping of str to str
+        The heading of each key, in the order of the columns.
+    most : int, optional
+        The greatest width; by default that of the terminal.
     """
     heads = [visible(head) for head in columns.values()]
     cells = [[_cell(row.get(key)) for key in columns] for row in rows]
@@ -68,12 +77,12 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], most: i
 
 
 def wrapped(text: str, indent: int = 0) -> str:
-    """Harmless text folded at the width of the terminal; the lines after the first begin `indent` further in."""
+    """Fold a text at the width of the terminal; lines after the first are indented by `indent`."""
     return "\n".join(_fold(visible(text), width(), " " * indent))
 
 
 def brief(strategy: str) -> str:
-    """A strategy with its half-lives in four digits, to be read; files hold them in full.
+    """Shorten the half-lives in a strategy to four digits, for display; files have them in full.
 
     >>> brief("recency(half_life=68.96756393652842h)")
     'recency(half_life=68.97h)'
@@ -82,7 +91,7 @@ def brief(strategy: str) -> str:
 
 
 def _shrunk(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
-    """Take what is too much from the widest column that can be folded, a character at a time."""
+    """Narrow the widest column that can be folded, one character at a time, until the table fits."""
     found = list(widths)
     while _total(found) > room and any(map(gt, found, least)):
         widest = max((at for at in range(len(found)) if found[at] > least[at]), key=found.__getitem__)
@@ -91,7 +100,7 @@ def _shrunk(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]
 
 
 def _pages(widths: Sequence[int], room: int) -> list[list[int]]:
-    """Columns by page; the first column stands on every page."""
+    """Columns by page; the first column is on every page."""
     pages = [[0]]
     for at in range(1, len(widths)):
         if len(pages[-1]) > 1 and _total([widths[used] for used in [*pages[-1], at]]) > room:

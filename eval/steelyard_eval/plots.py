@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def intervals(rows: Sequence[Mapping[str, Any]], metric: str) -> Figure:
-    """A point and its interval a configuration, best on top; `rows` are tidy records of one metric."""
+    """Plot a mean with its interval for each configuration, best on top; `rows` are records of one metric."""
     from matplotlib.figure import Figure
 
     ranked = sorted(rows, key=lambda row: (row["mean"], row["label"]))
@@ -27,14 +27,14 @@ def intervals(rows: Sequence[Mapping[str, Any]], metric: str) -> Figure:
 
 
 def _short(label: str, width: int = 48) -> str:
-    """A label for a figure, cut to `width`; a dollar sign would start a formula, so it is escaped."""
+    """Cut a label to `width`, and escape dollar signs, which would start a formula."""
     printable = "".join(char if char.isprintable() else "?" for char in label)
     cut = printable if len(printable) <= width else printable[: width - 3] + "..."
     return cut.replace("$", r"\$")
 
 
 def curve(points: Sequence[Mapping[str, float]], objective: str, label: str) -> Figure:
-    """The objective along one weight; `points` hold weight and value."""
+    """Plot the objective along one weight; `points` have the weight and the value."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6, 3), layout="constrained")
@@ -47,7 +47,7 @@ def curve(points: Sequence[Mapping[str, float]], objective: str, label: str) -> 
 
 
 def contributions(rows: Sequence[tuple[str, Mapping[str, float]]], title: str) -> Figure:
-    """A bar an entry, best on top, with a part for what each signal adds to its score."""
+    """Plot a bar for each entry, best on top, with a part for what each signal adds to its score."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.5, 0.35 * len(rows) + 1.4), layout="constrained")
@@ -67,7 +67,7 @@ def contributions(rows: Sequence[tuple[str, Mapping[str, float]]], title: str) -
 
 
 def counts(numbers: Sequence[int], label: str) -> Figure:
-    """How often each whole number occurs."""
+    """Plot how often each whole number occurs."""
     from collections import Counter
 
     from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""What results have in common: JSON, a frame, a figure, a page, a file."""
+"""The base class of results, which convert to JSON, frames, figures, HTML pages and files."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ td, th {{padding: .2em .6em; border-bottom: 1px solid #ddd; text-align: left}}</
 
 
 class Result(ABC):
-    """What a job of the workbench returns."""
+    """The result of a job of the workbench."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """The whole result, as plain JSON values."""
+        """Return the whole result as plain JSON values."""
 
     @abstractmethod
     def to_frame(self) -> pd.DataFrame:
-        """The result as a table."""
+        """Return the result as a table."""
 
     @abstractmethod
     def _repr_html_(self) -> str: ...
 
     @abstractmethod
     def plot(self) -> Figure:
-        """The result as a figure."""
+        """Plot the result."""
 
     def save(self, path: str | Path) -> None:
         """Write the result as one JSON document to this file."""

@@ -1,4 +1,4 @@
-"""Results as text for a terminal. Everything shown is made harmless first."""
+"""Prints results as text for a terminal, with control characters escaped."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from steelyard_eval.layout import table as table
 from steelyard_eval.layout import width as width
 
 INDENT = 13
-"""Where the text below a hit begins, under its id."""
+"""The column at which the text below a hit begins, under its id."""
 
 
 def comparison(record: Mapping[str, Any], metrics: Sequence[str] = ()) -> str:
-    """The rows of a comparison: label, family, metrics (by default all, in their order), verdict, latency, cost.
+    """Print the rows of a comparison: label, family, metrics (all by default), verdict, latency and cost.
 
-    The first metric is shown with its interval, the others without: the report has them all.
+    The first metric is shown with its interval, the others without; the report has all intervals.
     """
     values = {(row["label"], row["metric"]): row for row in record["results"]}
     verdicts = {row["challenger"]: row["verdict"] for row in record["comparisons"]}
@@ -46,7 +46,7 @@ def comparison(record: Mapping[str, Any], metrics: Sequence[str] = ()) -> str:
 
 
 def tests(record: Mapping[str, Any]) -> str:
-    """The paired comparisons: what was found, how sure it is, and what these queries could have found."""
+    """Print the paired comparisons: differences, p-values, and the smallest difference that was detectable."""
     rows = [
         {
             **row,
@@ -70,7 +70,7 @@ def tests(record: Mapping[str, Any]) -> str:
 
 
 def verification(record: Mapping[str, Any]) -> str:
-    """The largest differences between our values and those of ir_measures on the same runs."""
+    """Print the largest differences between our values and those of ir_measures on the same runs."""
     rows = [
         {
             **row,
@@ -83,13 +83,13 @@ def verification(record: Mapping[str, Any]) -> str:
 
 
 def listing(entries: Iterable[Entry]) -> str:
-    """Entries, a line each: day, type, id, title."""
+    """Print one line for each entry: day, type, id and title."""
     rows = [{"day": format_time(e.created_at)[:10], "type": e.type, "id": e.id, "title": e.title} for e in entries]
     return table(rows, {"day": "created", "type": "type", "id": "id", "title": "title"})
 
 
 def hits(found: Iterable[Hit]) -> str:
-    """Search results, a block each: rank, score, id and title; the text; the signals behind the score."""
+    """Print a block for each search result: rank, score, id and title; the text; the signals of the score."""
     return "\n".join(map(_hit, found)) or "nothing found"
 
 
@@ -100,7 +100,7 @@ def _hit(hit: Hit) -> str:
 
 
 def scan(found: Iterable[Hit]) -> str:
-    """A first look at search results, a block each: rank, score, id, title; size, type and a snippet."""
+    """Print a short block for each search result: rank, score, id and title; size, type and a snippet."""
     return "\n".join(map(_scanned, found)) or "nothing found"
 
 
@@ -118,7 +118,7 @@ def _head(hit: Hit) -> str:
 
 
 def tuning(record: Mapping[str, Any]) -> str:
-    """The sentence of a tuning, then the numbers behind it."""
+    """Print the sentence of a tuning, then its numbers."""
     names = {"in_sample": "chosen, these queries", "baseline": "current, these queries"}
     names |= {"promise": "gain promised", "holdout": "gain, held out"}
     rows = [
@@ -127,7 +127,7 @@ def tuning(record: Mapping[str, Any]) -> str:
         if record[name]
     ]
     best, depths = record["optimum"], record["depths"]
-    optimum = f"{best['value']:.4f}, {record['certificate']}, no setting exceeds {best['bound']:.4f}"
+    optimum = f"{best['value']:.4f}, {record['certificate']}, upper bound {best['bound']:.4f}"
     deeper = f", {_depths(depths['tuned'])}" if depths["tuned"] != depths["current"] else ""
     found = ", ".join(filter(None, (best["strategy"], _depths(best["depths"]))))
     parts = [
@@ -162,7 +162,7 @@ def recommendation(record: Mapping[str, Any]) -> str:
         ]
         facts += [f"chosen:  {record['chosen']['strategy']}, {_depths(record['chosen']['depths'])}"]
     facts += [f"current: {record['current']['strategy']}", *_second(record)]
-    note = "Tuned rows were chosen on these very queries, which flatters them; the promise does not."
+    note = "Tuned rows were chosen on these very queries, so they are optimistically biased; the promise is not."
     parts = [wrapped(record["sentence"], 0), table(rows, columns), wrapped(note, 0)]
     return "\n\n".join([*parts, "\n".join(wrapped(fact, 9) for fact in facts)])
 
@@ -205,12 +205,12 @@ def _second(record: Mapping[str, Any]) -> list[str]:
 
 def _embedded(calls: Mapping[str, int | None]) -> str:
     if calls["current"] is None:
-        return "embedded: unknown, the lists of other engines do not tell"
+        return "embedded: unknown for the lists of other engines"
     return "embedded: {current} of {queries} queries now, {tuned} when tuned".format(**calls)
 
 
 def _depths(depths: Mapping[str, int | None]) -> str:
-    """Depths in words; those of retrievers without one are left out."""
+    """Depths in words, without retrievers that have none."""
     alike: dict[int, list[str]] = {}
     for name, depth in depths.items():
         if depth is not None:
@@ -219,7 +219,7 @@ def _depths(depths: Mapping[str, int | None]) -> str:
 
 
 def _ablation(record: Mapping[str, Any]) -> str:
-    """What signals, weights and labels are worth: three tables."""
+    """Three tables on what signals, weights and labels are worth."""
     signals = [
         {
             "signal": row["signal"],

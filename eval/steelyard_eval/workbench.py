@@ -1,4 +1,4 @@
-"""The jobs on one data set behind one object: check, compare, tune, explain, search, record."""
+"""One object for all jobs on a data set: check, compare, recommend, tune, explain, search, record."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Workbench:
-    """A data set and what can be done with it. `steelyard_eval.load` makes one.
+    """A data set with the jobs that can be run on it; `steelyard_eval.load` makes one.
 
     The data set is indexed at most once, when a job first needs it, and kept in memory.
 
@@ -38,7 +38,7 @@ class Workbench:
     dataset : Dataset
         What is searched, and how it is judged.
     embedder : str
-        What makes the vectors; see `Workspace.open`.
+        The source of the vectors; see `Workspace.open`.
     """
 
     def __init__(self, dataset: Dataset, embedder: str = "auto") -> None:
@@ -54,7 +54,7 @@ class Workbench:
         return Workspace.open(self.dataset, self.embedder)
 
     def check(self) -> Checked:
-        """What is odd in the data set. A faulty one is never loaded: `load` names all its faults."""
+        """Return the notices on the data set; `load` refuses one with faults and lists them."""
         return Checked(self.dataset)
 
     def compare(
@@ -73,7 +73,7 @@ class Workbench:
         seed: int = 0,
         timed: bool = True,
     ) -> Comparison:
-        """Which strategy? Every contender on the same judged queries, with intervals, tests, latency and cost.
+        """Compare contenders on the same judged queries, with intervals, tests, latency and cost.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class Workbench:
             Systems, strategies, weights files, TREC runs, endpoints, tables of lists, functions. One string may
             name several, separated by commas. The usual systems by default.
         systems, strategies, labels
-            More contenders: systems by name, strategies, and any contender under the label it shall have.
+            More contenders: systems by name, strategies, and any contender by label.
         baseline : str or any contender
             What the others are tested against, such as what you run today; the first one by default.
         metrics : str or sequence of str
@@ -93,9 +93,9 @@ class Workbench:
         recording : str or Path
             A folder that `record` wrote, to be replayed instead of searching.
         runs : str or Path
-            Folder that gets every list as a TREC run.
+            Folder to write every list to as a TREC run.
         seed : int
-            Of the resampling.
+            Seed of the tests.
         timed : bool
             Whether searches are timed.
         """
@@ -125,7 +125,7 @@ class Workbench:
         seed: int = 0,
         timed: bool = True,
     ) -> Recommendation:
-        """Which strategy and which weights to use instead of what is used today, over every family.
+        """Recommend the strategy and weights to use instead of what is used today, over every family.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class Workbench:
         seed: int = 0,
         ablate: bool = False,
     ) -> Tuning:
-        """Which weights? The best setting of one system or strategy, proven on queries that played no part.
+        """Tune one system or strategy, and prove the result on queries that were not used for tuning.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class Workbench:
         seed : int
             Of the drawing of queries, of folds and of resampling.
         ablate : bool
-            Whether it is measured what each signal, each weight and more labels are worth.
+            Whether to measure what each signal, each weight and more labels are worth.
         """
         lists = () if recording is None else recorded_lists(open_recording(Path(recording), self.dataset)) or ()
         named = read_config(contender, lists)
@@ -197,7 +197,7 @@ class Workbench:
         entry: str | None = None,
         limit: int | None = None,
     ) -> QueryExplanation:
-        """Why is this query good or bad? Its ranking, signal by signal, and what a second configuration changes.
+        """Explain the ranking of one query, signal by signal, and what a second configuration changes.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ class Workbench:
         config : contender
             A system, a strategy or a weights file.
         against : contender
-            Any contender; of one that is lists alone, such as a TREC run, only the places are known.
+            Any contender; one that has lists only, such as a TREC run, is compared by ranks.
         entry : str
             An entry to explain in full, ranked or not.
         limit : int
@@ -245,7 +245,7 @@ class Workbench:
         split: str | None = None,
         limit: int = 10,
     ) -> dict[str, int]:
-        """Save signal tables, to compare and tune on them later; returns the rows by folder.
+        """Save signal tables, to compare and tune on them later; return the number of rows by folder.
 
         Parameters
         ----------

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steelyard.arrays import Bools
 from steelyard.errors import ConfigError
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.progress import Progress, together
 from steelyard.grammar import number_text
 from steelyard.signals import PRIORS
-from steelyard.table import FINDERS, SCORERS, Bools, SignalTable
+from steelyard.table import FINDERS, SCORERS, SignalTable
 
 if TYPE_CHECKING:
     from steelyard.fusion.reading import Reading

@@ -14,9 +14,9 @@ from functools import cached_property
 
 import numpy as np
 
+from steelyard.arrays import Bools, Floats
 from steelyard.explain import Explanation
 from steelyard.grammar import number_text
-from steelyard.table import Bools, Floats
 
 
 @dataclass(frozen=True)

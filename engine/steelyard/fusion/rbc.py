@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
+from steelyard.arrays import Bools
 from steelyard.fusion.base import Expr
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.reading import Reading
 from steelyard.fusion.sums import Sum, ranked_column
 from steelyard.grammar import number_text
-from steelyard.table import Bools, SignalTable
+from steelyard.table import SignalTable
 
 
 @dataclass(frozen=True)

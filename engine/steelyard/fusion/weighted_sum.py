@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from steelyard.arrays import Bools
 from steelyard.fusion.description import Linear
 from steelyard.fusion.normalize import NORMALIZERS
 from steelyard.fusion.plan import Branch, Plan
 from steelyard.fusion.reading import Reading
 from steelyard.fusion.sums import NormalizedSum
-from steelyard.table import Bools, SignalTable
+from steelyard.table import SignalTable
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.signals.derived import Derived
-from steelyard.table import Floats, SignalTable
+from steelyard.table import SignalTable
 
 DAY = 86_400.0
 HALF_LIVES = {

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.signals.derived import Derived
-from steelyard.table import Floats, SignalTable
+from steelyard.table import SignalTable
 
 DOCUMENT_TYPES = {
     "spec": 1.4,

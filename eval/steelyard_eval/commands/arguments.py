@@ -1,4 +1,4 @@
-"""What options on the command line mean: filters, scopes, tiers and their priorities."""
+"""Parses the values of options: filters, scopes, tiers and their priorities."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _PERIOD = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?", re.ASCII)
 
 
 def parse_filters(texts: Sequence[str]) -> Filters:
-    """Options such as ``project=api``, ``tags!=draft``, ``uri^=cortex://user/`` and ``created_at>=2026-01-01``.
+    """Parse options such as ``project=api``, ``tags!=draft``, ``uri^=cortex://user/``, ``created_at>=2026``.
 
     Repeat a field to accept any of its values; repeat tags to require all of them. A year, a month or a day
-    stands for all of it: ``created_at=2026`` is any moment of that year, ``created_at>2026-03`` after March.
+    means the whole period: ``created_at=2026`` is any moment of that year, ``created_at>2026-03`` after March.
 
-    Raises ConfigError for an option that is not written so, an unknown field, and a value of another kind
-    than its field.
+    Raises ConfigError for an option of another form, an unknown field, and a value of the wrong type for its
+    field.
     """
     asked: dict[str, dict[str, Any]] = {}
     dates = EVERYTHING
@@ -89,7 +89,7 @@ def _outside(name: str, period: tuple[float, float]) -> Filters:
 
 
 def parse_scopes(texts: Sequence[str]) -> Filters:
-    """Options such as ``vault=notes`` and ``tenant=team-a``: what the caller may see, all of them together."""
+    """Parse options such as ``vault=notes`` and ``tenant=team-a``: the caller may see what is in any of them."""
     scopes: dict[str, tuple[str, ...]] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -102,7 +102,7 @@ def parse_scopes(texts: Sequence[str]) -> Filters:
 
 
 def _typed(name: str, value: str) -> str | float | bool:
-    """What a value on the command line stands for: a number or truth value where the field holds one."""
+    """Convert a value to a number or a boolean where the field has that type."""
     if name == SUPERSEDED and value in ("true", "false"):
         return value == "true"
     try:
@@ -114,13 +114,13 @@ def _typed(name: str, value: str) -> str | float | bool:
 
 
 def parse_tier(text: str) -> tuple[str, str]:
-    """Tier and path of a vault as it is named on the command line."""
+    """Split the name of a vault on the command line into tier and path."""
     name, equals, path = text.partition("=")
     return (name, path) if equals and not Path(text).exists() else (Path(text).stem, text)
 
 
 def parse_priorities(texts: Sequence[str], tiers: Collection[str]) -> dict[str, float]:
-    """``tier=number`` options; ConfigError for a tier that there is none of or a value that is no number."""
+    """Parse ``tier=number`` options; ConfigError for an unknown tier or a value that is not a number."""
     found = {}
     for text in texts:
         name, _, value = text.partition("=")
@@ -134,7 +134,7 @@ def parse_priorities(texts: Sequence[str], tiers: Collection[str]) -> dict[str, 
 
 
 def parse_weights(texts: Sequence[str]) -> dict[str, float]:
-    """``name=number`` options, as the weights of a strategy; ConfigError for a value that is no number."""
+    """Parse ``name=number`` options to weights; ConfigError for a value that is not a number."""
     found = {}
     for text in texts:
         name, _, value = text.partition("=")

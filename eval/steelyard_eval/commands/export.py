@@ -1,4 +1,4 @@
-"""The command that says a weights file in another system's terms."""
+"""The command that translates a weights file for another system."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from steelyard_eval.commands.options import json_option, put
 @click.option("--out", type=click.Path(), help="Write the document to this file, instead of stdout.")
 @json_option
 def export(weights: str, target: str, out: str | None, as_json: bool) -> None:
-    """Say the configuration of a search-weights.json in another system's own terms."""
+    """Translate a search-weights.json for another system."""
     from steelyard.config import SearchConfig
     from steelyard.files import write_text
     from steelyard_eval.export import export as run

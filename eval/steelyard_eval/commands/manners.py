@@ -1,4 +1,4 @@
-"""What every command has in common: a short and a long name for an option, --quiet, examples in its help."""
+"""Common features of every command: alternative names of options, --quiet, and examples in the help."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SPELLINGS = (
     ("--strategy", "--strategies"),
     ("--metric", "--metrics"),
 )
-"""Where a command has one of the names, it takes the other as well."""
+"""Names of options that mean the same: a command that has one accepts the other too."""
 
 EXAMPLES = {
     "check": ["steelyard check mine", "steelyard check mine --json"],
@@ -59,11 +59,11 @@ EXAMPLES = {
     "list": ["steelyard list memory.db --filter tags=auth --filter superseded=false"],
     "context": ['steelyard context memory.db "key rotation" -k 5', "steelyard context memory.db"],
 }
-"""What each command's help ends with."""
+"""The examples at the end of each command's help."""
 
 
 def mannered(command: click.Command) -> click.Command:
-    """The command with the second spellings of its options, --quiet, and its examples."""
+    """Add the alternative names of options, --quiet, and the examples to a command."""
     for option in command.params:
         if isinstance(option, click.Option):
             _spell(option)
@@ -75,7 +75,7 @@ def mannered(command: click.Command) -> click.Command:
 
 
 def quiet_option() -> click.Option:
-    """``-q``, which silences everything on stderr but errors."""
+    """Make the option ``-q``, which silences everything on stderr except errors."""
     return click.Option(
         ["-q", "--quiet"],
         is_flag=True,
@@ -86,12 +86,12 @@ def quiet_option() -> click.Option:
 
 
 def note(text: str) -> None:
-    """Tell something on stderr that is worth knowing and no warning."""
+    """Print a note on stderr."""
     LOGGER.info("%s", text)
 
 
 def is_quiet() -> bool:
-    """Whether the command was asked for errors alone."""
+    """Whether only errors are printed on stderr."""
     return not LOGGER.isEnabledFor(logging.WARNING)
 
 

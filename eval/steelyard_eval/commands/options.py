@@ -1,4 +1,4 @@
-"""Options that several commands share, and how a command prints."""
+"""Options that several commands share, and the printing of results."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 system_option = click.option(
     "--system", default="echovault", show_default=True, type=completion.SYSTEM, help="name or name:profile."
 )
-weights_option = click.option("--weights", type=click.Path(), help="A search-weights.json; it beats --system.")
+weights_option = click.option("--weights", type=click.Path(), help="A search-weights.json; it overrides --system.")
 limit_option = click.option("--limit", type=click.IntRange(1, 10_000), help="How many results.")
 filter_option = click.option(
     "--filter",
     "filters",
     multiple=True,
     metavar="FIELD=VALUE",
-    help="What entries must be (also !=, >=, >, <=, <); a field given twice is either value, tags are all.",
+    help="Only entries that pass (also !=, >=, >, <=, <). Repeat a field to accept any of its values; repeat tags "
+    "to require all.",
 )
 scope_option = click.option(
     "--scope",
     "scopes",
     multiple=True,
     metavar="FIELD=VALUE",
-    help="What the caller may see, such as vault=notes or tenant=team; repeatable, all of them together. "
+    help="What the caller may see, such as vault=notes or tenant=team; repeat it to see more. "
     "By default everything.",
 )
 split_option = click.option("--split", help="train, dev, test, all; the data set's own choice by default.")
@@ -42,13 +43,13 @@ embedder_option = click.option(
     default="auto",
     show_default=True,
     type=click.Choice(["auto", "recorded", "lsa", "none", "minilm", "minilm-int8", "api"]),
-    help="recorded vectors of the data set, lsa fitted on its texts (auto: the first there is), none; "
-    "minilm, minilm-int8 and api need an extra.",
+    help="recorded: vectors of the data set; lsa: fitted on its texts; auto: recorded vectors if there are any, "
+    "else lsa; none: keywords only. minilm, minilm-int8 and api need an extra.",
 )
 vault_embedder_option = click.option(
     "--embedder",
     type=click.Choice(["lsa", "none", "minilm", "minilm-int8", "api"]),
-    help="The vault's own by default, lsa for a new one; minilm, minilm-int8 and api need an extra.",
+    help="By default the vault's own, or lsa for a new vault; minilm, minilm-int8 and api need an extra.",
 )
 recording_option = click.option(
     "--recording",
@@ -60,7 +61,7 @@ seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_def
 
 
 def put(document: object, as_json: bool, text: str) -> None:
-    """Print the document as JSON, or the text, in which nothing moves a terminal."""
+    """Print the document as JSON, or the text with control characters escaped."""
     if as_json:
         click.echo(json.dumps(document, indent=2, sort_keys=True, allow_nan=False))
     else:
@@ -73,14 +74,14 @@ def tell(text: str) -> None:
 
 
 def listed(text: str) -> list[str]:
-    """Names separated by commas."""
+    """Split names at commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def contenders_of(
     named: Sequence[str], more: Sequence[str], weights: Sequence[str], runs: Sequence[str]
 ) -> list[Given] | None:
-    """The contenders of a command, in the order of its options; None when there are none."""
+    """Collect the contenders of a command, in the order of its options; None when there are none."""
     from steelyard_eval.compare.contenders import read_run_file, read_weights, separate
 
     texts = [part for text in (*named, *more) for part in separate(text)]
@@ -89,5 +90,5 @@ def contenders_of(
 
 
 def strategies_of(texts: Sequence[str]) -> list[str]:
-    """Strategies hold commas, so each --strategies option is one, or several separated by semicolons."""
+    """Split --strategies options at semicolons, because strategies contain commas."""
     return [part.strip() for text in texts for part in text.split(";") if part.strip()]

@@ -8,12 +8,12 @@ import click
 class QueryCommand(click.Command):
     """Takes an argument such as ``-incident`` as text when the command has no such option.
 
-    An argument that begins with two dashes and has no blanks before its ``=`` is an option still, so that a
-    misspelt one is refused. All other commands go by click's own rules.
+    An argument that begins with two dashes and has no blank before its ``=`` still counts as an option, so that
+    a misspelt one is refused. All other commands follow click's own rules.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The arguments in the order that click reads: options, then ``--``, then what only looks like one."""
+        """Parse the arguments in an order that click accepts: options, then ``--``, then texts like options."""
         before, marker, after = _split(args)
         options, texts = self._sorted(ctx, before)
         return super().parse_args(ctx, [*options, "--", *texts, *after] if texts or marker else options)
@@ -48,7 +48,7 @@ def _split(args: list[str]) -> tuple[list[str], bool, list[str]]:
 
 
 def _is_text(argument: str, options: dict[str, bool]) -> bool:
-    """Whether an argument begins like an option and is none."""
+    """Whether an argument begins like an option but is a text."""
     if not argument.startswith("-") or argument in options:
         return False
     if argument.startswith("--"):

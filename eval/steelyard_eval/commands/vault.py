@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from steelyard.search import Searcher
 
 MODES = "full: the system's own fields and the signals behind each score; scan: title, snippet and size."
-MODEL = "Search with the vectors of this model of the vault; the weights file's by default, else the first one."
-WEIGHT = "Another weight for a term of the strategy, such as recency=0.2 (MoltNet: w_recency=0.2); repeatable."
-INTENT = "The intent of the query: the strategy that the configuration has for it answers (by_intent)."
-CONFIGURED = "As the weights file says (context), else the system's own setting."
+MODEL = "Search the vectors of this model; by default the weights file's, else the vault's first."
+WEIGHT = "Change the weight of a term of the strategy, such as recency=0.2 (MoltNet: w_recency=0.2); repeatable."
+INTENT = "The intent of the query, which selects the configuration's strategy for it (by_intent)."
+CONFIGURED = "By default as in the weights file (context), else the system's own setting."
 PRIORITIES = "Weight of a tier; the system's own by default (Soleri: agent 1, project 0.8, team 0.6, else 0.5)."
 
 
@@ -57,7 +57,7 @@ def index(
 ) -> None:
     """Build or update a vault from a data set, or from a folder of memory files: entries, indexes, vectors.
 
-    --embedder adds a model to those that the vault has vectors of; `steelyard reindex` replaces them.
+    --embedder adds a model to those the vault already has; `steelyard reindex` replaces them.
     """
     from steelyard_eval.datasets import load
     from steelyard_eval.vaults import index_dataset
@@ -84,7 +84,7 @@ def _index_notes(counts: dict[str, Any], dataset: str) -> Iterator[str]:
 
 
 def _counted(counts: dict[str, Any]) -> str:
-    """The counts of a run that are not 0, and the number of entries."""
+    """The number of entries, and the counts of a run that are not 0."""
     told = {name: value for name, value in counts.items() if isinstance(value, int) and name != "outside"}
     return ", ".join(f"{value} {name}" for name, value in told.items() if value or name != "removed")
 
@@ -96,7 +96,7 @@ def _counted(counts: dict[str, Any]) -> str:
 def reindex(vault: str, embedder: str | None, as_json: bool) -> None:
     """Rebuild keyword indexes and vectors after a change of model, dimension or tokenizer.
 
-    All models that the vault has are rebuilt; with --embedder it then has that one alone.
+    All models of the vault are rebuilt; with --embedder only that one is kept.
     """
     from steelyard_eval.vaults import reindex_vault
 
@@ -149,7 +149,7 @@ def search(
 ) -> None:
     """Search a vault, or several as tiers of one memory.
 
-    A tier is named by its file, agent.db is the tier agent, or written TIER=FILE.
+    A tier has the name of its file (agent.db is the tier agent), or is written TIER=FILE.
     """
     from steelyard.escape import visible
     from steelyard.query import Query
@@ -209,7 +209,7 @@ def _vault_of(path: str, tenant: str | None) -> str:
 
 
 def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iterator[str]:
-    """That there is no strategy for an intent, and why a list is longer than its limit."""
+    """Notes on an intent without a strategy, and on a list that is longer than its limit."""
     from steelyard.errors import shown
     from steelyard.finish import Cut
     from steelyard.fusion import intents_of
@@ -235,7 +235,7 @@ def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iter
 @scope_option
 @json_option
 def get(vault: str, ids: tuple[str, ...], scopes: tuple[str, ...], as_json: bool) -> None:
-    """Whole entries by id, details included."""
+    """Print whole entries by id, including details."""
     from steelyard_eval.vaults.read import read_entries
 
     records = read_entries(vault, ids, scopes)
@@ -270,7 +270,7 @@ def context(
     model: str,
     as_json: bool,
 ) -> None:
-    """Relevant entries, filled up with recent ones; only recent ones without a QUERY."""
+    """Print relevant entries, filled up with recent ones; without a QUERY, only recent ones."""
     from steelyard_eval.commands.arguments import parse_filters, parse_weights
     from steelyard_eval.terminal import hits
     from steelyard_eval.vaults.read import open_searcher
@@ -290,7 +290,7 @@ def context(
 @scope_option
 @json_option
 def list_(vault: str, limit: int | None, filters: tuple[str, ...], scopes: tuple[str, ...], as_json: bool) -> None:
-    """Every entry that passes the filters, newest first: complete, and not ranked by any query."""
+    """List every entry that passes the filters, newest first, without ranking."""
     from steelyard_eval.commands.arguments import parse_filters
     from steelyard_eval.terminal import listing
     from steelyard_eval.vaults.read import list_entries, record_of

@@ -1,4 +1,4 @@
-"""Commands on data sets and results: check, record, compare, tune, explain, report, demo; and doctor."""
+"""Commands on data sets and results (check, record, compare, tune, explain, report, demo), and doctor."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from steelyard_eval.commands.options import (
 @click.argument("dataset", type=click.Path())
 @json_option
 def check(dataset: str, as_json: bool) -> None:
-    """Validate a data set; every fault at once."""
+    """Validate a data set and report every fault at once."""
     from steelyard_eval.datasets import check as validate
     from steelyard_eval.datasets.duplicates import duplicates, duplicates_in_words
     from steelyard_eval.datasets.faults import counted, grouped
@@ -67,12 +67,16 @@ RERANK = (
 @click.argument("dataset", type=click.Path())
 @click.argument("out", type=click.Path())
 @click.option(
-    "--systems", default=",".join(SYSTEMS), show_default=True, type=completion.SYSTEM, help="Names, by commas."
+    "--systems",
+    default=",".join(SYSTEMS),
+    show_default=True,
+    type=completion.SYSTEM,
+    help="Names, separated by commas.",
 )
 @click.option(
     "--runs",
     metavar="NAME=CONTENDER,...",
-    help="Record lists of other engines instead (TREC runs or URLs), as OUT itself: --runs bm25=a.run,mine=b.run.",
+    help="Record lists of other engines (TREC runs, URLs) into OUT instead: --runs bm25=a.run,mine=b.run.",
 )
 @split_option
 @limit_option
@@ -90,7 +94,7 @@ def record(
     rerank: str,
     as_json: bool,
 ) -> None:
-    """Save signal tables: of the systems named, a folder each under OUT, or of lists of other engines."""
+    """Save signal tables of systems, a folder for each under OUT, or of lists of other engines."""
     from steelyard_eval.datasets import load
     from steelyard_eval.recording.lists import save_lists
     from steelyard_eval.recording.record import record_systems
@@ -121,20 +125,20 @@ def record(
 @click.option(
     "--systems",
     type=completion.SYSTEM,
-    help=f"Several, separated by commas; {','.join(SYSTEMS)} where no contender is named.",
+    help=f"Systems, separated by commas; {','.join(SYSTEMS)} when no contender is named.",
 )
 @click.option(
     "--strategies",
     multiple=True,
     type=completion.STRATEGY,
-    help="A strategy over fts, bm25, vector, l0-l2; repeat, or separate by ;.",
+    help="A strategy over fts, bm25, vector, l0-l2; repeatable, or separated by semicolons.",
 )
 @click.option(
     "--metrics",
     default="nDCG@10,R@10,RR@10,RecallAll@10,Judged@10",
     show_default=True,
     type=completion.METRIC,
-    help="ir_measures' names, by commas; the first is the one that is tested.",
+    help="Names of ir_measures, separated by commas; the first one is tested.",
 )
 @click.option(
     "--baseline",
@@ -142,7 +146,7 @@ def record(
     "baseline",
     metavar="LABEL|CONTENDER",
     type=completion.CONFIGURATION,
-    help="What the others are tested against, such as what you run today; the first one by default.",
+    help="What the others are tested against, such as what you run today; by default the first contender.",
 )
 @recording_option
 @split_option
@@ -176,10 +180,10 @@ def compare(
     """Compare systems, strategies, weights files, TREC runs and endpoints on the judged queries of a split.
 
     A CONTENDER is a system (echovault:shipped), a strategy (rrf(bm25, vector)), a weights file (*.json), a TREC
-    run (*.run) or a search endpoint (http://localhost:8000/search?q={query}&limit={limit}); LABEL= may stand
-    before it. After # an endpoint's address may have ids=PATH, scores=PATH (JMESPath) and body=JSON, sent by POST.
+    run (*.run) or a search endpoint (http://localhost:8000/search?q={query}&limit={limit}); LABEL= may precede
+    it. After # an endpoint's address may have ids=PATH, scores=PATH (JMESPath) and body=JSON, sent by POST.
 
-    With --verify the exit code is 2 when a value lies more than 1e-9 from that of ir_measures.
+    With --verify the exit code is 2 when a value differs from that of ir_measures by more than 1e-9.
     """
     from steelyard.files import canonical, write_text
     from steelyard_eval.compare import compare as run
@@ -227,7 +231,7 @@ def compare(
 )
 @click.option("--metric", default="nDCG@10", show_default=True, type=completion.METRIC)
 @click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
-@click.option("--ablate", is_flag=True, help="Say what each signal, each weight and more labels are worth.")
+@click.option("--ablate", is_flag=True, help="Measure what each signal, each weight and more labels are worth.")
 @recording_option
 @limit_option
 @embedder_option
@@ -246,11 +250,11 @@ def tune(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Choose settings and weights of one strategy, say what to expect of them, write search-weights.json.
+    """Choose the settings and weights of one strategy, estimate their gain, and write search-weights.json.
 
-    Under ship the file holds what was chosen. Under try and keep it holds the current weights, and what is worth
-    trying goes beside it as *.try.json. Ctrl-C ends the search with the best found so far, of which nothing ships,
-    and the exit code is 130. A second one ends the command.
+    With the verdict ship the file has the chosen weights. With try and keep it has the current ones, and what is
+    worth trying is written beside it as *.try.json. Ctrl-C ends the search with the best found so far, which never
+    ships, and the exit code is 130. A second Ctrl-C ends the command.
     """
     from steelyard_eval.datasets import load
     from steelyard_eval.recommend.attempt import save_weights
@@ -271,7 +275,7 @@ def tune(
     files = [str(path) for path in save_weights(out, found.config, found.attempt)]
     put(found.to_json(), as_json, f"{tuning(found.to_json())}\nwritten: {', '.join(files)}")
     if found.interrupted:
-        raise KeyboardInterrupt  # what there is was printed; the exit code says that it is not whole
+        raise KeyboardInterrupt  # the result is printed; the exit code marks it as incomplete
 
 
 @click.command()
@@ -323,7 +327,7 @@ def recommend(
     ]
     put(document, as_json, f"{recommendation(document)}\nwritten: {', '.join(files) or 'nothing'}")
     if found.interrupted:
-        raise KeyboardInterrupt  # what there is was printed; the exit code says that it is not whole
+        raise KeyboardInterrupt  # the result is printed; the exit code marks it as incomplete
 
 
 @click.command()
@@ -350,9 +354,9 @@ def report(results: str, out: str, as_json: bool) -> None:
     "--against",
     metavar="CONTENDER",
     type=completion.CONFIGURATION,
-    help="A second contender: who moved, and why.",
+    help="A second contender, to show which entries move and why.",
 )
-@click.option("--entry", metavar="ID", help="How this entry's score came about, or why it has none.")
+@click.option("--entry", metavar="ID", help="Explain this entry's score, or why it has none.")
 @limit_option
 @embedder_option
 @json_option
@@ -387,7 +391,7 @@ def explain(
 @click.argument("vaults", nargs=-1, metavar="[VAULT...]", type=click.Path())
 @json_option
 def doctor(vaults: tuple[str, ...], as_json: bool) -> None:
-    """Check this machine: versions, SQLite, extras, folders, fonts; and vault files, page by page."""
+    """Check this machine (versions, SQLite, extras, folders, fonts), and vault files page by page."""
     from steelyard_eval.doctor import diagnose
 
     found = diagnose(vaults)
@@ -400,7 +404,7 @@ def doctor(vaults: tuple[str, ...], as_json: bool) -> None:
 @click.option("--out", type=click.Path(), default="reports/demo", show_default=True)
 @json_option
 def demo(out: str, as_json: bool) -> None:
-    """The main job on the data set inside the package: recommend, report, write the weights."""
+    """Recommend, report and write weights for the data set that comes with the package."""
     from steelyard_eval.demonstration import demo as run
     from steelyard_eval.terminal import recommendation
 

@@ -1,4 +1,4 @@
-"""Which strategy? Configurations side by side on the same queries."""
+"""Compares configurations on the same queries."""
 
 from steelyard_eval.compare.comparison import METRICS, Comparison, compare
 

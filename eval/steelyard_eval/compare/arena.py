@@ -1,4 +1,4 @@
-"""Running contenders: configurations replayed from recordings, searches of others asked for their lists."""
+"""Runs contenders: configurations are replayed from recordings, other searches are asked for their lists."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from steelyard_eval.recording.workspace import Workspace
 class Row:
     """A contender with its lists.
 
-    `embedding_calls` is None where nobody can know; `taken` is None where nothing was timed; `progress` says how
-    far layered searches went, None of any other.
+    `embedding_calls` is None where it cannot be known; `taken` is None where nothing was timed; `progress` says
+    how far layered searches went, None for any other.
     """
 
     contender: Contender | Listed
@@ -52,7 +52,7 @@ class Row:
         return re.sub(r"[^A-Za-z0-9_.-]+", "_", self.label.removesuffix(".run").removesuffix(".json")) or "run"
 
     def about(self) -> dict[str, Any]:
-        """The contender, for the document. Lists have no system; their strategy is where they come from."""
+        """Describe the contender for the document; lists have no system, and their source as the strategy."""
         row = self.contender
         if isinstance(row, Listed):
             named = {"system": None, "profile": None, "strategy": row.source, "family": row.kind}
@@ -67,7 +67,7 @@ class Row:
         }
 
     def timing(self) -> dict[str, Any]:
-        """Latency and cost, for the document."""
+        """Describe latency and cost for the document."""
         about = self.about()
         entry = {name: about[name] for name in ("label", "system", "profile")}
         entry |= {"queries": len(self.ranked.queries), "embedding_calls": self.embedding_calls}
@@ -76,9 +76,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Arena:
-    """What contenders run on: a recording made before (`table`), or a workspace that records what they need.
+    """What contenders run on: an existing recording (`table`), or a workspace that records what they need.
 
-    The workspace is None where no contender needs one.
+    The workspace is None when no contender needs one.
     """
 
     dataset: Dataset
@@ -96,7 +96,7 @@ class Arena:
         table: SignalTable | None,
         space: Workspace | Callable[[], Workspace] | None,
     ) -> Arena:
-        """The arena for these contenders at a limit."""
+        """Make the arena for these contenders at a limit."""
         if table is not None:
             return cls(
                 dataset, Setting(limit, str(table.fingerprint["model"]), recorded_lists(table)), table, None
@@ -119,7 +119,7 @@ class Arena:
         return (self.space.embedder.recipe or "of each system") if self.space and self.space.embedder else ""
 
     def run(self, named: Sequence[Named | Listed], queries: Sequence[Query], timed: bool) -> list[Row]:
-        """A row a contender, in order."""
+        """Run the contenders and return a row for each, in order."""
         configs: list[tuple[Contender, list[str]]] = []
         for one in named:
             if isinstance(one, Named):
@@ -132,7 +132,7 @@ class Arena:
         return [rows[one.label] for one in named]
 
     def notices(self, rows: Sequence[Row], timed: bool) -> list[str]:
-        """What a reader has to know of how the contenders ran."""
+        """Make the notices on how the contenders ran."""
         configs = [row.contender for row in rows if isinstance(row.contender, Contender)]
         return [*self._of_recording(), *self._shared_recipe(configs), *self._cached(timed)]
 
@@ -175,12 +175,12 @@ class Arena:
         if self.setting.lists is None:
             return []
         return [
-            "the recording holds lists of other engines: how they filtered, how deep they searched and what they "
+            "the recording has lists of other engines: how they filtered, how deep they searched and what they "
             "embedded is fixed in the lists and unknown here, so no latency and no embedding calls are shown"
         ]
 
     def _shared_recipe(self, configs: Sequence[Contender]) -> list[str]:
-        """Recorded vectors stand for one text recipe, whatever the systems document: say so."""
+        """A notice when systems with other templates share the recorded vectors of one template."""
         recipe = self.space.embedder.recipe if self.space and self.space.embedder else None
         own = {
             row.label: find_system(row.config.name).reading.recipe
@@ -195,7 +195,7 @@ class Arena:
         ]
 
     def _cached(self, timed: bool) -> list[str]:
-        """Vectors of queries that are kept on disk cost no time: say that latencies leave them out."""
+        """A notice that latencies do not include the embedding of queries whose vectors are cached on disk."""
         if not timed or self.space is None or not isinstance(self.space.embedder, CachedEmbedder):
             return []
         return [f"latencies leave out the embedding of queries by {self.model}: their vectors come from the cache"]

@@ -1,4 +1,4 @@
-"""Which strategy? Every configuration on the same queries, with intervals, tests, latency and cost."""
+"""Compares configurations on the same queries, with intervals, tests, latency and cost."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from steelyard import __version__
+from steelyard.arrays import Floats
 from steelyard.errors import ConfigError, nearest, shown, together, visible
 from steelyard.fields import format_time
 from steelyard.query import Query
-from steelyard.table import Floats
 from steelyard_eval import SYSTEMS
 from steelyard_eval.compare.arena import Arena, Row
 from steelyard_eval.compare.contenders import (
@@ -51,9 +51,9 @@ Reader = Callable[[], Named | Listed]
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Result):
-    """The outcome of a comparison; `record` is the JSON document of the command line.
+    """The result of a comparison; `record` is the JSON document of the command line.
 
-    `values` holds every metric of every query: label -> metric name -> float64[Q], in the order of
+    `values` has every metric of every query: label -> metric name -> float64[Q], in the order of
     `queries`.
     """
 
@@ -62,23 +62,23 @@ class Comparison(Result):
     queries: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The document, as plain JSON values."""
+        """Return the document as plain JSON values."""
         return dict(self.record)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a configuration and metric: label, system, profile, strategy, metric, mean, low, high, queries."""
+        """Return a row for each configuration and metric, with the mean and its interval."""
         import pandas as pd
 
         return pd.DataFrame(self.record["results"])
 
     def tests(self) -> pd.DataFrame:
-        """A row a challenger: its paired difference to the baseline, interval, p, wins, ties, losses, verdict."""
+        """Return a row for each challenger: its difference from the baseline, interval, p, wins, verdict."""
         import pandas as pd
 
         return pd.DataFrame(self.record["comparisons"]).drop(columns=["baseline", "metric"], errors="ignore")
 
     def per_query(self) -> pd.DataFrame:
-        """A row a query: its text and category, and the primary metric of every contender under its label."""
+        """Return a row for each query: text, category, and the primary metric of every contender."""
         import pandas as pd
 
         rows = self.record["per_query"]
@@ -92,14 +92,14 @@ class Comparison(Result):
         return frame_html(self.to_frame().drop(columns=["strategy"]))
 
     def plot(self, metric: str | None = None) -> Figure:
-        """Means and intervals of one metric, best on top."""
+        """Plot means and intervals of one metric, best on top."""
         from steelyard_eval.plots import intervals
 
         wanted = metric or self.record["primary"]
         return intervals([row for row in self.record["results"] if row["metric"] == wanted], wanted)
 
     def report(self, path: str | Path) -> list[Path]:
-        """Write the report (HTML, Markdown, JSON, timing.json) into this folder; returns their paths."""
+        """Write the report (HTML, Markdown, JSON, timing.json) into this folder and return the paths."""
         from steelyard_eval.report import write_report
 
         return write_report(self.to_json(), path)
@@ -124,7 +124,7 @@ def compare(
     timed: bool = True,
     workspace: Workspace | Callable[[], Workspace] | None = None,
 ) -> Comparison:
-    """Run every contender on the judged queries of a split.
+    """Compare contenders on the judged queries of a split.
 
     Parameters
     ----------
@@ -140,14 +140,14 @@ def compare(
     systems : str or sequence of str
         More contenders, each read as a system.
     labels : mapping
-        More contenders, under the labels they shall have.
+        More contenders, by label.
     baseline : str or any contender
         What the others are tested against: a label of the comparison, or one more contender, such as what you run
         today. The first contender by default.
     metrics : str or sequence of str
         Names of ir_measures; the first is the primary one, which alone is tested, with Holm's correction.
     split : str
-        train, dev, test, all; the data set's own choice by default.
+        train, dev, test or all; by default the data set's `report_split`.
     limit : int
         Length of every list; the largest cutoff of the metrics by default.
     embedder : str
@@ -155,21 +155,21 @@ def compare(
     recording : str or Path
         A folder that `record` wrote: contenders are replayed from it and nothing is searched.
     runs : str or Path
-        Folder that gets every list as a TREC run.
+        Folder to write every list to as a TREC run.
     verify : bool
         Whether ir_measures computes every metric of the lists again; the document then holds the largest
         differences as `verification`.
     seed : int
-        Of the resampling.
+        Seed of the tests.
     timed : bool
-        Whether live searches are timed. Functions and endpoints are searched once, so they are timed then.
+        Whether live searches are timed. Functions and endpoints are searched once, and timed during that.
     workspace : Workspace or function
-        The data set when it is indexed already, or what indexes it when a contender needs it.
+        The data set if it is already indexed, or a function that indexes it when a contender needs it.
 
     Raises
     ------
     ConfigError, DataError
-        For what cannot be read, with all such faults at once; for an endpoint's answer that cannot be used.
+        For contenders that cannot be read, with all such faults at once; for an unusable answer of an endpoint.
     """
     dataset = as_dataset(source)
     table = None if recording is None else open_recording(Path(recording), dataset)
@@ -231,7 +231,7 @@ def _read_contenders(
     systems: str | Sequence[str] | None,
     lists: tuple[str, ...] | None,
 ) -> list[Reader]:
-    """A reader for everything that is named; the usual contenders where nothing is."""
+    """A reader for every contender that is named, or for the usual ones when none is."""
     if contenders is None and systems is None:
         systems = SYSTEMS if lists is None else ()
         contenders = [*(lists or ()), *([f"rrf({', '.join(lists)})"] if lists and len(lists) > 1 else [])]
@@ -243,14 +243,14 @@ def _read_contenders(
 
 
 def _with_judged(measures: tuple[Measure, ...]) -> tuple[Measure, ...]:
-    """The measures, and how much of the primary one's cutoff is judged: a gain on unjudged hits is none."""
+    """The measures and Judged at the primary cutoff, because unjudged hits make a gain doubtful."""
     if not measures:
         raise ConfigError("no metric is named; name at least one, such as nDCG@10")
     return tuple(dict.fromkeys((*measures, Measure("Judged", measures[0].cutoff or 10))))
 
 
 def _shallow(measures: Sequence[Measure], limit: int) -> list[str]:
-    """A limit below a cutoff leaves places empty, which count as misses."""
+    """A notice when the limit is below a cutoff, because the missing results count as misses."""
     cut = [str(measure) for measure in measures if (measure.cutoff or 0) > limit]
     return [f"the limit {limit} is below the cutoff of {', '.join(cut)}"] if cut else []
 
@@ -258,7 +258,7 @@ def _shallow(measures: Sequence[Measure], limit: int) -> list[str]:
 def _baseline(
     named: list[Named | Listed], given: Given | None, lists: Collection[str]
 ) -> tuple[str, list[Named | Listed]]:
-    """The label of the baseline, and the contenders with it, in front where it was not among them."""
+    """The label of the baseline, and the contenders including it, in front if it was not among them."""
     labels = [one.label for one in named]
     if given is None:
         return labels[0], named
@@ -296,7 +296,7 @@ def _about(dataset: Dataset, queries: int, with_judgments: int) -> dict[str, Any
 def _results(
     rows: Sequence[Row], values: Mapping[str, Mapping[str, Floats]], groups: list[Unit] | None, seed: int
 ) -> list[dict[str, Any]]:
-    """Tidy records, a row a contender and metric."""
+    """Tidy records, one for each contender and metric."""
     records = []
     for row in bar("intervals")(rows):
         about = {k: v for k, v in row.about().items() if k in ("label", "system", "profile", "strategy")}
@@ -334,7 +334,7 @@ def _per_query(
 
 
 def _write_runs(folder: Path, rows: Sequence[Row]) -> dict[str, Path]:
-    """A file a contender, named by `Row.tag`, those of one name numbered; the files by label."""
+    """Write a file for each contender, named by `Row.tag` with a number if needed; return the files by label."""
     tags = [row.tag for row in rows]
     names = [f"{tag}.{tags[:at].count(tag) + 1}" if tags.count(tag) > 1 else tag for at, tag in enumerate(tags)]
     files = {}

@@ -1,8 +1,8 @@
-"""What is compared: how a contender is written, and what is left of a configuration on a given data set.
+"""Reads contenders, and reduces their configurations to what a data set can supply.
 
 A contender is a system (``echovault:shipped``), a strategy (``rrf(bm25, vector)``), a weights file (``*.json``), a
-TREC run (``*.run``), an HTTP endpoint (``http://...``), a table of lists, or a function; ``label=`` may stand
-before any of them.
+TREC run (``*.run``), an HTTP endpoint (``http://...``), a table of lists, or a function; ``label=`` may precede
+any of them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Given: TypeAlias = "str | Path | SearchConfig | Search | HttpSearch | Named | Listed | pd.DataFrame"
 """One contender, as it may be written."""
 GivenMany: TypeAlias = "Given | Sequence[Given] | Mapping[str, Given]"
-"""Several: one string separated by commas, a list, or labels with what they stand for."""
+"""Several contenders: one string separated by commas, a list, or a mapping from labels to contenders."""
 
 LIMIT = 10
 _LABELLED = re.compile(r"\s*([^=()/{}\[\]]+?)\s*=\s*(.+)", re.DOTALL)
@@ -41,7 +41,7 @@ _LABELLED = re.compile(r"\s*([^=()/{}\[\]]+?)\s*=\s*(.+)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Contender:
-    """One row of a comparison: a configuration under a label. `kind` is system, strategy or weights."""
+    """A configuration with a label, one row of a comparison; `kind` is system, strategy or weights."""
 
     label: str
     config: SearchConfig
@@ -49,16 +49,22 @@ class Contender:
 
     @property
     def family(self) -> str:
-        """What kind of fusion it is; a single signal is none."""
+        """The kind of its fusion, or "single" for one signal."""
         return self.config.effective.shown_as
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What configurations are built for: the length of the lists, the vectors' model, and recorded lists.
+    """What configurations are built for.
 
-    Without a limit a weights file keeps its own.
-    `lists` names the lists of a recording that holds another engine's; it is None where our own retrievers search.
+    Attributes
+    ----------
+    limit : int or None
+        Length of the lists; None keeps the limit of a weights file.
+    model : str
+        The model of the vectors.
+    lists : tuple of str or None
+        The names of recorded lists of other engines; None when our own retrievers search.
     """
 
     limit: int | None
@@ -67,11 +73,11 @@ class Setting:
 
     @property
     def size(self) -> int:
-        """The limit, or the usual cutoff of metrics where none is given."""
+        """The limit, or the usual cutoff of metrics without one."""
         return self.limit or LIMIT
 
     def strategy(self, text: str) -> SearchConfig:
-        """A strategy over the retrievers of the system `plain`, or over the recorded lists."""
+        """Make a configuration of a strategy over the system `plain`, or over the recorded lists."""
         if self.lists is None:
             return find_system("plain").config(self.size, self.model).with_strategy(parse_strategy(text))
         config = find_system(LISTS).config(self.size)
@@ -81,14 +87,14 @@ class Setting:
 
 @dataclass(frozen=True)
 class Named:
-    """A configuration as it was written, not yet for a data set: `kind` is system, strategy or weights."""
+    """A configuration as it was written, not yet built for a data set; `kind` is system, strategy or weights."""
 
     label: str
     kind: str
     given: str | SearchConfig
 
     def config(self, setting: Setting) -> SearchConfig:
-        """The configuration. ConfigError when it cannot be read, or needs our retrievers where there are none."""
+        """Build the configuration; ConfigError when it cannot be read, or needs retrievers that are not there."""
         if self.kind == "strategy":
             return setting.strategy(str(self.given))
         if self.kind == "weights":
@@ -96,17 +102,17 @@ class Named:
             return config if setting.limit is None else config.with_limit(setting.limit)
         if setting.lists is not None:
             raise ConfigError(
-                f"{self.label} searches with its own retrievers, and the recording holds lists of other engines "
+                f"{self.label} searches with its own retrievers, and the recording has lists of other engines "
                 f"({', '.join(setting.lists)}); write a strategy over these"
             )
         return find_system(str(self.given)).config(setting.size, setting.model, os.environ)
 
 
 def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | Listed:
-    """What one contender is; a system comes before a signal of the same name.
+    """Read one contender; a name that is both a system and a signal means the system.
 
-    `lists` names the lists of a recording. Raises ConfigError for what is none, DataError for a run that cannot
-    be read.
+    `lists` are the names of recorded lists. Raises ConfigError for anything that is not a contender, and
+    DataError for a run that cannot be read.
 
     >>> read("mine=rrf(fts, vector)").label, read("w.json").kind, read("bm25").kind, read("a", lists=["a"]).kind
     ('mine', 'weights', 'system', 'strategy')
@@ -159,9 +165,9 @@ def _read_name(text: str, label: str, lists: Collection[str]) -> Named:
 
 
 def separate(text: str) -> list[str]:
-    """The contenders of one string: separated by commas or semicolons outside brackets.
+    """Split a string into contenders at commas and semicolons outside brackets.
 
-    In a string with a URL a comma separates only before white space, since URLs may hold commas.
+    In a string with a URL only a comma before white space separates, because URLs may contain commas.
 
     >>> separate("bm25, rrf(bm25, vector); mine=prod.run")
     ['bm25', 'rrf(bm25, vector)', 'mine=prod.run']
@@ -177,7 +183,7 @@ def separate(text: str) -> list[str]:
 
 
 def read_all(many: GivenMany | None, lists: Collection[str] = ()) -> list[Callable[[], Named | Listed]]:
-    """A reader for each contender, so that the faults of all of them can be named together."""
+    """Make a reader for each contender, so that the faults of all of them can be reported together."""
     if many is None:
         return []
     if isinstance(many, Mapping):
@@ -190,50 +196,50 @@ def read_all(many: GivenMany | None, lists: Collection[str] = ()) -> list[Callab
 
 
 def read_systems(many: str | Iterable[str]) -> list[Callable[[], Named | Listed]]:
-    """A reader for each system; a name that is none is refused as a system."""
+    """Make a reader for each system; an unknown name is reported as an unknown system."""
     names = separate(many) if isinstance(many, str) else list(many)
     return [partial(read_system, name) for name in names]
 
 
 def read_system(text: str) -> Named:
-    """One system, after a label where there is one; ConfigError when there is none of that name."""
+    """Read one system, with an optional label; ConfigError for an unknown name."""
     label, name = _parted(text)
     find_system(name)
     return Named(label or name.removesuffix(":documented"), "system", name)
 
 
 def read_strategies(many: str | Iterable[str], lists: Collection[str] = ()) -> list[Callable[[], Named | Listed]]:
-    """A reader for each strategy, also of one signal that a system is named after."""
+    """Make a reader for each strategy, including a single signal that has the name of a system."""
     texts = separate(many) if isinstance(many, str) else list(many)
     return [partial(read_strategy, text, lists) for text in texts]
 
 
 def read_strategy(text: str, lists: Collection[str] = ()) -> Named:
-    """One strategy, after a label where there is one; ConfigError when it cannot be read."""
+    """Read one strategy, with an optional label; ConfigError when it cannot be parsed."""
     label, written = _parted(text)
     return Named(label or str(parse_strategy(written, lists)), "strategy", written)
 
 
 def read_weights(text: str) -> Named:
-    """One weights file of any name, after a label where there is one."""
+    """Read one weights file of any name, with an optional label."""
     label, path = _parted(text)
     return Named(label or Path(path).name, "weights", path)
 
 
 def read_run_file(text: str) -> Listed:
-    """One TREC run of any name, after a label where there is one; DataError when it cannot be read."""
+    """Read one TREC run of any name, with an optional label; DataError when it cannot be read."""
     label, path = _parted(text)
     return of_run(label or Path(path).name, Path(path))
 
 
 def _parted(text: str) -> tuple[str, str]:
-    """The label, empty without one, and what stands behind it."""
+    """Split text into its label, empty without one, and the rest."""
     labelled = _LABELLED.fullmatch(text)
     return (labelled[1], labelled[2]) if labelled else ("", text.strip())
 
 
 def distinct(readers: Iterable[Callable[[], Named | Listed]]) -> list[Named | Listed]:
-    """The contenders, each label once; ConfigError names every fault at once."""
+    """Read the contenders and check that labels are distinct; ConfigError lists every fault at once."""
     found = together(*readers)
     labels = [one.label for one in found]
     twice = sorted({label for label in labels if labels.count(label) > 1})
@@ -245,14 +251,14 @@ def distinct(readers: Iterable[Callable[[], Named | Listed]]) -> list[Named | Li
 
 
 def usable(space: Workspace, row: Contender) -> tuple[Contender, list[str]]:
-    """The contender with what is left of its strategy on this data set, and a notice when that is less.
+    """Reduce a contender to the signals that this data set can supply, with a notice when any are missing.
 
     Raises ConfigError when nothing is left.
     """
     asked = needed([row.config])
     missing = sorted(set(asked) - set(space.usable(asked)))
     left = row.config.without(missing)
-    lack = f"{', '.join(missing)}, which {space.dataset.name} cannot give (embedder: {space.model or 'none'})"
+    lack = f"{', '.join(missing)}, which {space.dataset.name} cannot supply (embedder: {space.model or 'none'})"
     if left is None:
         raise ConfigError(f"{row.label} needs {lack}; leave it out, or use another embedder")
     if left == row.config.effective:

@@ -1,4 +1,4 @@
-"""A search behind HTTP as a contender: how a query is put, and where ids and scores stand in the answer."""
+"""A search over HTTP as a contender: the form of the request, and the place of ids and scores in the answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IDS = "[*].id || hits[*].id || results[*].id || [*]"
 OPTIONS = ("ids", "scores", "body")
 TIMEOUT = 10.0
 MANY = 10_000
-"""Results of one query that are read at most."""
+"""The largest number of results of one query that are read."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class HttpSearch:
     Raises
     ------
     ConfigError
-        For an address that is none, a template that never mentions the query, or a path that cannot be read.
+        For an invalid address, a template without the query, or a path that cannot be parsed.
     """
 
     url: str
@@ -60,7 +60,7 @@ class HttpSearch:
 
     @classmethod
     def of(cls, text: str) -> HttpSearch:
-        """An endpoint in one text: ``#ids=PATH&scores=PATH&body=JSON`` may follow the address.
+        """Read an endpoint from one text; ``#ids=PATH&scores=PATH&body=JSON`` may follow the address.
 
         >>> HttpSearch.of("http://localhost:9200/_search?q={query}&size={limit}#ids=hits.hits[*]._id").ids
         'hits.hits[*]._id'
@@ -75,12 +75,12 @@ class HttpSearch:
 
     @property
     def address(self) -> str:
-        """Host and path, as a label."""
+        """The host and path, as a label."""
         parts = urlsplit(self.url)
         return f"{parts.netloc}{parts.path}"
 
     def ask(self, query: Query, limit: int) -> list[tuple[str, float]] | list[str]:
-        """The results of one query, best first. DataError for an answer that cannot be used."""
+        """Return the results of one query, best first; DataError for an unusable answer."""
         values = {"{query}": quote(query.text, safe=""), "{limit}": str(limit)}
         body = None if self._template is None else _filled(self._template, query.text, limit)
         status, answer = exchange(_replaced(self.url, values), body, self.timeout)
@@ -101,7 +101,7 @@ class HttpSearch:
             return names
         scores = self._scores.search(document)
         if not isinstance(scores, list) or len(scores) != len(ids):
-            raise self._failure(query, f"has not one score an id at {self.scores}; correct the path")
+            raise self._failure(query, f"does not have one score per id at {self.scores}; correct the path")
         return list(zip(names, scores[:MANY], strict=True))
 
     def _failure(self, query: Query, what: str) -> DataError:
@@ -151,7 +151,7 @@ def _path(text: str) -> Any:  # noqa: ANN401 -- jmespath publishes no types
 
 
 def _replaced(text: str, values: dict[str, str]) -> str:
-    """Every placeholder replaced in one pass, so that a query that mentions one is left alone."""
+    """Replace every placeholder in one pass, so that placeholders inside a query stay unchanged."""
     for_limit = [part.replace("{limit}", values["{limit}"]) for part in text.split("{query}")]
     return values["{query}"].join(for_limit)
 

@@ -1,4 +1,4 @@
-"""What a configuration costs in time: the latency of live search."""
+"""Measures the latency of live search."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from steelyard.table import LAYERS
 from steelyard_eval.recording.workspace import Workspace
 
 TIMED = 50
-"""How many queries the live latency is measured on."""
+"""The number of queries that latency is measured on."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Latencies:
     degraded: int = 0
 
     def record(self) -> dict[str, Any]:
-        """Percentiles for the document; none where nothing was searched."""
+        """Return percentiles for the document; none where nothing was searched."""
         if not self.searches:
             return {}
         layers = {name: percentiles(taken, 50, 99) for name, taken in self.layers.items()}
@@ -36,12 +36,12 @@ class Latencies:
 
 
 def percentiles(taken: Sequence[float], *ranks: int) -> dict[str, Any]:
-    """Percentiles of milliseconds, by name."""
+    """Return percentiles of milliseconds, by name."""
     return {f"p{rank}_ms": float(np.percentile(taken, rank)) for rank in ranks}
 
 
 def latencies(space: Workspace, config: SearchConfig, queries: Sequence[Query]) -> Latencies:
-    """The live searches of the first queries.
+    """Time live searches of the first queries, in milliseconds, and count those in which the embedder failed.
 
     A first pass warms caches and is not measured. Recorded vectors cost a look-up, not an embedding, so the
     latency is that of searching alone.

@@ -1,6 +1,6 @@
-"""Contenders that are ranked lists and nothing else: TREC runs, tables, functions, endpoints.
+"""Contenders that have ranked lists only: TREC runs, tables, functions and endpoints.
 
-Their lists are measured like any other. What made a list is not known, so there are no signals to explain, no
+Their lists are measured like any other. How they were made is not known, so there are no signals to explain, no
 weights to tune, and no embedding calls to count.
 """
 
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Search: TypeAlias = Callable[[Query], Iterable[str] | Iterable[tuple[str, float]]]
-"""A search of one's own: a query to ids, or to pairs of id and score, best first."""
+"""A search function of your own: from a query to ids, or to pairs of id and score, best first."""
 COLUMNS = {
     "query": ("query", "query_id", "qid"),
     "entry": ("entry", "doc_id", "docno", "object_id", "id"),
     "score": ("score",),
 }
-"""What the columns of a table of lists may be called; the second names are those of ir_measures."""
+"""The names that the columns of a table of lists may have; the second are those of ir_measures."""
 
 
 @runtime_checkable
 class Limited(Protocol):
-    """A search that is told how many results are wanted, as an endpoint is."""
+    """A search that takes the number of results, as an endpoint does."""
 
     def ask(self, query: Query, limit: int) -> list[tuple[str, float]] | list[str]:
-        """The answer to one query, best first."""
+        """Answer one query, best first."""
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What a contender answered: scored ids of every query, what is odd in them, milliseconds where measured."""
+    """The answers of a contender: scored ids of every query, notices, and milliseconds where measured."""
 
     lists: list[list[Scored]]
     notices: list[str]
@@ -56,10 +56,10 @@ class Answers:
 
 @dataclass(frozen=True)
 class Listed:
-    """A contender that is known by its lists alone.
+    """A contender that has lists only.
 
-    `kind` is run, frame, function or endpoint; `source` says where the lists come from; `ask` answers queries with
-    lists of a length.
+    `kind` is run, frame, function or endpoint; `source` is where the lists come from; `ask` answers queries with
+    lists of a given length.
     """
 
     label: str
@@ -68,7 +68,7 @@ class Listed:
     ask: Callable[[str, Sequence[Query], int], Answers]
 
     def answers(self, queries: Sequence[Query], limit: int) -> Answers:
-        """The lists of these queries; an entry that stands in a list twice counts at its first place."""
+        """Return the lists of these queries; an entry that is in a list twice counts at its first place."""
         found = self.ask(self.label, queries, limit)
         lists = [_firsts(own) for own in found.lists]
         repeated = sum(map(len, found.lists)) - sum(map(len, lists))
@@ -84,7 +84,7 @@ def _firsts(own: Sequence[Scored]) -> list[Scored]:
 
 
 def of_run(label: str, path: Path) -> Listed:
-    """A TREC run; DataError when it cannot be read."""
+    """Make a contender of a TREC run; DataError when it cannot be read."""
     return lists_of(label, "run", str(path), read_run(path))
 
 
@@ -103,7 +103,7 @@ def of_frame(label: str, frame: pd.DataFrame) -> Listed:
 
 
 def of_search(label: str, kind: str, source: str, search: Search | Limited) -> Listed:
-    """A function or an endpoint, asked query by query; the time it takes is measured."""
+    """Make a contender of a function or an endpoint, which is queried one query at a time and timed."""
     return Listed(label, kind, source, partial(_searched, search))
 
 
@@ -129,7 +129,7 @@ def _searched(search: Search | Limited, label: str, queries: Sequence[Query], li
 
 
 def _unscoped(label: str, queries: Sequence[Query]) -> list[str]:
-    """A search that is asked in words alone does not know the filters of the queries."""
+    """A notice when queries have filters, which such a search does not receive."""
     scoped = sum(bool(query.filters) for query in queries)
     return [f"{scoped} queries carry a filter, which {label} has to apply by itself"] if scoped else []
 

@@ -10,18 +10,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from steelyard.arrays import Floats
 from steelyard.errors import DataError, shown
-from steelyard.table import Floats
 from steelyard_eval.measures.metrics import Measure
 
 TOLERANCE = 1e-9
-"""How far a value may lie from that of ir_measures."""
+"""The largest difference from a value of ir_measures that is accepted."""
 Qrels = Mapping[str, Mapping[str, int]]
 
 
 @contextmanager
 def run_folder(runs: Path | None, verify: bool) -> Iterator[Path | None]:
-    """Where runs are written: the folder asked for, a temporary one only to check them, or nowhere."""
+    """Provide the folder for runs: the one requested, a temporary one for checking them, or none."""
     if runs is not None or not verify:
         yield runs
     else:
@@ -83,7 +83,7 @@ def refuse_differences(record: Mapping[str, Any]) -> None:
 
 
 def _theirs(measure: Measure) -> Any:  # noqa: ANN401 -- ir_measures is untyped
-    """The measure of ir_measures of that name; None when it has none."""
+    """The measure of this name in ir_measures, or None."""
     import ir_measures
 
     family = getattr(ir_measures, measure.family, None)

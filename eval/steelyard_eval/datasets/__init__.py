@@ -1,4 +1,4 @@
-"""Data sets: a corpus, queries and graded judgments in a folder, checked whole before anything runs."""
+"""Data sets: a corpus, queries and graded judgments in a folder, checked completely before anything runs."""
 
 from steelyard_eval.datasets.folder import as_dataset, check, load
 from steelyard_eval.datasets.model import Dataset, Report, tuning_queries

@@ -1,4 +1,4 @@
-"""BEIR folders: corpus.jsonl and queries.jsonl with ``_id``, qrels/{train,dev,test}.tsv."""
+"""Reads BEIR folders: corpus.jsonl and queries.jsonl with ``_id``, and qrels/{train,dev,test}.tsv."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from steelyard_eval.datasets.qrels import Qrels
 from steelyard_eval.datasets.tables import read_entries, read_queries
 
 SPLITS = ("test", "dev", "train")
-"""A query judged in several files belongs to the first of these, so that test stays untouched."""
+"""A query judged in several files belongs to the first of these, so that test queries are never tuned on."""
 
 _RENAMED = {"_id": "id"}
 
 
 def is_beir(folder: Path) -> bool:
-    """Whether the folder has BEIR's shape: judgments in a folder of their own, no dataset.json."""
+    """Whether the folder has BEIR's layout: a folder of judgments and no dataset.json."""
     return (folder / "qrels").is_dir() and not (folder / "dataset.json").exists()
 
 
@@ -29,7 +29,7 @@ def read_beir(reader: FolderReader) -> Parts:
     qrels = Qrels(reader, queries, entries)
     named = {s: qrels.read(f"qrels/{s}.tsv") for s in SPLITS if _file(reader, s).exists()}
     if not named:
-        reader.fault("qrels", 0, "", "", "holds none of test.tsv, dev.tsv, train.tsv", "Add one of them")
+        reader.fault("qrels", 0, "", "", "contains none of test.tsv, dev.tsv, train.tsv", "Add one of them")
     split = {query: s for s in reversed(SPLITS) for query in named.get(s, ())}
     if queries is not None:
         items = tuple(replace(q, split=split.get(q.id, "")) for q in queries.items)

@@ -1,4 +1,4 @@
-"""Entries that say the same under different ids."""
+"""Finds entries with the same content under different ids."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _IDS_SHOWN = 5
 
 
 def duplicates(entries: Iterable[Entry]) -> list[list[str]]:
-    """Ids of the entries with the same content, a list for each content, in the order of the entries.
+    """List the ids of entries with the same content, one list for each content, in the order of the entries.
 
-    What counts as content is Soleri's: title, text, type, domain, tags in any order and examples, without
-    white space around them. Entries without title and text have none.
+    The content is what Soleri compares: title, text, type, domain, tags in any order and examples, without
+    white space around them. Entries without title and text are never duplicates.
 
     >>> duplicates([Entry("a", title="x"), Entry("b", title="y"), Entry("c", title=" x ")])
     [['a', 'c']]
@@ -29,7 +29,7 @@ def duplicates(entries: Iterable[Entry]) -> list[list[str]]:
 
 
 def duplicates_in_words(groups: Sequence[Sequence[str]]) -> str:
-    """One line: how many entries repeat another one, and the first of them; empty when there is none."""
+    """Describe duplicates in one line, with their number and the first of them; empty when there are none."""
     if not groups:
         return ""
     extra = sum(len(ids) - 1 for ids in groups)

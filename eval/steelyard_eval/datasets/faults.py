@@ -1,4 +1,4 @@
-"""How the faults of a data set are shown: grouped by rule, and with the name that was probably meant."""
+"""Shows the faults of a data set, grouped by rule and with the name that was probably meant."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from dataclasses import replace
 from steelyard.errors import Fault, shown
 
 EXAMPLES = 3
-"""How many faults of one rule are shown in full."""
+"""The number of faults of one rule that are shown."""
 GROUPS = 20
-"""How many rules are shown."""
+"""The number of rules that are shown."""
 _LIKENESS = 0.75
 _FOREIGN = {
     "id": ("_id", "key", "uuid", "guid", "doc_id", "docid", "document_id", "entry_id", "pid", "qid", "query_id"),
     "text": ("content", "contents", "body", "document", "passage", "message", "note", "what", "query", "question"),
     "title": ("name", "heading", "headline", "subject"),
 }
-"""Other people's names for our fields."""
+"""Names that other formats have for our fields."""
 
 
 def meant(field: str, names: Collection[str]) -> str | None:
-    """The one of `names` that probably stands for `field`: a foreign name for it, or a misspelling.
+    """Return the name that was probably meant for `field`: a foreign name for it, or a misspelling.
 
     >>> meant("id", ["project", "_id"]), meant("text", ["txet"]), meant("id", ["project"])
     ('_id', 'txet', None)
@@ -35,7 +35,7 @@ def meant(field: str, names: Collection[str]) -> str | None:
 
 
 def hinted(fault: Fault, names: Collection[str]) -> Fault:
-    """The fault of a missing field, with the unknown field of the same line that was probably meant."""
+    """Add to the fault of a missing field the unknown field of the same line that was probably meant."""
     other = meant(fault.field, names) if fault.rule == "is missing" else None
     if other is None:
         return fault
@@ -45,7 +45,7 @@ def hinted(fault: Fault, names: Collection[str]) -> Fault:
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """A number with its noun.
+    """Print a number with its noun, in the singular or the plural.
 
     >>> counted(1, "fault"), counted(50001, "fault"), counted(2, "query", "queries")
     ('1 fault', '50001 faults', '2 queries')
@@ -54,7 +54,7 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 
 def grouped(faults: Sequence[Fault]) -> list[str]:
-    """Lines that show the faults: the first three of each rule, then how many more break the same rule."""
+    """Show faults as lines: the first three of each rule, then how many more break the same rule."""
     groups: dict[tuple[str, str, str], list[Fault]] = {}
     for fault in faults:
         groups.setdefault((fault.file, fault.field, _bare(fault.rule)), []).append(fault)
@@ -73,5 +73,5 @@ def _group(faults: Sequence[Fault]) -> list[str]:
 
 
 def _bare(rule: str) -> str:
-    """A rule without the values in it, so that faults of many lines fall together."""
+    """The rule without the values in it, so that the faults of many lines form one group."""
     return re.sub(r"'[^']*'|\d+", "", rule)

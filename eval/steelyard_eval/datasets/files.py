@@ -1,4 +1,4 @@
-"""Reading the files of one folder; what is wrong with them is collected, not raised."""
+"""Reads the files of one folder, and collects faults instead of raising errors."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ from steelyard.inputs import UnpackError, open_regular, read_bytes, unpacked
 
 T = TypeVar("T")
 Record = tuple[int, dict[str, Any] | None]
-"""A line number and the JSON object that stands there, None when it is broken."""
+"""A line number and the JSON object in that line, None when it is broken."""
 
 
 class FolderReader:
-    """A folder under check. A method that finds a file unusable notes the fault and returns None.
+    """Reads a folder. A method that finds a file unusable records a fault and returns None.
 
-    `faults` is what was found so far; `contents` maps the name of each text file read, without
-    ``.gz``, to the SHA-256 of its uncompressed bytes.
+    Attributes
+    ----------
+    faults : list of Fault
+        What was found so far.
+    contents : dict of str to str
+        For each text file that was read, by its name without ``.gz``, the SHA-256 of its uncompressed bytes.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -35,20 +39,20 @@ class FolderReader:
         self._digests: dict[str, str] = {}
 
     def fault(self, file: str, line: int, field: str, value: str, rule: str, remedy: str) -> None:
-        """Note one fault."""
+        """Record one fault."""
         self.faults.append(Fault(file, line, field, value, rule, remedy))
 
     def find(self, name: str, required: bool = True) -> str | None:
-        """Return `name` or `name`.gz, whichever the folder holds."""
+        """Return `name` or `name`.gz, whichever is in the folder."""
         found = [n for n in (name, f"{name}.gz") if (self.folder / n).exists()]
         if len(found) == 2:
-            self.fault(found[0], 0, "", "", f"stands beside {found[1]}", "Keep one of the two")
+            self.fault(found[0], 0, "", "", f"exists beside {found[1]}", "Keep one of the two")
         if not found and required:
             self.fault(name, 0, "", "", "is missing", f"Add {name} or {name}.gz")
         return found[0] if found else None
 
     def digest(self, name: str) -> str | None:
-        """SHA-256 of the file as it lies on disk, in hexadecimal."""
+        """Return the SHA-256 of the file as it is on disk, in hexadecimal."""
         if name not in self._digests:
             found = self._open(name, _file_digest)
             if found is None:
@@ -61,16 +65,16 @@ class FolderReader:
         return (self.folder / name).exists()
 
     def arrays(self) -> list[str]:
-        """Names of the .npy files, in order."""
+        """List the names of the .npy files, sorted."""
         return sorted(path.name for path in self.folder.glob("*.npy"))
 
     def open_array(self, name: str) -> NDArray[Any]:
-        """A .npy file, memory-mapped and without pickle; a broken header makes numpy raise almost anything."""
+        """Open a .npy file memory-mapped and without pickle; for a broken header numpy may raise any error."""
         array: NDArray[Any] = np.lib.format.open_memmap(str(self.folder / name), mode="r")
         return array
 
     def content(self, name: str) -> bytes | None:
-        """Uncompressed bytes of a file, without a byte order mark."""
+        """Read the uncompressed bytes of a file, without a byte order mark."""
         raw = self._open(name, read_bytes)
         if raw is None:
             return None
@@ -86,23 +90,23 @@ class FolderReader:
         return raw.removeprefix(codecs.BOM_UTF8)
 
     def lines(self, name: str) -> list[tuple[int, str | None]] | None:
-        """Lines that are not blank, numbered from 1; None in the place of one that is not UTF-8."""
+        """Read the lines that are not blank, numbered from 1; None in place of a line that is not UTF-8."""
         content = self.content(name)
         if content is None:
             return None
-        # Split at line feeds alone: str.splitlines would also split at U+2028 inside JSON strings.
+        # Split at line feeds only: str.splitlines would also split at U+2028 inside JSON strings.
         numbered = enumerate(content.split(b"\n"), start=1)
         return [(number, self._decode(name, number, raw)) for number, raw in numbered if raw.strip()]
 
     def records(self, name: str) -> list[Record] | None:
-        """JSON objects of a JSON Lines file, one for each line that is not blank."""
+        """Read the objects of a JSON Lines file, one for each line that is not blank."""
         lines = self.lines(name)
         if lines is None:
             return None
         return [(n, None if text is None else self._object(name, n, text)) for n, text in lines]
 
     def json_object(self, name: str) -> dict[str, Any] | None:
-        """Object that a whole file holds."""
+        """Read a file that is one JSON object."""
         content = self.content(name)
         text = None if content is None else self._decode(name, 0, content)
         return None if text is None else self._object(name, 0, text)

@@ -1,4 +1,4 @@
-"""Loading a data set from its folder, and checking one: every fault at once."""
+"""Loads a data set from its folder, and checks one, reporting every fault at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VAULT = b"SQLite format 3\0"
 def load(path: str | Path) -> Dataset:
     """Load a folder of Steelyard's own format or of BEIR's.
 
-    Raises DataError with all faults: a line that counts them, then up to three of each rule.
+    Raises DataError when there are faults, with their number and up to three of each rule.
     """
     report = check(path)
     if report.dataset is None:
@@ -31,14 +31,14 @@ def load(path: str | Path) -> Dataset:
 
 
 def as_dataset(source: Dataset | str | Path) -> Dataset:
-    """The data set itself, or the one in this folder; see `load`."""
+    """Return a data set unchanged, or load the one in this folder; see `load`."""
     return source if isinstance(source, Dataset) else load(source)
 
 
 def check(path: str | Path) -> Report:
-    """Check every file of a data set, and return the faults, the notices and, if sound, the set.
+    """Check every file of a data set; return the faults, the notices and, without faults, the data set.
 
-    Raises MachineError when a file may not be read.
+    Raises MachineError when there is no permission to read a file.
     """
     folder = Path(path)
     if not folder.is_dir():
@@ -50,7 +50,7 @@ def check(path: str | Path) -> Report:
 
 
 def read_folder(reader: FolderReader) -> Parts:
-    """The parts of a folder of Steelyard's own format."""
+    """Read the parts of a folder of Steelyard's own format."""
     manifest = read_manifest(reader)
     entries, queries = read_entries(reader), read_queries(reader)
     if queries is not None:
@@ -61,15 +61,15 @@ def read_folder(reader: FolderReader) -> Parts:
 
 
 def _qrels_file(reader: FolderReader) -> str:
-    """qrels.txt, or qrels.tsv where that is what the folder holds."""
+    """The name of the judgments' file, qrels.txt or qrels.tsv."""
     txt, tsv = (reader.has(name) for name in ("qrels.txt", "qrels.tsv"))
     if txt and tsv:
-        reader.fault("qrels.txt", 0, "", "", "stands beside qrels.tsv", "Keep one of the two")
+        reader.fault("qrels.txt", 0, "", "", "exists beside qrels.tsv", "Keep one of the two")
     return "qrels.tsv" if tsv and not txt else "qrels.txt"
 
 
 def _no_folder(path: Path) -> Fault:
-    """What is wrong with a path that is no folder; a vault is the likely mistake."""
+    """The fault of a path that is not a folder; a vault is the likely mistake."""
     remedy = "Name the folder that holds dataset.json"
     if not path.exists():
         return Fault(str(path), 0, "", "", "does not exist", remedy)
@@ -88,5 +88,5 @@ def _is_vault(path: Path) -> bool:
 
 
 def fault_message(source: str, faults: Sequence[Fault]) -> str:
-    """A line that counts the faults, then the faults, grouped by rule."""
+    """Make the message of faults: a line with their number, then the faults grouped by rule."""
     return "\n".join([f"{source}: {counted(len(faults), 'fault')}", *grouped(faults)])

@@ -1,4 +1,4 @@
-"""Reading dataset.json: what the set is called, its clock, its recipe, the hashes of its files."""
+"""Reads dataset.json: the name of the set, its clock, its template, and the hashes of its files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILE = "dataset.json"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a data set says of itself; `as_of` in seconds UTC, None when it is not given."""
+    """The description of a data set; `as_of` in seconds UTC, None when it is not given."""
 
     name: str = ""
     description: str = ""
@@ -61,7 +61,7 @@ def read_manifest(reader: FolderReader) -> Manifest:
 
 
 def check_report_split(reader: FolderReader, manifest: Manifest, splits: set[str]) -> None:
-    """Note a fault when `report_split` names none of the queries' splits."""
+    """Record a fault when `report_split` is not a split of the queries."""
     if manifest.report_split and manifest.report_split not in splits | {"all"}:
         rule = f"is the split of no query (there are: {', '.join(sorted(splits)) or 'none'})"
         value = shown(manifest.report_split)
@@ -69,7 +69,7 @@ def check_report_split(reader: FolderReader, manifest: Manifest, splits: set[str
 
 
 def _check_keys(reader: FolderReader, record: Mapping[str, Any]) -> None:
-    """Note a fault for a key that looks like one of the format's that is not there; other keys are kept."""
+    """Record a fault for a key that looks like a misspelt key of the format; other keys are kept."""
     foreign = record.keys() - _KEYS
     for key in sorted(_KEYS - record.keys()):
         other = meant(key, foreign)
@@ -90,7 +90,7 @@ def _check_recipe(reader: FolderReader, recipe: str) -> None:
 
 
 def _check_files(reader: FolderReader, files: object) -> None:
-    """Compare the hashes that dataset.json gives with those of the files."""
+    """Compare the hashes in dataset.json with those of the files."""
     if files is None:
         return
     if not isinstance(files, dict):

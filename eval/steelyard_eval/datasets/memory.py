@@ -1,4 +1,4 @@
-"""Data sets in memory: tables, lists of objects and mappings, checked by the very rules that a folder is."""
+"""Data sets from tables, lists of objects and mappings in memory, checked by the same rules as a folder."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Rows: TypeAlias = "pd.DataFrame | Iterable[Mapping[str, Any]] | Mapping[str, str | Mapping[str, Any]]"
-"""Entries or queries: a table with a row each, objects, or a mapping of ids to texts or objects."""
+"""Entries or queries: a table with a row for each, objects, or a mapping from ids to texts or objects."""
 Judged: TypeAlias = "pd.DataFrame | Mapping[str, Mapping[str, int] | Iterable[str]] | Iterable[Sequence[Any]]"
 """Judgments: a table, query -> entry -> grade, query -> relevant entries, or triples of query, entry, grade."""
 PARTS = ("corpus", "queries", "qrels", "vectors")
 ABOUT = ("name", "description", "licence", "as_of", "text_for_embedding", "report_split")
 COLUMNS = (("query", "query_id", "qid"), ("entry", "doc_id", "docno", "id"), ("grade", "relevance"))
-"""What the columns of a table of judgments may be called; the second names are those of ir_measures."""
+"""The names that the columns of a table of judgments may have; the second are those of ir_measures."""
 
 
 def load_dict(source: Mapping[str, Any]) -> Dataset:
-    """A data set of a mapping with the keys `corpus`, `queries`, `qrels`, and what dataset.json may hold.
+    """Make a data set from a mapping with the keys `corpus`, `queries`, `qrels`, and the keys of dataset.json.
 
-    `vectors` maps a model's name to two arrays, of entries and of queries, a row each. Raises ConfigError for keys
-    that are unknown or missing, DataError with all faults, whose lines count rows from 1.
+    `vectors` maps a model's name to two arrays, of the entries and of the queries, with one row for each. Raises
+    ConfigError for unknown or missing keys, and DataError with all faults, whose line numbers count rows from 1.
 
     >>> load_dict({"corpus": {"m1": "rotate the keys"}, "queries": {"q1": "keys"}, "qrels": {"q1": ["m1"]}}).name
     'memory'
@@ -63,7 +63,7 @@ def load_dict(source: Mapping[str, Any]) -> Dataset:
 
 
 class MemoryReader(FolderReader):
-    """A folder whose files are in memory: texts and arrays by name."""
+    """Reads a folder whose files are in memory: texts and arrays by name."""
 
     def __init__(self, files: Mapping[str, bytes], arrays: Mapping[str, NDArray[np.float16]]) -> None:
         super().__init__(Path("memory"))
@@ -71,7 +71,7 @@ class MemoryReader(FolderReader):
         self._arrays = arrays
 
     def find(self, name: str, required: bool = True) -> str | None:
-        """The name itself, where there is such a file."""
+        """Return the name if there is such a file."""
         return name if name in self._files else None
 
     def has(self, name: str) -> bool:
@@ -79,27 +79,27 @@ class MemoryReader(FolderReader):
         return name in self._files
 
     def content(self, name: str) -> bytes | None:
-        """The bytes of a file."""
+        """Return the bytes of a file."""
         raw = self._files[name]
         self.contents[name] = hashlib.sha256(raw).hexdigest()
         return raw
 
     def digest(self, name: str) -> str | None:
-        """SHA-256 of a file, or of an array's numbers."""
+        """Return the SHA-256 of a file, or of an array's numbers."""
         raw = self._arrays[name].tobytes() if name in self._arrays else self._files[name]
         return hashlib.sha256(raw).hexdigest()
 
     def arrays(self) -> list[str]:
-        """Names of the arrays."""
+        """List the names of the arrays."""
         return sorted(self._arrays)
 
     def open_array(self, name: str) -> NDArray[Any]:
-        """One array."""
+        """Return one array."""
         return self._arrays[name]
 
 
 def _objects(rows: Rows) -> list[Mapping[str, Any]]:
-    """Entries or queries as JSON objects; values that a table leaves open are left out."""
+    """Entries or queries as JSON objects, without the missing values of a table."""
     if hasattr(rows, "to_dict"):
         frame = cast("pd.DataFrame", rows)
         return [{str(k): v for k, v in row.items() if not _is_open(v)} for row in frame.to_dict("records")]
@@ -109,7 +109,7 @@ def _objects(rows: Rows) -> list[Mapping[str, Any]]:
 
 
 def _is_open(value: object) -> bool:
-    """None, NaN and NaT: what a table holds where there is nothing."""
+    """Whether a value is missing in a table: None, NaN or NaT."""
     return value is None or bool(np.isscalar(value) and value != value) or str(value) == "NaT"
 
 
@@ -147,7 +147,7 @@ def _lines(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _id(value: object) -> object:
-    """Tables number their rows; ids are text."""
+    """The id as text, because tables may have numbers as ids."""
     return str(value) if isinstance(value, int | np.integer) else value
 
 
@@ -178,4 +178,6 @@ def _half(model: str, array: ArrayLike) -> NDArray[np.float16]:
     try:
         return np.asarray(array, dtype=np.float16)
     except (TypeError, ValueError):
-        raise ConfigError(f"vectors[{shown(model)}] holds what is no number; give arrays of equal rows") from None
+        raise ConfigError(
+            f"vectors[{shown(model)}] is not an array of numbers; give rows of equal length"
+        ) from None

@@ -1,4 +1,4 @@
-"""What every loader returns: a data set in memory, and the report of its check."""
+"""Data sets in memory, which every loader returns, and the report of a check."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from steelyard_eval.datasets.vectors import Matrix
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """A corpus, queries and judgments, with what is known of them.
+    """A corpus, queries and judgments, with their description.
 
     Attributes
     ----------
     name, description, licence : str
-        From dataset.json; for BEIR the folder's name, and nothing is known of the licence.
+        From dataset.json; for BEIR the name of the folder, and an empty licence.
     path : Path
         Folder it was read from.
     as_of : float
-        Clock of queries without `asked_at`, seconds UTC. When not given: the latest creation,
-        update or question in the set, else 0.0; a notice says so.
+        Clock of queries without `asked_at`, seconds UTC. When it is not given, it is the latest creation,
+        update or question in the set, else 0.0, with a notice.
     recipe : str
-        Template of the text that was embedded, for `steelyard.template.render`; empty: not given.
+        Template of the text that was embedded, for `steelyard.template.render`; empty when not given.
     report_split : str
-        Split that results are reported on; empty: all queries.
+        Split that results are reported on; empty for all queries.
     entries, queries : tuple
         In file order, which is the row order of the vectors.
     qrels : dict
@@ -38,9 +38,9 @@ class Dataset:
     query_vectors : dict
         model -> float16[queries, dimension], memory-mapped.
     feedback : Path or None
-        Feedback log of the set, where it has one.
+        Feedback log of the set, if it has one.
     notices : tuple of str
-        Oddities, one counted line each.
+        Things that are odd without being faults, one line with a count for each kind.
     sha256 : str
         Hash of the contents of corpus, queries and judgments, the same whether compressed or not.
     vectors_sha256 : str
@@ -73,9 +73,9 @@ class Dataset:
         return f"Dataset({name}: {len(self.entries)} entries, {len(self.queries)} queries, {labelled} judged)"
 
     def split(self, name: str | None = None) -> tuple[Query, ...]:
-        """Queries of a split in file order; None is `report_split`, else all; "all" is all.
+        """Return the queries of a split in file order; None means `report_split`, or "all" without one.
 
-        Raises DataError, naming the splits there are, when no query has that split.
+        Raises DataError, with the valid splits, when no query has that split.
         """
         wanted = name or self.report_split or "all"
         found = self.queries if wanted == "all" else tuple(q for q in self.queries if q.split == wanted)
@@ -87,7 +87,7 @@ class Dataset:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What a check found; `dataset` is None when there are faults. Faults are sorted by place."""
+    """The result of a check; `dataset` is None when there are faults, which are sorted by place."""
 
     faults: tuple[Fault, ...]
     notices: tuple[str, ...]
@@ -95,9 +95,9 @@ class Report:
 
 
 def tuning_queries(dataset: Dataset) -> tuple[tuple[Query, ...], tuple[Query, ...]]:
-    """Queries to tune on, and queries held out; disjoint, each in file order.
+    """Return the queries to tune on and the queries held out; disjoint, each in file order.
 
-    Tuned on: train, else dev, else all outside test, else all. Held out: test, where the tuned ones are others.
+    Tuning uses train, else dev, else all outside test, else all. Held out is test, unless tuning uses it.
     """
     by_split: dict[str, list[Query]] = {}
     for query in dataset.queries:

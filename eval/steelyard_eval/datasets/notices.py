@@ -1,4 +1,4 @@
-"""What is odd in a data set without being wrong: one counted line for each kind."""
+"""Notices on what is odd in a data set without being a fault, one line with a count for each kind."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _unknown_fields(
 
 
 def _suggested(table: Table[Item], known: Collection[str]) -> str:
-    """Which fields that no line has may have been meant by unknown ones."""
+    """Suggest fields of the format that no line has and that unknown fields may have meant."""
     absent = [name for name in known if not any(getattr(item, name) for item in table.items)]
     pairs = [(name, other) for name in absent if (other := meant(name, table.unknown))]
     return "".join(f"; did you mean {name!r} by {shown(other, 40)}?" for name, other in pairs)

@@ -1,4 +1,4 @@
-"""What a format's reader hands over, and how a data set is put together from it."""
+"""Assembles a data set from the parts that the reader of a format returns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from steelyard_eval.datasets.vectors import read_vectors
 
 @dataclass(frozen=True)
 class Parts:
-    """A data set as its format's reader left it; None for a table that could not be read."""
+    """What the reader of a format returns; None for a table that could not be read."""
 
     manifest: Manifest
     entries: Table[Entry] | None
@@ -29,7 +29,7 @@ class Parts:
 
 
 def assemble(reader: FolderReader, parts: Parts) -> Report:
-    """Read the vectors, count the oddities, and build the data set when nothing is wrong."""
+    """Read the vectors, collect the notices, and build the data set when there are no faults."""
     feedback = reader.find("feedback.jsonl", required=False)
     if feedback is not None:
         reader.records(feedback)
@@ -67,15 +67,15 @@ def assemble(reader: FolderReader, parts: Parts) -> Report:
 
 
 def _clock(given: float | None, entries: Sequence[Entry], queries: Sequence[Query]) -> tuple[float, list[str]]:
-    """Seconds UTC that "now" means in the set, with a notice when dataset.json does not say."""
+    """The clock of the set, seconds UTC, with a notice when dataset.json has none."""
     if given is not None:
         return given, []
     dates = [t for e in entries for t in (e.created_at, e.updated_at) if t is not None]
     dates += [q.asked_at for q in queries if q.asked_at is not None]
     if not dates:
-        return 0.0, ["no as_of and no dates in the set: the clock stands at 1970-01-01"]
+        return 0.0, ["no as_of and no dates in the set: the clock is set to 1970-01-01"]
     latest = max(dates)
-    return latest, [f"no as_of: the clock stands at the latest date in the set, {format_time(latest)}"]
+    return latest, [f"no as_of: the clock is set to the latest date in the set, {format_time(latest)}"]
 
 
 def _content_hash(reader: FolderReader) -> str:

@@ -1,4 +1,4 @@
-"""Reading graded judgments: files of four columns as TREC has them, or of three as BEIR has them."""
+"""Reads graded judgments from files of four columns, as in TREC, or three, as in BEIR."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BEIR = ("query", "entry", "grade")
 
 @dataclass(frozen=True, slots=True)
 class Qrels:
-    """Judgments read so far: query -> entry -> grade. Ids of a table that is None are not checked."""
+    """The judgments read so far: query -> entry -> grade. Ids of a table that is None are not checked."""
 
     reader: FolderReader
     queries: Table[Query] | None
@@ -27,8 +27,9 @@ class Qrels:
     grades: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def read(self, file: str) -> set[str]:
-        """Add the judgments of a file; return the queries it names. Its first line says which columns it has;
-        the header of three columns is skipped.
+        """Add the judgments of a file and return the ids of its queries.
+
+        The first line determines whether the file has three or four columns; a header of three is skipped.
         """
         named: set[str] = set()
         lines = self.reader.lines(file) or []
@@ -59,12 +60,12 @@ class Qrels:
             self.reader.fault(file, line, "grade", shown(written), rule, "Keep one of the judgments")
 
     def _check_known(self, file: str, line: int, name: str, identifier: str, known: Table[Item] | None) -> None:
-        # Where no line has an id, that is the fault to mend, and not every judgment.
+        # When no line of the table has an id, that is the fault to report, and not every judgment.
         if known is not None and known.lines and identifier not in known.lines:
             rule = f"is the id of no {name}"
             self.reader.fault(file, line, name, shown(identifier), rule, "Add it, or remove the line")
 
 
 def _columns(file: str, first: str) -> tuple[str, ...]:
-    """The columns of a file by its first line; where that has neither three nor four, by the file's name."""
+    """The columns of a file by its first line, or by the file's name when that has neither three nor four."""
     return {3: BEIR, 4: TREC}.get(len(first.split()), BEIR if file.endswith(".tsv") else TREC)

@@ -1,4 +1,4 @@
-"""Reading corpus and queries: JSON Lines to entries and queries."""
+"""Reads the corpus and the queries from JSON Lines."""
 
 from __future__ import annotations
 
@@ -18,10 +18,18 @@ Reading = Callable[[Mapping[str, Any], str, int], tuple[Item | None, list[Fault]
 
 @dataclass(frozen=True, slots=True)
 class Table(Generic[Item]):
-    """The items of one file. `rows` counts the lines, broken ones too: the vector files follow them.
+    """The items of one file.
 
-    `lines` maps each id to the first line that carries it, whether or not the rest of it is sound.
-    `unknown` holds the fields the format does not name, `with_unknown` how many lines have some.
+    Attributes
+    ----------
+    rows : int
+        The number of lines, including broken ones, because vector files have a row for each.
+    lines : mapping of str to int
+        The first line of each id, even when the rest of that line has faults.
+    unknown : frozenset of str
+        Fields that the format does not have.
+    with_unknown : int
+        The number of lines with such fields.
     """
 
     file: str
@@ -41,7 +49,7 @@ def read_entries(reader: FolderReader, renamed: Mapping[str, str] | None = None)
 
 
 def _note_text(reader: FolderReader, entries: Table[Entry]) -> None:
-    """Note a fault when the text of all entries stands under a name the format does not know."""
+    """Record a fault when the text of all entries has a name that the format does not have."""
     other = meant("text", entries.unknown)
     if other is not None:
         rule = f"is in no line, and {entries.with_unknown} lines have {shown(other, 40)}"
@@ -77,7 +85,7 @@ def _read_table(
     if file is None or records is None:
         return None
     if not records:
-        reader.fault(file, 0, "", "", "holds no line", "Add one JSON object a line")
+        reader.fault(file, 0, "", "", "has no lines", "Add one JSON object per line")
     items: list[Item] = []
     lines: dict[str, int] = {}
     odd: list[frozenset[str]] = []
@@ -97,7 +105,7 @@ def _read_table(
 
 
 def _rename(raw: dict[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:
-    """Put foreign fields under our names, where they replace fields that had these already."""
+    """Rename foreign fields to our names; they replace fields that already have these names."""
     own = {name: value for name, value in raw.items() if name not in renamed}
     return own | {new: raw[old] for old, new in renamed.items() if old in raw}
 

@@ -1,4 +1,4 @@
-"""Recorded embeddings: float16 .npy files, memory-mapped, one row for each line of their table."""
+"""Reads recorded embeddings: float16 .npy files, memory-mapped, with one row for each line of their table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BLOCK = 65536  # rows checked at a time, so that a large file never fills the m
 class Vectors:
     """Corpus vectors by (model, layer), query vectors by model, one hash over the files.
 
-    `ignored` names .npy files that follow no pattern of the format.
+    `ignored` lists .npy files whose names do not follow the format.
     """
 
     corpus: dict[tuple[str, str], Matrix]
@@ -64,7 +64,7 @@ def _hash(reader: FolderReader, files: list[str]) -> str:
 
 
 def _read_matrix(reader: FolderReader, file: str, rows: int | None, full: bool) -> Matrix | None:
-    """Open one file; `full` says that every row must hold a vector."""
+    """Open one file; with `full` every row must be a vector, not zeros."""
     if reader.digest(file) is None:
         return None
     try:
@@ -94,14 +94,14 @@ def _has_shape(reader: FolderReader, file: str, matrix: NDArray[np.generic], row
 
 
 def _check_rows(reader: FolderReader, file: str, matrix: Matrix, full: bool) -> None:
-    """Note the first row, counted from 0, that is not finite, and the first that is zero."""
+    """Record a fault for the first row, counted from 0, that is not finite, and for the first that is zero."""
     broken, zero = [], []
     for start in range(0, len(matrix), _BLOCK):
         block = matrix[start : start + _BLOCK]
         broken += [start + int(i) for i in np.flatnonzero(~np.isfinite(block).all(axis=1))]
         zero += [start + int(i) for i in np.flatnonzero(~block.any(axis=1))]
     if broken:
-        rule = f"holds NaN or infinity ({len(broken)} such rows, counted from 0)"
+        rule = f"contains NaN or infinity ({len(broken)} such rows, counted from 0)"
         reader.fault(file, 0, f"row {broken[0]}", "", rule, "Embed its text again")
     if zero and full:
         rule = f"is all zeros ({len(zero)} such rows, counted from 0)"

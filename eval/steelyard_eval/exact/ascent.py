@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.table import Floats, Indices
+from steelyard.arrays import Floats, Indices
 from steelyard_eval.exact.curve import SAME, Plateau
 from steelyard_eval.exact.objective import Objective
 from steelyard_eval.exact.sweep import segment, sweep

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.table import Floats, Indices
+from steelyard.arrays import Floats, Indices
 from steelyard_eval.exact.objective import SUM, compiled, sort, value_of
 
 _FEW = 24

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.table import Bools, Floats
+from steelyard.arrays import Bools, Floats
 
 NARROWEST = 1e-9
 """Intervals no wider than this are treated as part of the crossing that they are at."""

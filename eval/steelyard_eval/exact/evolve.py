@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from steelyard.table import Bools, Floats, Indices
+from steelyard.arrays import Bools, Floats, Indices
 from steelyard_eval.kernel import Form, Kernel
 from steelyard_eval.kernel.lanes import LANES
 from steelyard_eval.measures.metrics import Measure

@@ -33,8 +33,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from steelyard.arrays import Bools, Floats, Indices
 from steelyard.errors import ConfigError
-from steelyard.table import Bools, Floats, Indices
 from steelyard_eval.kernel import Form
 from steelyard_eval.measures.metrics import Measure
 

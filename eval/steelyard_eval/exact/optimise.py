@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
+from steelyard.arrays import Bools, Floats, Indices
 from steelyard.errors import ConfigError, shown
-from steelyard.table import Bools, Floats, Indices
 from steelyard_eval.exact.ascent import Point, climb, line_of, settle_in, step
 from steelyard_eval.exact.curve import SAME
 from steelyard_eval.exact.evolve import evolved

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.table import Bools, Floats, Indices
+from steelyard.arrays import Bools, Floats, Indices
 from steelyard_eval.exact.objective import compiled, sort, value_of
 
 TINY = 1e-13

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.table import Bools, Floats, Indices
+from steelyard.arrays import Bools, Floats, Indices
 from steelyard_eval.exact.curve import SAME
 from steelyard_eval.exact.objective import Objective
 from steelyard_eval.exact.polygons import contested_pairs, cut, reach, sides, tally

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.table import Bools, Floats, Indices
+from steelyard.arrays import Bools, Floats, Indices
 from steelyard_eval.exact.crossings import order_ties, rank_steps, value_changes
 from steelyard_eval.exact.curve import Curve
 from steelyard_eval.exact.objective import Objective

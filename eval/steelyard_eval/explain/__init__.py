@@ -1,4 +1,4 @@
-"""Why is this query good or bad? One ranking, signal by signal, and what another configuration changes."""
+"""Explains the ranking of one query, signal by signal, and what another configuration changes."""
 
 from steelyard_eval.explain.query import QueryExplanation, explain
 

@@ -1,4 +1,4 @@
-"""The parts of an explanation as headed tables of text cells, for a terminal or a notebook alike."""
+"""Splits an explanation into headed tables of text cells, for a terminal or a notebook."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Record = Mapping[str, Any]
 WIDEST_HEAD = 18
 STANDING = "by: the signal that moved it most, and how far, as a share of the way from the last score to the best"
 MOST_MISSING = 12
-"""Missing entries shown; a query of CISI has a hundred, the JSON document lists all."""
+"""The number of missing entries that are shown; the JSON document has all of them."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Block:
 
 
 def blocks(record: Record) -> list[Block]:
-    """The query, each configuration with what it missed, the changes, the entry asked for."""
+    """List the blocks: the query, each configuration with what it missed, the changes, the explained entry."""
     found = [_query(record)]
     for about in record["configurations"]:
         found += [_listed(about), *_missing(about)]
@@ -120,7 +120,7 @@ def _about(about: Record) -> list[str]:
     metrics = about["metrics"] or {}
     values = "   ".join(f"{name} {value:.4f}" for name, value in metrics.items()) or "no judgments, no metrics"
     depths = ", ".join(f"{name} {depth or 'all'}" for name, depth in about["depths"].items())
-    extent = "no signals: known by its lists alone" if about["system"] is None else f"depth: {depths}"
+    extent = "lists only, no signals" if about["system"] is None else f"depth: {depths}"
     return [
         f"{role}{about['label']}   {brief(about['strategy'])}",
         f"{values}   listed {len(about['entries'])} of {about['ranked']} ranked   {extent}",
@@ -132,7 +132,7 @@ def _missing(about: Record) -> list[Block]:
     if not missing:
         return []
     rest = len(missing) - MOST_MISSING
-    more = f"; {rest} more stand in the JSON document" if rest > 0 else ""
+    more = f"; {rest} more are in the JSON document" if rest > 0 else ""
     rows = [(m["id"], _grade(m["grade"]), m["why"], m["headline"]) for m in missing[:MOST_MISSING]]
     return [Block([f"relevant, not in the list: {len(missing)}{more}"], ["entry", "grade", "where", ""], rows, 1)]
 

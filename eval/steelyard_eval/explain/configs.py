@@ -1,4 +1,4 @@
-"""Which configuration is explained, and what is left of it on this data set."""
+"""Reads the configuration to explain, and removes what this data set cannot supply."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from steelyard_eval.recording.workspace import Workspace
 
 
 def read_config(given: Given, lists: Collection[str] = ()) -> Named:
-    """A contender that is a configuration. Raises ConfigError for one that is lists alone."""
+    """Read a contender that is a configuration; ConfigError for one that consists of lists."""
     found = read(given, lists=lists)
     if isinstance(found, Named):
         return found
     raise ConfigError(
-        f"{found.label} is known by its lists alone, without signals or weights; name a system, a strategy or a "
+        f"{found.label} has lists only, without signals or weights; name a system, a strategy or a "
         "weights file, and explain it against the lists, or compare both"
     )
 
 
 def left_of(space: Workspace, config: SearchConfig) -> SearchConfig:
-    """What is left of the strategy without the signals this data set cannot feed; ConfigError when nothing is."""
+    """Remove the signals that this data set cannot supply; ConfigError when nothing is left."""
     return usable(space, Contender(config.name, config, "system"))[0].config
 
 
 def reaching(config: SearchConfig, size: int) -> SearchConfig:
-    """The configuration with every list as long as the corpus, to say where an entry stands beyond its depth."""
+    """Make every list as long as the corpus, to find the position of an entry beyond the depth."""
     retrievers = {
         name: settings if name in LAYERS else replace(settings, depth=max(settings.depth or 1, size))
         for name, settings in config.retrievers.items()

@@ -1,4 +1,4 @@
-"""One query as a contender answers it that is known by its lists alone: places, and nothing that explains them."""
+"""The view of one query by a contender that has lists only: ranks without an explanation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from steelyard_eval.measures.runs import Ranked
 
 @dataclass(frozen=True)
 class ListView:
-    """The list of one query: `scores` by id, best first, and the same list as `lists`."""
+    """The list for one query: `scores` by id, best first, and the same list as `lists`."""
 
     contender: Listed
     limit: int
@@ -29,28 +29,28 @@ class ListView:
 
     @property
     def listed(self) -> Mapping[str, int]:
-        """Id -> rank."""
+        """The ranks by id."""
         return {id_: rank for rank, id_ in enumerate(self.scores, 1)}
 
     @property
     def ranked(self) -> Mapping[str, int]:
-        """Id -> rank; beyond the list nothing is known."""
+        """The ranks by id; nothing is known beyond the list."""
         return self.listed
 
     def tree(self, id_: str) -> Explanation | None:
-        """Nothing: what made the score is not known."""
+        """Return None: the source of the score is not known."""
         return None
 
     def score(self, id_: str) -> float:
-        """The score of a listed entry."""
+        """Return the score of a listed entry."""
         return self.scores[id_]
 
     def signals(self, id_: str) -> dict[str, dict[str, float | int | None]]:
-        """None."""
+        """Return no signals."""
         return {}
 
     def about(self) -> dict[str, Any]:
-        """The contender, for the document."""
+        """Describe the contender for the document."""
         return {
             "label": self.contender.label,
             "system": None,

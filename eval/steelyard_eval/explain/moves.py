@@ -1,10 +1,10 @@
-"""Two rankings of one query: who stayed, moved, entered, left, and which signal did it.
+"""Compares two rankings of one query: which entries stayed, moved, entered or left, and by which signal.
 
 Scores of two configurations have different scales: 12.3 from FTS5, 0.03 from RRF. So each
-contribution is measured as a *standing*: its distance from the mean over the entries compared, as a
+contribution is measured as a *standing*: its distance from the mean over the compared entries, as a
 share of the distance between their best and their last score. The standings of an entry's signals
-add up to that of its score, multiplying all weights by one number changes none, and a term that is
-the same for every entry has none, because it moves nobody.
+add up to the standing of its score. Multiplying all weights by one number changes no standing, and
+a term that is equal for every entry has the standing 0, because it moves no entry.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ SAME = 1e-12
 """Changes closer to zero than this are rounding."""
 
 Standing = dict[str, float]
-"""Signal -> how far it lifts an entry above the mean, as a share of the spread of scores."""
+"""By signal, how far it lifts an entry above the mean, as a share of the range of scores."""
 
 
 def moves(before: View, after: View | ListView) -> list[dict[str, object]]:
-    """A record for every entry of either list, in the order of the second, then those that left it.
+    """Make a record for every entry of either list, in the order of the second, then those that left.
 
-    `by` is the signal whose standing changed most in the direction of the move; None when none did,
-    and others entered, left or passed, or when the second list came without signals.
+    `by` is the signal whose standing changed most in the direction of the move; None when no signal
+    did, because other entries moved, or when the second list has no signals.
     """
     shown = [*after.listed, *(id_ for id_ in before.listed if id_ not in after.listed)]
     compared = [id_ for id_ in shown if id_ in before.ranked and id_ in after.ranked]
@@ -37,7 +37,7 @@ def moves(before: View, after: View | ListView) -> list[dict[str, object]]:
 
 
 def standings(view: View, ids: Sequence[str]) -> dict[str, Standing]:
-    """The standing of every signal of these ranked entries; all 0 when their scores are equal."""
+    """Compute the standing of every signal of these ranked entries; all 0 when their scores are equal."""
     parts = {id_: _parts(view, id_) for id_ in ids}
     names = {name for own in parts.values() for name in own}
     mean = {name: sum(own.get(name, 0.0) for own in parts.values()) / len(ids) for name in names}
@@ -50,7 +50,7 @@ def standings(view: View, ids: Sequence[str]) -> dict[str, Standing]:
 
 
 def _parts(view: View, id_: str) -> dict[str, float]:
-    """Contribution by signal; what a factor adds stands under the factor's own name."""
+    """Contributions by signal; what a factor adds is listed under the name of the factor."""
     tree = view.tree(id_)
     terms, factor = contributions(tree) if tree else ([], None)
     parts: dict[str, float] = {}
@@ -63,7 +63,7 @@ def _parts(view: View, id_: str) -> dict[str, float]:
 
 
 def short_name(label: str) -> str:
-    """A prior without its options, so that recency of two half-lives is one signal; all else as it is.
+    """Drop the options of a prior, so that recency of two half-lives is one signal; others are unchanged.
 
     >>> short_name("recency(half_life=69h)"), short_name("rrf(fts, vector, k=60)")
     ('recency', 'rrf(fts, vector, k=60)')

@@ -1,4 +1,4 @@
-"""Where an entry is, and when it is not in the list, why."""
+"""Finds the place of an entry, or the reason why it is not in the list."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Lists = dict[str, dict[str, int | None]]
 
 
 def place(view: View | ListView, query: Query, entry: Entry | None, id_: str, in_scope: bool) -> dict[str, Any]:
-    """Where an entry stands: `where`, its `rank` if it has one, `why` in words, and its place in every `lists`.
+    """Find an entry: `where` it is, its `rank` if it has one, `why` in words, and its position in all `lists`.
 
     `where` is listed, dropped (by a finish stage), below_cut, not_in_corpus, out_of_scope, not_ranked,
     beyond_depth or not_returned.
@@ -49,12 +49,12 @@ def _cut(view: View | ListView, rank: int) -> tuple[str, str]:
 
 
 def _outside(query: Query, entry: Entry) -> str:
-    """The filters an entry fails; the store decides whether it does."""
+    """The filters that an entry fails, in words; the store has decided that it fails."""
     return "outside the scope: " + ("; ".join(query.filters.failed(entry)) or "the filters exclude it")
 
 
 def _lists(view: View, id_: str) -> Lists:
-    """Its place in the whole list of every retriever that was asked, with the depth of the configuration."""
+    """Its position in the whole list of every retriever that was used, with the configured depth."""
     row = view.rows.get(id_)
     found: Lists = {}
     for name in sorted(view.asked & RETRIEVERS & view.deep.columns.keys()):
@@ -65,12 +65,12 @@ def _lists(view: View, id_: str) -> Lists:
 
 
 def _unranked(view: View, lists: Lists) -> tuple[str, str]:
-    """Returned and not ranked, returned too late, or not returned."""
+    """Whether it was returned and not ranked, returned beyond the depth, or not returned."""
     words = {name: _list_words(name, **at) for name, at in lists.items()}
     early = [name for name, at in lists.items() if at["position"] and not _late(**at)]
     late = [name for name, at in lists.items() if _late(**at)]
     unasked = sorted((view.config.effective.signals() & RETRIEVERS) - view.asked)
-    notes = [f"{name}: not asked, enough was found" for name in unasked]
+    notes = [f"{name}: not searched, enough was found" for name in unasked]
     if early:
         return "not_ranked", "; ".join([*words.values(), "the strategy does not rank it", *notes])
     return "beyond_depth" if late else "not_returned", "; ".join([*words.values(), *notes])

@@ -1,4 +1,4 @@
-"""One query of a data set, explained: as a record for JSON, frames and notebooks, and as text."""
+"""Explains one query of a data set, as a record for JSON, frames and notebooks, and as text."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, repr=False)
 class QueryExplanation(Result):
-    """What `steelyard explain` prints; `record` is its JSON document.
+    """The result of `steelyard explain`; `record` is its JSON document.
 
     Keys: `dataset`, `query`, `model`, `configurations` (one, or two with `against`; each with
     `strategy`, `metrics`, `asked`, `ranked`, the listed `entries` and the relevant ones that are
-    `missing`), `changes` (a record an entry of either list, None without `against`), `entry` (the one
-    asked for, else None).
+    `missing`), `changes` (a record for each entry of either list, None without `against`), `entry` (the
+    explanation of a requested entry, else None).
     """
 
     record: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """The document, as plain JSON values."""
+        """Return the document as plain JSON values."""
         return dict(self.record)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a configuration and listed entry: raw values as `raw NAME`, contributions as `from NAME`."""
+        """Return a row for each configuration and listed entry, with the columns `raw NAME` and `from NAME`."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -76,7 +76,7 @@ class QueryExplanation(Result):
         return html(self.record)
 
     def plot(self) -> Figure:
-        """What each signal adds to the scores of the listed entries, in the last configuration."""
+        """Plot what each signal adds to the scores of the listed entries, in the last configuration."""
         from steelyard_eval.plots import contributions
 
         about = self.record["configurations"][-1]
@@ -108,21 +108,20 @@ def explain(
     config : contender
         A system, a strategy over the system `plain`, or a weights file; see `steelyard_eval.compare.contenders`.
     against : contender
-        What it is held against: any contender. Of one that is lists alone, such as a TREC run, only the places are
-        known.
+        Any contender to compare it with; one that has lists only, such as a TREC run, is compared by ranks.
     entry : str
         An entry to explain in full, ranked or not.
     limit : int
-        Length of the lists; 10 by default, and a weights file's own.
+        Length of the lists; 10 by default, or the limit of a weights file.
     embedder : str
-        See `Workspace.open`; it serves a data set that is not indexed yet.
+        See `Workspace.open`; used for a data set that is not indexed yet.
 
     Raises
     ------
     DataError
         For an unknown query or entry, with the nearest spelling.
     ConfigError
-        When `config` is lists alone, which have no signals.
+        When `config` has lists only, without signals.
     """
     space = source if isinstance(source, Workspace) else None
     dataset = source.dataset if isinstance(source, Workspace) else as_dataset(source)
@@ -154,7 +153,7 @@ class _Case:
     @classmethod
     def of(cls, space: Workspace, query: Query, views: Sequence[AnyView]) -> _Case:
         entries = {entry.id: entry for entry in space.dataset.entries}
-        # The store says what is in scope, as it does for the retrievers.
+        # The store decides what is in scope, as it does for the retrievers.
         scope = frozenset(e.id for e in space.store.entries(query.filters)) if query.filters else entries.keys()
         return cls(space, query, space.dataset.qrels.get(query.id, {}), entries, frozenset(scope), views)
 
@@ -198,7 +197,7 @@ class _Case:
         }
 
     def _metrics(self, view: AnyView) -> dict[str, float] | None:
-        """None for a query without judgments: it has no value, not the value 0."""
+        """The metrics; None for a query without judgments, which has no value rather than 0."""
         if not self.grades:
             return None
         found = view.lists.metrics(self.space.dataset.qrels, parse_measures(METRICS))
@@ -254,7 +253,7 @@ def _query(dataset: Dataset, id_: str) -> Query:
 
 
 def _known_entry(dataset: Dataset, query: Query, id_: str | None) -> str | None:
-    """The id itself, if the corpus holds it or the query has a judgment of it."""
+    """The id itself if it is in the corpus or judged for the query; DataError otherwise."""
     ids = {entry.id for entry in dataset.entries} if id_ is not None else set()
     if id_ is not None and id_ not in ids and id_ not in dataset.qrels.get(query.id, {}):
         raise DataError(f"{dataset.name}: there is no entry {shown(id_)}{nearest(id_, ids)}")
@@ -274,6 +273,6 @@ def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _finite(node: dict[str, Any]) -> dict[str, Any]:
-    """A tree without NaN, which JSON has not: a rank in a list that does not hold the entry is None."""
+    """The tree without NaN, which JSON lacks: a rank in a list without the entry becomes None."""
     value = node["value"] if math.isfinite(node["value"]) else None
     return {**node, "value": value} | ({"parts": [_finite(p) for p in node["parts"]]} if "parts" in node else {})

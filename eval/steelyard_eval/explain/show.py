@@ -1,4 +1,4 @@
-"""An explanation on a terminal, no wider than that, and in a notebook. All text is made harmless."""
+"""Shows an explanation on a terminal, within its width, and in a notebook, with all text escaped."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Columns = list[list[str]]
 
 
 def text(record: Mapping[str, Any]) -> str:
-    """The explanation for a terminal."""
+    """Print the explanation for a terminal."""
     return "\n\n".join(_text(block) for block in blocks(record))
 
 
 def html(record: Mapping[str, Any]) -> str:
-    """The explanation for a notebook: every cell escaped."""
+    """Print the explanation as HTML for a notebook, with every cell escaped."""
     return "".join(_html(block) for block in blocks(record))
 
 
@@ -51,7 +51,7 @@ def _cells(block: Block) -> Columns:
 
 
 def clip(cell: str, width: int) -> str:
-    """The cell in at most `width` characters, both ends kept: ids often differ in the last.
+    """Clip a cell to `width` characters, keeping both ends, because ids often differ in the last.
 
     >>> clip("conversation-26-session-14", 16)
     'convers..sion-14'
@@ -63,7 +63,7 @@ def clip(cell: str, width: int) -> str:
 
 
 def _column(head: str, cells: Sequence[str]) -> list[str]:
-    """Heading and cells, numbers set right."""
+    """Heading and cells, padded; numbers are aligned right."""
     numeric = head != "entry" and all(_numeric(cell) for cell in cells)
     width = max(len(head), *map(len, cells))
     return [cell.rjust(width) if numeric else cell.ljust(width) for cell in (head, *cells)]
@@ -74,7 +74,7 @@ def _numeric(cell: str) -> bool:
 
 
 def _pages(columns: Columns, keys: int) -> list[Columns]:
-    """The columns on as few tables of the terminal's width as hold them, each with the key columns before."""
+    """Distribute the columns over as few tables as fit the terminal, each beginning with the key columns."""
     *body, last = columns
     room = width()
     pages = [body[:keys]]
@@ -97,7 +97,7 @@ def _width(columns: Columns) -> int:
 
 
 def _grid(columns: Columns) -> str:
-    """The columns through the one function that sets tables; they are padded already."""
+    """Print the columns, which are already padded, by the shared function for tables."""
     keys = [str(at) for at in range(len(columns))]
     heads, *rows = (dict(zip(keys, line, strict=True)) for line in zip(*columns, strict=True))
     return table(rows, heads)

@@ -1,4 +1,4 @@
-"""One query under one configuration: the list, where every other entry stands, and what made each score."""
+"""The view of one query by one configuration: the list, the place of every other entry, and each score."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from steelyard_eval.recording.workspace import Workspace
 
 @dataclass(frozen=True)
 class View:
-    """What one configuration makes of one query.
+    """The result of one configuration for one query.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class View:
 
     @classmethod
     def of(cls, space: Workspace, query: Query, asked_for: SearchConfig) -> View:
-        """Record the query deeply, then replay it: the code that live search runs."""
+        """Record the query to the full depth and replay it, by the code of live search."""
         config = left_of(space, asked_for)
         deep = record(space, [query], [reaching(config, len(space.dataset.entries))])
         run, whole = replay(deep, config), replay(deep, replace(config, finish=()))
@@ -67,7 +67,7 @@ class View:
         return self.run.ranked
 
     def about(self) -> dict[str, Any]:
-        """The configuration, for the document."""
+        """Describe the configuration for the document."""
         config = self.config
         return {
             "label": config.name,
@@ -80,17 +80,17 @@ class View:
         }
 
     def tree(self, id_: str) -> Explanation | None:
-        """How the score of an entry came about; None when it was not ranked."""
+        """Explain the score of an entry as a tree; None when it was not ranked."""
         return self.plan.explain(self.rows[id_]) if id_ in self.rows else None
 
     def score(self, id_: str) -> float:
-        """The score of a ranked entry; of a listed one, what the list says."""
+        """Return the score of a ranked entry, or for a listed one its score in the list."""
         if id_ in self.listed:
             return float(self.run.ranking.score[self.listed[id_] - 1])
         return float(self.plan.scores()[self.rows[id_]])
 
     def signals(self, id_: str) -> dict[str, dict[str, float | int | None]]:
-        """Raw value of every signal that the ranking used, and the place in its list for a retriever."""
+        """Return the raw value of every signal that the ranking used, with its position for a retriever."""
         row = self.rows[id_]
         return {str(leaf): self._raw(leaf, row) for leaf in self._used()}
 
@@ -109,7 +109,7 @@ class View:
 
 
 def contributions(tree: Explanation) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """The terms of a score, and the factor on their sum (None without one).
+    """List the terms of a score, and the factor on their sum (None without one).
 
     The contributions, added from left to right and then multiplied by the factor, are the score to
     the last bit: they are the products that the plan adds.

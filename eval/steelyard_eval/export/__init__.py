@@ -1,6 +1,6 @@
-"""A tuned configuration in the terms of the systems people run: ``export(config, "opensearch")``.
+"""Translates a tuned configuration for other systems: ``export(config, "opensearch")``.
 
-To add a target: a module with a `TARGET`, one line here.
+To add a target, write a module with a `TARGET` and list it here.
 """
 
 from __future__ import annotations
@@ -43,10 +43,20 @@ __all__ = ["TARGETS", "Export", "Lost", "Target", "export", "say"]
 
 
 def export(config: SearchConfig, to: str) -> Export:
-    """The configuration in the terms of a target.
+    """Translate a configuration for a target.
 
-    Raises ConfigError for an unknown target, and where the strategy cannot be said in its terms: the message
-    names everything that would be lost, and what can be said.
+    Parameters
+    ----------
+    config : SearchConfig
+        What to export.
+    to : str
+        The name of the target, a key of `TARGETS`.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown target, and for a strategy that the target cannot express; the message lists
+        everything that would be lost, and a strategy that can be exported.
     """
     if to not in TARGETS:
         raise ConfigError(f"unknown export target {shown(to)}{nearest(to, TARGETS)}")
@@ -55,12 +65,12 @@ def export(config: SearchConfig, to: str) -> Export:
     except Lost as lost:
         strategy = shown(str(config.effective), 200)
         raise ConfigError(
-            f"strategy {strategy} cannot be said in {to}'s terms: {lost}. To export, {TARGETS[to].says}"
+            f"strategy {strategy} cannot be expressed in {to}: {lost}. To export, {TARGETS[to].says}"
         ) from None
 
 
 def say(config: SearchConfig, target: Target) -> Export:
-    """The export itself; Lost where the target has no words for the strategy."""
+    """Translate a configuration; Lost when the target cannot express the strategy."""
     strategy = config.effective
     if strategy.by_query and not target.intents:
         raise Lost(strategy.describe().beyond)
@@ -72,16 +82,16 @@ def say(config: SearchConfig, target: Target) -> Export:
 
 
 def _elsewhere(config: SearchConfig) -> list[str]:
-    """What changes the ranking in every system but the configuration's own."""
+    """What would change the ranking in every system except the configuration's own."""
     far = [name for name, retriever in config.retrievers.items() if retriever.similarity != COSINE]
     return (
-        [f"{', '.join(far)} compared by {config.retrievers[far[0]].similarity}: only cosine is said"]
+        [f"{', '.join(far)} compared by {config.retrievers[far[0]].similarity}: only cosine can be exported"]
         if far
         else []
     )
 
 
 def _left_out(config: SearchConfig) -> list[str]:
-    """What happens to the list after ranking, in the configuration's own system only."""
+    """Notes on finish stages, which only the configuration's own system has."""
     stages = [str(stage) for stage in config.finish if stage != Cut(config.limit)]
     return [f"left out, since it acts on the finished list: {', '.join(stages)}"] if stages else []

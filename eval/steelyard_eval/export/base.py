@@ -1,9 +1,9 @@
-"""What an exporter is: it says a configuration in another system's terms, or says what would be lost.
+"""Exporters, which translate a configuration for another system or report what would be lost.
 
-An exporter raises `Lost` with everything that its system cannot say; `steelyard_eval.export.export` adds the
-strategy, the target and the remedy. A configuration that ranks otherwise is never exported silently: what
-changes the ranking of ordinary queries is a loss, what belongs to the system's own index, or happens in
-corner cases, is a note in the document.
+An exporter raises `Lost` with everything that its system cannot express; `steelyard_eval.export.export` adds the
+strategy, the target and the remedy. A different ranking is never exported silently: what changes the ranking of
+ordinary queries is a loss, and what depends on the system's own index, or happens in corner cases, is a note in
+the document.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Parts = tuple[dict[str, Any], list[str]]
 
 
 class Lost(Exception):  # noqa: N818 -- it names what is lost; users see the ConfigError made of it
-    """What a system has no words for, one sentence each."""
+    """What a system cannot express, one sentence for each loss."""
 
     def __init__(self, *losses: str) -> None:
         super().__init__("; ".join(losses))
@@ -30,8 +30,18 @@ class Lost(Exception):  # noqa: N818 -- it names what is lost; users see the Con
 class Target:
     """A system to export to.
 
-    `follows` names the documentation whose terms are used; `says` is what it can say, and so the remedy
-    where it cannot. `form` is json, or text for a document that is not JSON (its part is ``profile``).
+    Attributes
+    ----------
+    name : str
+        As given to ``--to``.
+    follows : str
+        The documentation whose terms are used.
+    says : str
+        A strategy that it can express, as the remedy in errors.
+    write : callable
+        From a configuration to the parts of the document and its notes.
+    form : str
+        json, or text for a document that is not JSON (its part is ``profile``).
     """
 
     name: str
@@ -45,7 +55,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Export:
-    """A configuration in a target's terms: the parts of the document, and what to know about them."""
+    """An exported configuration: the parts of the document, and notes on them."""
 
     target: Target
     strategy: str
@@ -53,7 +63,7 @@ class Export:
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The parts under their names, and `about`: target, what its terms follow, strategy and notes."""
+        """Return the parts by name, and `about`: target, documentation, strategy and notes."""
         about = {
             "target": self.target.name,
             "follows": self.target.follows,
@@ -63,7 +73,7 @@ class Export:
         return {"about": about, **self.parts}
 
     def __str__(self) -> str:
-        """What is written to a file, ended by a newline: canonical JSON, or text with the notes as comments."""
+        """Return the text of the file: canonical JSON, or text with the notes as comments."""
         if self.target.form == "json":
             return canonical(self.to_json())
         head = [f"strategy: {self.strategy}", f"follows: {self.target.follows}", *self.notes]

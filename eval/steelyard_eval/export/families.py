@@ -1,4 +1,4 @@
-"""One strategy of every family, and the table that says which target can say it: `docs/export.md`."""
+"""Makes the table of `docs/export.md`: which target can express which family of strategies."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ FAMILIES = (
 
 
 def table(config: SearchConfig) -> str:
-    """A Markdown table, strategies by targets: yes, or the number of the reason; the reasons below it.
+    """Make a Markdown table of strategies by targets: yes, or the number of a reason that is listed below.
 
-    `config` gives the depths and the limit. The cells come from the exporters themselves.
+    `config` supplies the depths and the limit. The cells come from the exporters themselves.
     """
     reasons: dict[str, int] = {}
     lines = [f"| | {' | '.join(TARGETS)} |", "|---" * (len(TARGETS) + 1) + "|"]

@@ -1,7 +1,7 @@
-"""Reading a strategy as what search engines know: a few ranked lists and one fusion of them.
+"""Reads a strategy in the form that search engines support: a few ranked lists and one fusion of them.
 
-Weights may be multiplied by one positive number: every score of a weighted sum or of RRF without bonus is
-multiplied by it too, so the order stays. `Fusion.shares` rests on that, and is the only rescaling there is.
+Multiplying all weights by a positive number multiplies every score of a weighted sum, or of RRF without a bonus,
+by the same number, so the order stays. `Fusion.shares` relies on this, and is the only rescaling.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Fusion:
 
     @property
     def equal(self) -> bool:
-        """Whether all lists weigh the same."""
+        """Whether all lists have the same weight."""
         return len(set(self.weights.values())) == 1
 
     def shares(self) -> dict[str, float]:
-        """The weights divided by their sum, which changes no order; as they are where they sum to 1."""
+        """Return the weights divided by their sum, which changes no order; unchanged when they sum to 1."""
         total = sum(self.weights.values())
         if abs(total - 1.0) <= _SUM_SLACK:
             return dict(self.weights)
@@ -52,10 +52,19 @@ class Fusion:
 
 
 def hybrid(strategy: Expr, lacks: Mapping[str, str], *, scores: bool = False) -> Fusion:
-    """The strategy as a fusion of at most one keyword list and one vector list.
+    """Read the strategy as a fusion of at most one keyword list and one vector list.
 
-    `lacks` gives, by kind, why the target cannot fuse that way. A fusion of one list is that list alone,
-    unless its `scores` count and not only its order. Raises Lost with everything that is no such fusion.
+    Parameters
+    ----------
+    lacks : mapping of str to str
+        By kind of fusion, why the target cannot express it.
+    scores : bool
+        Whether scores matter and not only the order; if not, a fusion of one list is that list alone.
+
+    Raises
+    ------
+    Lost
+        With everything that does not fit this form.
     """
     fusion = _fusion(strategy)
     if fusion.kind in _KEEP_ORDER and len(fusion.weights) == 1 and any(fusion.weights.values()) and not scores:
@@ -80,7 +89,7 @@ def _fusion(strategy: Expr) -> Fusion:
 
 
 def weights_of(terms: Sequence[Term]) -> dict[str, float]:
-    """The weight of every list; of one written twice the sum. Raises Lost for terms that are no lists."""
+    """Return the weight of every list, summed when it is written twice; Lost for terms that are not lists."""
     losses = [why_no_list(term.expr) for term in terms if not is_list(term.expr)]
     if losses:
         raise Lost(*dict.fromkeys(losses))
@@ -92,12 +101,12 @@ def weights_of(terms: Sequence[Term]) -> dict[str, float]:
 
 
 def is_list(expr: Expr) -> bool:
-    """Whether an expression is a list that other systems have too: keywords or vectors."""
+    """Whether an expression is a list that other systems also have: keywords or vectors."""
     return expr.leaf is not None and expr.leaf.name in LISTS
 
 
 def why_no_list(expr: Expr) -> str:
-    """Why an expression is none."""
+    """Return the reason why an expression is not such a list."""
     signal = expr.leaf
     if signal is None:
         return f"{expr} is a fusion inside a fusion"
@@ -109,13 +118,13 @@ def why_no_list(expr: Expr) -> str:
 
 
 def is_raw_sum(strategy: Expr) -> bool:
-    """Whether the score is a weighted sum of scores as they are, so that priors may be among them."""
+    """Whether the score is a weighted sum of raw scores, so that priors may be among them."""
     described = strategy.describe()
     return isinstance(described, Linear) and not described.beyond and described.scale == "none"
 
 
 def with_priors(strategy: Expr) -> tuple[list[Term], list[Term]]:
-    """The terms of an unnormalised weighted sum that find entries, and those that do not.
+    """Split the terms of an unnormalised weighted sum into those that find entries and the others.
 
     Anything else is one term of weight 1. Raises Lost when nothing finds entries.
     """
@@ -129,12 +138,12 @@ def with_priors(strategy: Expr) -> tuple[list[Term], list[Term]]:
 
 
 def keyword_of(names: Mapping[str, float]) -> str | None:
-    """The keyword list among the names."""
+    """Return the keyword list among the names, or None."""
     return next((name for name in names if name in KEYWORDS), None)
 
 
 def depth_of(config: SearchConfig, name: str) -> int:
-    """How deep a list is; Lost where the configuration leaves it open."""
+    """Return the depth of a list; Lost when the configuration has none."""
     depth = config.depths.get(name)
     if depth is None:
         raise Lost(f"{name} has no depth here, and needs one there; write retrievers.{name}.depth")
@@ -142,9 +151,9 @@ def depth_of(config: SearchConfig, name: str) -> int:
 
 
 def window(config: SearchConfig, names: Mapping[str, float], what: str, most: int) -> tuple[int, list[str]]:
-    """One depth for all lists, at least the limit, and a note where a list was cut elsewhere.
+    """Return one depth for all lists, at least the limit, with a note when a list was tuned at another depth.
 
-    `what` is the target's name for it, and `most` the largest it takes.
+    `what` is the target's name for the depth, and `most` its largest value there.
     """
     depths = {name: depth_of(config, name) for name in names}
     size = max(config.limit, *depths.values())
@@ -155,14 +164,14 @@ def window(config: SearchConfig, names: Mapping[str, float], what: str, most: in
 
 
 def whole(value: float, what: str, low: int, high: int) -> int:
-    """A number that a target takes as an integer; Lost where it is none, or beyond its range."""
+    """Return a number that has to be an integer for the target; Lost when it is not, or is out of range."""
     if value != int(value) or not low <= value <= high:
         raise Lost(f"{what} {number_text(value)} is not a whole number in {low}..{high}")
     return int(value)
 
 
 def fields(config: SearchConfig, name: str) -> dict[str, float]:
-    """The weight of every keyword field; 1 each where the configuration says nothing."""
+    """Return the weight of every keyword field; 1 for each when the configuration has no weights."""
     weights = config.retrievers[name].field_weights if name in config.retrievers else {}
     index = find_system(config.name).reading.index
     return dict(weights) or dict.fromkeys(
@@ -171,18 +180,18 @@ def fields(config: SearchConfig, name: str) -> dict[str, float]:
 
 
 def boosted(config: SearchConfig, name: str) -> list[str]:
-    """The keyword fields as Lucene's query languages write them: ``title^10``."""
+    """Write the keyword fields in the syntax of Lucene: ``title^10``."""
     weights = fields(config, name).items()
     return [field if weight == 1 else f"{field}^{number_text(weight)}" for field, weight in weights]
 
 
 def multi_match(config: SearchConfig, name: str) -> dict[str, object]:
-    """The keyword query of Elasticsearch and OpenSearch: one score a field, added up."""
+    """Make the keyword query of Elasticsearch and OpenSearch, which adds the scores of the fields."""
     return {"multi_match": {"query": QUERY_TEXT, "type": "most_fields", "fields": boosted(config, name)}}
 
 
 def index_notes(config: SearchConfig, names: Mapping[str, float]) -> list[str]:
-    """What every engine decides by its own index."""
+    """Notes on what every engine decides by its own index."""
     notes = []
     if (keyword := keyword_of(names)) is not None:
         notes.append(f"the list of {keyword} is that index's own: its analyzer, fields and BM25 find and order it")

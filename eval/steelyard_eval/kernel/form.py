@@ -13,11 +13,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Bools, Floats, Indices
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError, DataError, shown
 from steelyard.finish import Cut, Drop, Merge, Stage
 from steelyard.fusion import Branch, Column, Expr, Plan, compile_plan
-from steelyard.table import Bools, Floats, Indices, SignalTable
+from steelyard.table import SignalTable
 from steelyard_eval.measures.metrics import Judgments
 
 MARK = 2.0

@@ -14,8 +14,8 @@ import numpy as np
 from numba import config as numba_settings
 from numpy.typing import ArrayLike, NDArray
 
+from steelyard.arrays import Floats, Indices
 from steelyard.errors import ConfigError, shown
-from steelyard.table import Floats, Indices
 from steelyard_eval.kernel.form import Form
 from steelyard_eval.kernel.lanes import ALL, ANY, FIRST, GAIN, HITS, LANES, PRECISIONS, STEP, compiled
 from steelyard_eval.measures.metrics import Measure

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steelyard.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard.fusion import Expr
-from steelyard.table import Floats, SignalTable
+from steelyard.table import SignalTable
 from steelyard_eval.kernel.form import Form
 from steelyard_eval.kernel.kernel import Kernel
 from steelyard_eval.measures.metrics import Judgments, Measure

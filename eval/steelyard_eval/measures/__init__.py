@@ -1,1 +1,1 @@
-"""Metrics in trec_eval's dialect, TREC runs, and the statistics of both."""
+"""Metrics as trec_eval defines them, TREC runs, and statistics of metrics."""

@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Indices
 from steelyard.errors import ConfigError, nearest, shown
-from steelyard.table import Indices
 
 Floats = NDArray[np.float64]
 
@@ -24,7 +24,7 @@ _UNJUDGED = -1
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A family of measures with its cutoff; `cutoff` None means the whole list.
+    """A measure: its family and its cutoff, None for the whole list.
 
     >>> str(Measure("nDCG", 10)), str(Measure("AP", None))
     ('nDCG@10', 'AP')
@@ -38,19 +38,19 @@ class Measure:
 
     @property
     def trec_name(self) -> str:
-        """trec_eval's name, empty for what it does not compute; its recip_rank knows no cutoff."""
+        """The name in trec_eval, empty for what it does not compute; its recip_rank has no cutoff."""
         family = _FAMILIES[self.family]
         return family.whole if self.cutoff is None else family.cut.format(self.cutoff)
 
 
 @dataclass(frozen=True)
 class Judgments:
-    """The qrels of Q queries in the form `evaluate` reads; build it with `Judgments.of`, once per data set.
+    """The qrels of Q queries in the form that `evaluate` reads; build it with `Judgments.of`, once per data set.
 
     Attributes
     ----------
     key, grade : int64[J], int32[J]
-        The judged pairs that a list can hold: query * width + entry, ascending, and their grades, at least 0.
+        The judged pairs that a list can contain: query * width + entry, ascending, and their grades, at least 0.
     width : int
         How many entries a list can choose from.
     judged, relevant : int64[Q]
@@ -72,10 +72,10 @@ class Judgments:
     def of(
         cls, qrels: Mapping[str, Mapping[str, int]], queries: Sequence[str], entries: Sequence[str]
     ) -> Judgments:
-        """Return the judgments of `queries`, whose lists will hold indices of `entries`.
+        """Return the judgments of `queries`, whose lists contain indices of `entries`.
 
-        Judged ids that are not in `entries` count in totals and ideals, for they are lost, not absent.
-        A grade below 0 counts as 0: judged, without gain.
+        Judged ids that are not in `entries` still count in totals and ideals, as relevant entries that no list
+        returned. A grade below 0 counts as 0: judged, without gain.
         """
         index = {name: i for i, name in enumerate(entries)}
         rows = [qrels.get(query, {}) for query in queries]
@@ -142,9 +142,9 @@ def _discounts(depth: int) -> Floats:
 
 @dataclass(frozen=True)
 class _Lists:
-    """Ranked lists as one dense matrix of grades, with the running sums that serve every cutoff.
+    """Ranked lists as one dense matrix of grades, with running sums from which every cutoff is read.
 
-    `cumsum` adds from the first rank on, as trec_eval does: a perfect list equals its ideal bit by bit.
+    `cumsum` adds from the first rank on, like trec_eval, so a perfect list equals its ideal bit by bit.
     """
 
     grade: NDArray[np.int32]  # [Q, K], -1 where unjudged or past the end
@@ -166,7 +166,7 @@ class _Lists:
 
 
 def _at(running: Floats, cutoff: int | None) -> Floats:
-    """Return the running sums at the cutoff; beyond the matrix, which no list exceeds, nothing is added."""
+    """Return the running sums at the cutoff; the matrix is as wide as the longest list, so it ends them."""
     depth = running.shape[1]
     column: Floats = running[:, (depth if cutoff is None else min(cutoff, depth)) - 1]
     return column
@@ -214,7 +214,7 @@ def _judged(lists: _Lists, k: int | None) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """What a family computes, and trec_eval's names for it: whole list, cut ('' where it has none)."""
+    """How a family is computed, and its names in trec_eval for the whole list and with a cutoff ('' for none)."""
 
     compute: Callable[[_Lists, int | None], Floats]
     whole: str = ""
@@ -233,25 +233,25 @@ _FAMILIES = {
     "RecallAny": _Family(_success),
     "RecallAll": _Family(_recall_all),
 }
-# ir_measures reads these as well and prints the canonical name.
+# ir_measures accepts these too, and prints the canonical name.
 _ALIASES = {"NDCG": "nDCG", "Recall": "R", "MRR": "RR", "MAP": "AP", "Precision": "P"}
 COMMON = tuple(name + "@10" * (family.needs_cutoff or name == "nDCG") for name, family in _FAMILIES.items())
-"""A spelling of every measure that `parse_measures` reads."""
+"""One spelling of every measure that `parse_measures` accepts."""
 _FOLDED = {name.casefold(): _ALIASES.get(name, name) for name in (*_FAMILIES, *_ALIASES)}
 _NAME = re.compile(r"(?P<family>\w+)(?P<params>\(.*\))?(?:@(?P<cutoff>.*))?", re.ASCII)
 
 
 def parse_measures(names: Iterable[object]) -> tuple[Measure, ...]:
-    """Return the measures named, in order, each once.
+    """Parse names of measures, in order and without repetition.
 
-    The names are ir_measures' own in any case, its aliases included (MRR@10 is RR@10), plus RecallAny@k and
-    RecallAll@k for sets of memories; measures of ir_measures itself are read by their names. Its parser
-    is not called: it needs `ast.Num`, which Python 3.14 no longer has.
+    The names are those of ir_measures in upper or lower case, including its aliases (MRR@10 is RR@10), and
+    RecallAny@k and RecallAll@k for sets of memories; measure objects of ir_measures are read by their names. Its
+    own parser is not used, because it needs `ast.Num`, which Python 3.14 has removed.
 
     Raises
     ------
     ConfigError
-        Names every bad name at once: unknown family, parameters, cutoff missing or below 1.
+        Lists every bad name at once: unknown family, parameters, cutoff missing or below 1.
 
     >>> [str(m) for m in parse_measures(["nDCG@10", "MRR", "nDCG@10"])]
     ['nDCG@10', 'RR']
@@ -270,7 +270,7 @@ def parse_measures(names: Iterable[object]) -> tuple[Measure, ...]:
 
 
 def _parse(name: str) -> Measure | str:
-    """Return the measure, or what is wrong with its name."""
+    """Return the measure, or a text on what is wrong with its name."""
     match = _NAME.fullmatch(name)
     written = match["family"] if match else name.partition("@")[0]
     family = _FOLDED.get(written.casefold(), written)
@@ -292,7 +292,7 @@ def _cut(family: str, cutoff: str | None) -> Measure | str:
 def evaluate(
     offsets: Indices, entry: NDArray[np.integer], judgments: Judgments, measures: Iterable[Measure]
 ) -> dict[Measure, Floats]:
-    """Return each measure's values, one per query.
+    """Compute the value of each measure for each query.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ def evaluate(
 
 
 def _depth(length: Indices, measures: tuple[Measure, ...]) -> int:
-    """Return K: no deeper than asked for, no deeper than the lists, and at least 1."""
+    """Return K, the deepest rank that any measure needs or any list has; at least 1."""
     longest = max(1, int(length.max(initial=0)))
     cutoffs = [longest if m.cutoff is None else m.cutoff for m in measures]
     return min(longest, max(cutoffs, default=1))

@@ -1,4 +1,4 @@
-"""Runs in TREC form, and trec_eval's own opinion of them."""
+"""Reads and writes TREC runs, and evaluates them by trec_eval itself."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Indices, Ints
 from steelyard.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.files import write_text
-from steelyard.table import Indices, Ints
 from steelyard_eval.measures.metrics import Floats, Judgments, Measure, evaluate
 
 Scored = tuple[str, float]
 """An entry with its score."""
 COLUMNS = ("query", "Q0", "entry", "rank", "score", "tag")
 SHOWN = 3
-"""Faulty lines that a message names."""
+"""The number of faulty lines that a message shows."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Ranked:
 
     @classmethod
     def of(cls, queries: Sequence[str], lists: Sequence[Sequence[str]]) -> Ranked:
-        """The lists of ids, one a query."""
+        """Make ranked lists from one list of ids for each query."""
         entries = sorted({id_ for own in lists for id_ in own}, key=str.encode)
         code = {id_: at for at, id_ in enumerate(entries)}
         flat = np.array([code[id_] for own in lists for id_ in own], dtype=np.int32)
@@ -42,7 +42,7 @@ class Ranked:
     def metrics(
         self, qrels: Mapping[str, Mapping[str, int]], measures: Iterable[Measure]
     ) -> dict[Measure, Floats]:
-        """float64[Q] for every measure."""
+        """Compute every measure for every query; float64[Q] each."""
         return evaluate(self.offsets, self.entry, Judgments.of(qrels, self.queries, self.entries), measures)
 
 
@@ -70,20 +70,20 @@ def write_run(
     entries: Sequence[str],
     tag: str,
 ) -> None:
-    """Write `run_lines` to `path` (UTF-8), all or nothing: an old file stays until the new one is complete.
+    """Write `run_lines` to `path` (UTF-8); an old file stays until the new one is complete.
 
     Raises
     ------
     DataError
-        An id of the run, or the tag, is empty or holds white space, which the format cannot carry.
+        When an id of the run, or the tag, is empty or contains white space, which the format cannot represent.
     MachineError
-        The folder cannot be written, or the disk is full.
+        When the folder cannot be written, or the disk is full.
     """
     names = {tag, *queries, *(entries[i] for i in np.unique(entry).tolist())}
     bad = sorted(name for name in names if name.split() != [name])
     if bad:
         listed = ", ".join(shown(name) for name in bad[:10])
-        rule = f"a TREC run holds no empty ids and no white space in ids: {len(bad)} do not fit"
+        rule = f"ids in a TREC run must not be empty or contain white space, and {len(bad)} do not fit"
         raise DataError(f"{path}: {rule}, {listed}. Rename them")
     write_text(path, "".join(run_lines(queries, offsets, entry, entries, tag)))
 
@@ -94,9 +94,9 @@ def read_run(path: Path) -> dict[str, list[Scored]]:
     Raises
     ------
     ConfigError
-        The file cannot be read.
+        When the file cannot be read.
     DataError
-        It has lines that are no part of a run; the first ones are named, with the rule.
+        When lines do not follow the format; the message shows the first ones with the rule.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -119,7 +119,7 @@ def read_run(path: Path) -> dict[str, list[Scored]]:
 
 
 def _add_line(lists: dict[str, dict[str, float]], fields: list[str]) -> str:
-    """Add one line of a run; what is wrong with it, else an empty text."""
+    """Add one line of a run; return what is wrong with it, or an empty text."""
     if len(fields) != len(COLUMNS):
         return f"must have {len(COLUMNS)} columns: {' '.join(COLUMNS)}"
     query, _, entry, _, written, _ = fields
@@ -137,7 +137,7 @@ def _add_line(lists: dict[str, dict[str, float]], fields: list[str]) -> str:
 
 
 def best_first(results: list[Scored]) -> list[Scored]:
-    """Results as trec_eval orders them: by score in float32 descending, then by id descending.
+    """Sort results like trec_eval: by score in float32 descending, then by id descending.
 
     >>> best_first([("a", 1.0), ("c", 2.0), ("b", 1.0)])
     [('c', 2.0), ('b', 1.0), ('a', 1.0)]
@@ -150,16 +150,16 @@ def oracle(
     qrels: Mapping[str, Mapping[str, int]],
     measures: Iterable[Measure],
 ) -> dict[Measure, dict[str, float]]:
-    """Return trec_eval's own values (through pytrec_eval), measure by measure, query by query.
+    """Compute trec_eval's own values (through pytrec_eval) for each measure and query.
 
     Covers every query of `qrels` that has judgments; 0 where the run does not answer it. Judged and
     Recall* are not in trec_eval and are left out. trec_eval orders a run by float32 score, then by id
     descending.
     """
-    import pytrec_eval  # it is needed only where values are checked
+    import pytrec_eval  # imported late: only checks need it
 
     names = {measure: name for measure in measures if (name := measure.trec_name)}
-    # Grades below 0 hang or crash pytrec_eval; trec_eval gives them no gain either.
+    # Grades below 0 hang or crash pytrec_eval; in trec_eval they have no gain.
     clean = {q: {e: max(grade, 0) for e, grade in row.items()} for q, row in qrels.items() if row}
     found = pytrec_eval.RelevanceEvaluator(clean, set(names.values())).evaluate(
         {query: dict(scores) for query, scores in run.items()}
@@ -168,6 +168,6 @@ def oracle(
 
 
 def _read(measure: Measure, value: float) -> float:
-    """Return the value; RR is cut here, since trec_eval has no recip_rank at k: beyond k it is below 1/k."""
+    """Return the value; RR@k is cut here, because trec_eval has no recip_rank at k: beyond k it is below 1/k."""
     late = measure.family == "RR" and measure.cutoff is not None and value * measure.cutoff < 1 - 1e-9
     return 0.0 if late else float(value)

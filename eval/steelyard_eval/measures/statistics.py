@@ -1,7 +1,7 @@
 """Paired statistics over queries: intervals, tests, corrections, power, verdicts.
 
-The unit is the query, or its group (a conversation): groups vary and are flipped whole, while means stay
-means over queries. Everything is a function of its arguments and the seed; memory is bounded.
+The unit is the query, or its group (such as a conversation): groups vary and are flipped as a whole, while
+means are means over queries. Everything is a function of its arguments and the seed; memory is bounded.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ MARGIN = 0.02
 UNSEEN = 0.35
 """A difference that a query outside the sample may show: with it intervals of configurations that nearly always
 agree cover what they promise (`make coverage`)."""
-_BLOCK = 1 << 20  # numbers held at once while flipping signs
+_BLOCK = 1 << 20  # numbers in memory at a time while flipping signs
 _POWER = float(ndtri(1 - ALPHA / 2) + ndtri(0.80))
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean with the ends of its confidence interval."""
+    """A mean and the ends of its confidence interval."""
 
     mean: float
     low: float
@@ -38,7 +38,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """A challenger against a baseline on the same queries; differences are challenger - baseline.
+    """The comparison of a challenger with a baseline on the same queries; differences are challenger - baseline.
 
     Attributes
     ----------
@@ -47,13 +47,13 @@ class Paired:
     p, p_holm : float
         Two-sided sign-flip p-value, alone and corrected for all challengers of the comparison.
     wins, ties, losses : int
-        Queries; a tie is a difference within 1e-12.
+        Numbers of queries; a tie is a difference within 1e-12.
     mde : float or None
         Smallest difference detected with 80% power at two-sided 5%. None with fewer than two units.
     queries_needed : int or None
         Queries that detect `delta` with that power. None when delta is 0 or there are fewer than two units.
     verdict : str
-        better, worse, no difference, unresolvable: see `verdict`.
+        better, worse, no difference or unresolvable; see `verdict`.
     """
 
     delta: float
@@ -82,7 +82,7 @@ class _Units:
             return cls(values, np.ones(values.size))
         if len(groups) != values.size:
             raise ValueError(f"{len(groups)} groups for {values.size} values")
-        # First appearance numbers the groups; a query without one stands alone.
+        # Groups are numbered by first appearance; a query without one is its own group.
         seen: dict[object, int] = {}
         keys = [(i, None) if group is None else group for i, group in enumerate(groups)]
         codes = np.array([seen.setdefault(key, len(seen)) for key in keys])
@@ -94,7 +94,7 @@ class _Units:
 
     @property
     def effects(self) -> Floats:
-        """How far each unit pulls the mean: their variance / n is the variance of the mean (ratio estimator)."""
+        """The effect of each unit on the mean: their variance / n is the mean's variance (ratio estimator)."""
         pulls: Floats = (self.sums - self.mean * self.counts) / self.counts.mean()
         return pulls
 
@@ -107,14 +107,14 @@ def _checked(values: ArrayLike) -> Floats:
 
 
 def mean_interval(values: ArrayLike, groups: Sequence[object] | None = None, *, level: float = 0.95) -> Interval:
-    """Return the mean of `values` with its interval by Student's t.
+    """Compute the mean of `values` with its interval by Student's t.
 
     Parameters
     ----------
     values : float64[n]
         One value per query, finite, n >= 1.
     groups : sequence of n, optional
-        The group of each query, None for a query that stands alone. The mean is still over queries; its
+        The group of each query, None for a query without one. The mean is still over queries; its
         variance is that of the ratio sum of sums / sum of counts over groups (Cochran, Sampling Techniques,
         3rd ed., 6.3), and the degrees of freedom are the groups less one.
     level : float
@@ -165,13 +165,13 @@ def _blocks(draws: int, n: int) -> Iterator[slice]:
 def _flip_p(sums: Floats, draws: int, rng: np.random.Generator) -> float:
     """Return the two-sided p-value of |sum| under random signs; exact when all signs fit in `draws`.
 
-    Exact: the share of the 2^n sign patterns. Else (b + 1) / (m + 1), Phipson & Smyth 2010. Units that
-    tie are dropped: their sign changes nothing.
+    The exact p-value is the share of the 2^n sign patterns; else it is (b + 1) / (m + 1), Phipson & Smyth 2010.
+    Units that tie are dropped, because their sign changes nothing.
     """
     sums = sums[np.abs(sums) > TIE]
     exact = 2**sums.size <= draws
     total = 2**sums.size if exact else draws
-    # A flipped pattern may sum to the observed value in another order.
+    # A flipped pattern may add up to the observed value in a different order, with different rounding.
     enough = abs(sums.sum()) - TIE * max(1.0, float(np.abs(sums).sum()))
     count = 0
     for block in _blocks(total, max(1, sums.size)):
@@ -197,12 +197,25 @@ def compare_paired(
     seed: int = 0,
     margin: float = MARGIN,
 ) -> Paired:
-    """Return the comparison of two systems' values, float64[n] each, query by query, `p_holm` = `p`.
+    """Compare the values of two systems query by query; `p_holm` equals `p`.
 
-    The interval is `difference_interval` of the differences; the test flips the signs of the differences, of
-    whole groups where `groups` are given, and is exact when there are at most `draws` sign patterns
+    The interval is `difference_interval` of the differences. The test flips the signs of the differences, or of
+    whole groups, and is exact when there are at most `draws` sign patterns
     (Smucker, Allan & Carterette, CIKM 2007).
 
+    Parameters
+    ----------
+    challenger, baseline : float64[n]
+        Values of the same queries in the same order.
+    groups : sequence of n, optional
+        As in `mean_interval`.
+    draws, seed : int
+        Number of sign patterns, and their seed.
+    margin : float
+        As in `verdict`.
+
+    Examples
+    --------
     >>> c = compare_paired([1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0])
     >>> c.p == 2 / 2**6, c.wins, c.verdict
     (True, 6, 'better')
@@ -224,10 +237,10 @@ def compare_paired(
 
 
 def _power(units: _Units) -> tuple[float | None, int | None]:
-    """Return the smallest effect detectable at 80% power and the queries that the observed one needs.
+    """Return the smallest effect detectable with 80% power, and the number of queries for the observed effect.
 
-    The normal approximation (z_.975 + z_.80) * sd / sqrt(n) over units, and the same solved for n, in
-    queries of the mean unit.
+    This is the normal approximation (z_.975 + z_.80) * sd / sqrt(n) over units, and the same solved for n, in
+    queries of an average unit.
     """
     n = units.sums.size
     if n < 2:
@@ -241,9 +254,9 @@ def _power(units: _Units) -> tuple[float | None, int | None]:
 
 
 def verdict(comparison: Paired, margin: float = MARGIN) -> str:
-    """Return better or worse when p_holm < 0.05; no difference when the interval lies within +-margin.
+    """Return better or worse when p_holm < 0.05, and no difference when the interval is within +-margin.
 
-    Else unresolvable; so is everything on a single unit, whose interval is a point.
+    Everything else is unresolvable, and so is a comparison on a single unit, whose interval is a point.
     """
     if comparison.p_holm < ALPHA:
         return "better" if comparison.delta > 0 else "worse"
@@ -260,9 +273,10 @@ def compare_all(
     seed: int = 0,
     margin: float = MARGIN,
 ) -> dict[str, Paired]:
-    """Return each challenger against the baseline, `p_holm` and `verdict` corrected over all of them.
+    """Compare each challenger with the baseline, with `p_holm` and `verdict` corrected over all of them.
 
-    All see the same signs, so a challenger's numbers do not depend on the others, but for `p_holm`.
+    All use the same signs, so except for `p_holm` and the verdict the numbers of a challenger do not depend on
+    the others. See `compare_paired` for the parameters.
     """
     alone = {
         name: compare_paired(values, baseline, groups, draws=draws, seed=seed, margin=margin)

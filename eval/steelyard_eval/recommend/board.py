@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.config import SearchConfig
-from steelyard.table import Floats
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.statistics import compare_all, difference_interval, mean_interval
 from steelyard_eval.progress import bar
@@ -24,8 +24,9 @@ Record = dict[str, Any]
 class Place:
     """One row: a configuration with its metrics on every query, float64[Q] each.
 
-    `tuned` is true where it was chosen among the candidates of its family on these very queries, which flatters
-    it. `calls` are the queries that live search would embed; None where nobody can know.
+    `tuned` is true where it was chosen among the candidates of its family on these very queries, so its
+    values are optimistically biased. `calls` counts the queries that live search would embed; None where that
+    cannot be known.
     """
 
     label: str

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.table import Floats
+from steelyard.arrays import Floats
 from steelyard_eval.measures.metrics import Measure
 
 METRIC = Measure("nDCG", 10)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from steelyard.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard.query import Query
-from steelyard.table import Floats
 from steelyard_eval.compare.contenders import Contender, Given, Setting, read, usable
 from steelyard_eval.compare.lists import Listed
 from steelyard_eval.datasets import Dataset

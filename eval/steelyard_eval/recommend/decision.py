@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from steelyard.table import Floats
+from steelyard.arrays import Floats
 from steelyard_eval.measures.statistics import Interval, difference_interval
 from steelyard_eval.recommend.rule import (
     Evidence,

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from steelyard import __version__
+from steelyard.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard.fields import format_time
 from steelyard.query import Query
-from steelyard.table import Floats
 from steelyard_eval.compare.comparison import DIALECT
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.lists import Listed

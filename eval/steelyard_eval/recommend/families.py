@@ -31,6 +31,7 @@ COMMON = {
     "rrf": "rrf(bm25, vector, k=60)",
 }
 SPECIAL = {
+    "boost": "boost(rrf(bm25, vector, k=60), decay)",
     "tiered": "tiered(fts, min_results=10, then=rrf(fts, vector, k=60))",
     "layered": "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3])",
 }

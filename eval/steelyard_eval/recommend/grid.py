@@ -14,8 +14,9 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Floats, Indices
 from steelyard.config import SearchConfig
-from steelyard.table import Floats, Indices, SignalTable
+from steelyard.table import SignalTable
 from steelyard_eval.exact.optimise import movable, on_simplices
 from steelyard_eval.kernel import Form, Kernel, forms
 from steelyard_eval.measures.metrics import Judgments, Measure

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
 from steelyard.identity import agree, share
 from steelyard.query import Query
-from steelyard.table import Floats, SignalTable
+from steelyard.table import SignalTable
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recommend.families import Start
 from steelyard_eval.recommend.grid import Grid, grid, measured

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.lsa import LsaEmbedder
 from steelyard.query import Query
-from steelyard.table import Floats
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.recommend.board import Board
 from steelyard_eval.recording.workspace import Workspace

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard.fusion import Expr
-from steelyard.table import Floats
 from steelyard_eval.recommend.rule import WORTH, Prior
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from steelyard.table import Bools, Floats
+from steelyard.arrays import Bools, Floats
 
 Indices = NDArray[np.int64]
 Matrix = NDArray[np.floating]

@@ -1,4 +1,4 @@
-"""Recordings on disk: a folder with `manifest.json` and one `.npy` a column.
+"""Recordings on disk: a folder with `manifest.json` and one `.npy` file for each column.
 
 Columns are opened memory-mapped and without pickle, so a recording may be larger than memory.
 """
@@ -22,14 +22,14 @@ SCHEMA_VERSION = 2
 """What is written; version 1, which lacks the facts of memories, is still read."""
 READ = (1, 2)
 LARGEST = 1e100
-"""Beyond it, and beyond any score or date, sums and squares of what a recording holds could overflow."""
+"""The largest number accepted in a recording, far above any score or date; above it sums could overflow."""
 Arrays = dict[str, NDArray[Any]]
 
 
 def save(table: SignalTable, folder: Path) -> None:
     """Write a recording; the folder appears whole or not at all, replacing an older recording.
 
-    Raises DataError when something else stands there, MachineError when it cannot be written.
+    Raises DataError when the folder exists and is not a recording, MachineError when it cannot be written.
     """
     if folder.exists() and not (folder / "manifest.json").is_file():
         raise DataError(f"{shown(str(folder), PATH_WIDTH)} exists and is not a recording; name another folder")
@@ -39,7 +39,7 @@ def save(table: SignalTable, folder: Path) -> None:
 
 
 def load(folder: Path) -> SignalTable:
-    """Open a recording, columns memory-mapped. DataError when it is broken or of another version."""
+    """Open a recording with memory-mapped columns; DataError when it is broken or of another version."""
     try:
         manifest = STRICT_JSON.decode(read_text(folder / "manifest.json"))
         if manifest["schema_version"] not in READ:
@@ -95,7 +95,7 @@ def _write(table: SignalTable, folder: Path) -> None:
 
 
 def _save(path: Path, array: NDArray[Any]) -> None:
-    """What np.save writes; that one says nothing when the disk is full at the last few bytes."""
+    """Write what np.save writes, which reports no error when the disk is full at the last few bytes."""
     plain = np.ascontiguousarray(array)
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(plain))
@@ -113,12 +113,12 @@ def _read(path: Path, shape: Sequence[int]) -> NDArray[Any]:
     except Exception as error:  # a broken header makes numpy raise almost anything
         raise ValueError(f"{path.name}: {error}") from None
     if list(array.shape) != list(shape):
-        raise ValueError(f"{path.name} has shape {array.shape}, the manifest says {tuple(shape)}")
+        raise ValueError(f"{path.name} has shape {array.shape}, but {tuple(shape)} in the manifest")
     return array
 
 
 def _check(manifest: Mapping[str, Any], arrays: Arrays) -> None:
-    """ValueError for what would break a replay, or give it wrong numbers without a word."""
+    """Raise ValueError for anything that would break a replay or silently make its numbers wrong."""
     queries, entries = manifest["queries"], manifest["entries"]
     for name in ("queries", "entries"):
         _expect(_is_words(manifest[name]), name, "must be a list of ids")
@@ -171,7 +171,7 @@ def _check_codes(arrays: Arrays, name: str, count: int, limit: int) -> None:
 
 
 def _within(values: NDArray[Any]) -> bool:
-    """Whether no number lies beyond LARGEST, without a copy of what may be larger than memory."""
+    """Whether no number exceeds LARGEST, without copying an array that may be larger than memory."""
     return bool(np.fmax.reduce(values, initial=0.0) <= LARGEST and np.fmin.reduce(values, initial=0.0) >= -LARGEST)
 
 

@@ -27,13 +27,13 @@ from steelyard_eval.recording.files import save
 from steelyard_eval.recording.select import LISTS
 
 DEPTH = 10_000
-"""Results of one list that are kept at most."""
+"""The largest number of results of one list that are kept."""
 
 
 def record_lists(
     dataset: Dataset, lists: Mapping[str, Listed], split: str | None = "all"
 ) -> tuple[SignalTable, list[str]]:
-    """The recording of these lists over the queries of a split, and what is odd in them.
+    """Record lists of other engines over the queries of a split; return the table and notices.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def record_lists(
     split : str
         Whose queries are recorded.
 
-    Scores are kept as they are, larger is better; the order of a list is that of its scores, equal ones by id
-    ascending. Entries that the data set does not hold are kept: they rank, and are not judged.
+    Scores are kept unchanged, and larger is better; lists are ordered by score, then by ascending id. Entries that
+    are not in the data set are kept: they are ranked, and are not judged.
 
     Raises ConfigError for names that cannot be used, DataError for scores that contradict the order of a list.
     """
@@ -72,7 +72,7 @@ def record_lists(
 def save_lists(
     dataset: Dataset, lists: GivenMany, out: Path, split: str | None = "all"
 ) -> tuple[dict[str, int], list[str]]:
-    """Record lists of other engines into the folder `out`; returns its rows, and what is odd in the lists.
+    """Record lists of other engines into the folder `out`; return its number of rows, and notices.
 
     `lists` names each list: ``"bm25=a.run, mine=b.run"``, or a mapping of names to contenders that are lists.
     See `record_lists` for the errors.
@@ -100,7 +100,7 @@ def _check_names(lists: Mapping[str, Listed]) -> None:
 
 
 def _check_order(name: str, queries: Sequence[Query], found: Answers) -> None:
-    """A list whose scores rise cannot be recorded: scores say how it ranks."""
+    """Refuse lists whose scores rise, because the scores of a recording determine the order."""
     for query, own in zip(queries, found.lists, strict=True):
         scores = [score for _, score in own]
         if any(later > earlier for earlier, later in itertools.pairwise(scores)):

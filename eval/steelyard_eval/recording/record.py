@@ -1,4 +1,4 @@
-"""Running the retrievers once over many queries: the signal table of each system."""
+"""Records the signal table of each system, by running its retrievers once over many queries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from steelyard_eval.recording.workspace import Workspace, resumable
 def record(
     workspace: Workspace, queries: Sequence[Query], configs: Iterable[SearchConfig], rerank: str = "top"
 ) -> SignalTable:
-    """One table for configurations that share a recording: all their signals, to their greatest depth."""
+    """Record one table for configurations that share it: all their signals, to their greatest depth."""
     chosen = list(configs)
     system = find_system(chosen[0].name)
     every = {name: settings for config in chosen for name, settings in config.retrievers.items()}
@@ -68,7 +68,7 @@ def record_systems(
     embedder: str,
     rerank: str = "top",
 ) -> dict[str, int]:
-    """Record each system to OUT/<system>.<profile>; returns the rows by folder."""
+    """Record each system to OUT/<system>.<profile>; return the number of rows by folder."""
     workspace = Workspace.open(dataset, embedder)
     written = {}
     for system in find_systems(systems):
@@ -82,9 +82,9 @@ def record_systems(
 
 
 def needed(configs: Iterable[SearchConfig]) -> list[str]:
-    """Signals that live search could fetch for these strategies.
+    """List the signals that live search could fetch for these configurations.
 
-    A strategy or a tier of scorers alone ranks whatever the system's retrievers find, so it needs them all.
+    A strategy or a tier of scorers alone ranks what all of the system's retrievers find, so it needs them all.
     """
     names: set[str] = set()
     for config in configs:

@@ -1,4 +1,4 @@
-"""From a recording and a configuration to per-query metrics, through the engine's own fuse and finish."""
+"""Replays a recording under a configuration, by the engine's own fuse and finish."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.arrays import Floats, Ints
 from steelyard.config import SearchConfig
 from steelyard.finish import Ranking
 from steelyard.identity import agree
 from steelyard.search import rank_table
-from steelyard.table import DEPENDENT, EMBEDDING, Floats, Ints, SignalTable
+from steelyard.table import DEPENDENT, EMBEDDING, SignalTable
 from steelyard_eval.measures.metrics import Judgments, Measure, evaluate
 from steelyard_eval.measures.runs import Ranked
 
@@ -21,8 +22,8 @@ from steelyard_eval.measures.runs import Ranked
 class Replay:
     """Ranked lists of one configuration over a recording.
 
-    `entry` int32[R] indexes the recording's ids; `embedded` bool[Q] says which queries it would have
-    embedded in live search.
+    `entry` (int32[R]) indexes the recording's ids; `embedded` (bool[Q]) is true for the queries that live
+    search would have embedded.
     """
 
     table: SignalTable
@@ -32,18 +33,18 @@ class Replay:
 
     @property
     def ranked(self) -> Ranked:
-        """The lists, without what made them."""
+        """The ranked lists alone."""
         return Ranked(self.table.queries, self.table.entries, self.ranking.offsets, self.entry)
 
     def metrics(self, judgments: Judgments, measures: Iterable[Measure]) -> dict[Measure, Floats]:
-        """float64[Q] for every measure."""
+        """Compute every measure for every query; float64[Q] each."""
         return evaluate(self.ranking.offsets, self.entry, judgments, measures)
 
 
 def replay(table: SignalTable, config: SearchConfig) -> Replay:
     """Fuse and finish a recording under a configuration.
 
-    Raises ConfigError when the configuration differs in what the recording has fixed.
+    Raises ConfigError when the configuration differs from what the recording has fixed.
     """
     agree(config, table.fingerprint)
     masked, ranking = rank_table(table, config, config.effective)

@@ -1,4 +1,4 @@
-"""Recordings made before: opened for a data set, cut down to some of their queries."""
+"""Opens existing recordings for a data set, and selects some of their queries."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.recording.files import load
 
 LISTS = "lists"
-"""Key of the fingerprint that names the lists of another engine, each with the hash of its contents."""
+"""The key of the fingerprint for lists of other engines, each with the hash of its contents."""
 
 
 def open_recording(folder: Path, dataset: Dataset) -> SignalTable:
-    """Open a recording of this data set. DataError when it is of another one, or broken."""
+    """Open a recording of this data set; DataError when it is of another one, or broken."""
     table = load(folder)
     if table.fingerprint.get("corpus") != dataset.sha256:
         raise DataError(
@@ -31,13 +31,13 @@ def open_recording(folder: Path, dataset: Dataset) -> SignalTable:
 
 
 def recorded_lists(table: SignalTable | None) -> tuple[str, ...] | None:
-    """The lists of another engine that a recording holds, by name; None for one of our own retrievers."""
+    """Return the names of the lists of other engines in a recording; None for one of our own retrievers."""
     found = table.fingerprint.get(LISTS) if table is not None else None
     return tuple(sorted(found)) if isinstance(found, dict) else None
 
 
 def only(table: SignalTable, queries: Sequence[str]) -> SignalTable:
-    """The table of these queries, in this order; ConfigError names those that were not recorded."""
+    """Select the table of these queries, in this order; ConfigError when some were not recorded."""
     if tuple(queries) == table.queries:
         return table
     known = {query: at for at, query in enumerate(table.queries)}

@@ -1,4 +1,4 @@
-"""A data set indexed in a store, with the embedder that goes with it: what every command starts from."""
+"""Workspaces: a data set indexed in a store, with its embedder, from which every command starts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RESUME = "run the same command again to go on: what was embedded is kept"
 
 @contextmanager
 def resumable(embedder: Embedder | None) -> Iterator[None]:
-    """Adds to an EmbedderError how to go on, where the embedder keeps on disk what it embedded."""
+    """Add to an EmbedderError how to continue, when the embedder caches its vectors on disk."""
     try:
         yield
     except EmbedderError as error:
@@ -63,7 +63,7 @@ class Workspace:
 
     @property
     def model(self) -> str:
-        """Name of the vectors' model, empty without an embedder."""
+        """The name of the vectors' model; empty without an embedder."""
         return self.embedder.model if self.embedder else ""
 
     def index_for(self, systems: Iterable[System], signals: Iterable[str]) -> None:
@@ -79,16 +79,16 @@ class Workspace:
                     embed_missing(self.store, self.embedder, space, bar(f"embedding {layer}"))
 
     def searcher(self, config: SearchConfig) -> Searcher:
-        """A searcher whose clock is the data set's as-of date."""
+        """Make a searcher whose clock is the data set's as-of date."""
         reranker = open_reranker(config.rerank, os.environ) if reranked(config.finish) else None
         return Searcher(self.store, config, self.embedder, clock=lambda: self.dataset.as_of, reranker=reranker)
 
     def usable(self, names: Iterable[str]) -> list[str]:
-        """Those of the signals that this data set can feed: vectors need an embedder, layers their texts."""
+        """Keep the signals that this data set can supply: vectors need an embedder, layers their texts."""
         return [name for name in names if all(self._has_layer(self._layer(own)) for own in layers_read({name}))]
 
     def _layer(self, layer: str) -> str:
-        """The layer whose vectors are there; the text stands for an l2 that the data set has not."""
+        """The layer whose vectors exist; the text is used when the data set lacks l2."""
         return "text" if layer == "l2" and not self._has_layer(layer) else layer
 
     def _has_layer(self, layer: str) -> bool:
@@ -100,10 +100,10 @@ class Workspace:
 
 
 def choose_embedder(dataset: Dataset, kind: str) -> Embedder | None:
-    """The embedder of that kind for a data set.
+    """Make the embedder of a kind for a data set.
 
-    Raises ConfigError when it has no recorded vectors to offer, or the environment names no provider
-    that can be asked; MachineError for a missing extra.
+    Raises ConfigError when the data set has no recorded vectors, or the environment names no usable
+    provider; MachineError for a missing extra.
     """
     if kind not in EMBEDDERS:
         raise ConfigError(f"unknown embedder {shown(kind)}; valid: {', '.join(EMBEDDERS)}")
@@ -127,7 +127,7 @@ def choose_embedder(dataset: Dataset, kind: str) -> Embedder | None:
 
 
 def recorded(dataset: Dataset, model: str) -> RecordedEmbedder:
-    """The recorded vectors of one model, looked up by text: entries under the recipe, layers, queries."""
+    """The recorded vectors of one model by text: entries by the template, layers, and queries."""
     vectors: dict[str, NDArray[np.float16]] = {}
     for query, row in zip(dataset.queries, dataset.query_vectors[model], strict=True):
         vectors.setdefault(query.text, row)
@@ -141,5 +141,5 @@ def recorded(dataset: Dataset, model: str) -> RecordedEmbedder:
 
 
 def judged(dataset: Dataset, queries: Iterable[Query]) -> tuple[Query, ...]:
-    """Those of the queries that have judgments; the others cannot be scored and are left out."""
+    """Keep the queries that have judgments; the others cannot be scored."""
     return tuple(query for query in queries if query.id in dataset.qrels)

@@ -1,4 +1,4 @@
-"""Geometry of the charts. The templates draw it, and escape its text; colours are CSS variables."""
+"""Computes the geometry of charts; the templates draw them and escape their text."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class IntervalChart:
 
 @dataclass(frozen=True)
 class CurveChart:
-    """The objective along one weight; `plateau` is where it is as good as at its best."""
+    """The objective along one weight; `plateau` is where it equals its best value."""
 
     metric: str
     points: str
@@ -88,7 +88,7 @@ class Scale:
 
     @classmethod
     def of(cls, values: Sequence[float], start: float, end: float) -> Scale:
-        """The scale that holds all values, its ends on multiples of a step of 1, 2 or 5."""
+        """Make a scale that contains all values, with ends on multiples of a step of 1, 2 or 5."""
         low, high = min(values), max(values)
         # Equal values still get an axis, and the smallest step stays above rounding.
         span = max(high - low, 1e-6 * max(abs(low), abs(high)), 1e-3)

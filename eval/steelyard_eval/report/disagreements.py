@@ -1,4 +1,4 @@
-"""The queries on which configurations differ most: where to look first."""
+"""Finds the queries on which configurations differ most."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TEXT_COLUMNS = 240
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A query that configurations answer unequally well: values in the order of the labels asked for."""
+    """A query on which configurations differ, with their values in the order of the labels."""
 
     text: str
     about: str

@@ -1,4 +1,4 @@
-"""Reading the results of a comparison or a tuning, and checking that they are what a report needs."""
+"""Reads the results of a comparison or a tuning, and checks that they have what a report needs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REMEDY = (
     "Write the file again with `steelyard compare --json`, `steelyard tune --json` or `steelyard recommend --json`"
 )
 _TUNING = {"verdict", "strategy", "objective"}
-"""Keys that tell the document of a tuning."""
+"""Keys that identify the document of a tuning."""
 _LARGEST = 1e300  # beyond it differences overflow
 _FAULTS_SHOWN = 10
 _LABELLED = (("results", "label"), ("comparisons", "challenger"), ("comparisons", "baseline"), ("timing", "label"))
@@ -31,8 +31,8 @@ _LABELLED = (("results", "label"), ("comparisons", "challenger"), ("comparisons"
 def load_results(path: str | Path) -> dict[str, Any]:
     """Read the JSON of `steelyard compare`, of `steelyard tune`, or a report.json.
 
-    Raises DataError when the file cannot be read, is not JSON, or does not hold the results of a
-    comparison or a tuning; the message names every place, its value and the rule.
+    Raises DataError when the file cannot be read, is not JSON, or is not the results of a
+    comparison or a tuning; the message lists every place with its value and the rule.
     """
     source = shown(str(path), 1000)  # the end of a long path is what tells files apart
     try:
@@ -71,7 +71,7 @@ def checked(results: object, source: str = "results") -> dict[str, Any]:
 
 
 def _with_comparison(record: Any) -> Any:  # noqa: ANN401 -- any JSON value
-    """A tuning as the results of a comparison of nothing, which is what a report shows; others as they are."""
+    """Turn a tuning into results without a comparison, which a report can show; others are unchanged."""
     if not isinstance(record, dict) or not record.keys() >= _TUNING or "configurations" in record:
         return record
     return {

@@ -1,4 +1,4 @@
-"""What was measured, and how: the facts above the tables and the definitions below them."""
+"""Describes what was measured and how: the facts above a report's tables and the definitions below them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 def facts(results: Record) -> Pairs:
-    """Sizes and settings, without those that are not given."""
+    """List sizes and settings, without those that are not given."""
     dataset = results["dataset"]
     found = {
         "entries": _count(dataset.get("entries")),
@@ -29,7 +29,7 @@ def facts(results: Record) -> Pairs:
 
 
 def method(results: Record) -> Pairs:
-    """Terms of the report with their definitions, in reading order."""
+    """Define the terms of the report, in reading order."""
     return tuple(_measurement(results)) + tuple(_statistics(results["primary"])) + _COSTS
 
 
@@ -60,7 +60,7 @@ def _statistics(primary: str) -> Iterator[tuple[str, str]]:
         f"on the primary metric, {primary}.",
     )
     yield "Better, worse", f"the corrected p is below {ALPHA}."
-    yield "No difference", f"otherwise, when the whole interval of the difference lies within \u00b1{MARGIN}."
+    yield "No difference", f"otherwise, when the whole interval of the difference is within \u00b1{MARGIN}."
     yield "Unresolvable", "neither: these queries cannot decide it. It does not mean that the two are equal."
     yield (
         "Detectable, needed",

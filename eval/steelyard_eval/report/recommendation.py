@@ -55,4 +55,5 @@ def _signed(part: Record) -> str:
 
 def _parted(second: Record) -> str:
     lead = _signed({**second, "value": second.get("mean")})
-    return f"{'which these queries tell apart' if second.get('parted') else 'which nothing parts from it'}: {lead}"
+    can = "tell" if second.get("parted") else "cannot tell"
+    return f"which these queries {can} apart: {lead}"

@@ -1,4 +1,4 @@
-"""Writing a report: HTML, Markdown and JSON of the same results."""
+"""Writes a report: HTML, Markdown and JSON of the same results."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _TEMPLATES = "templates"
 def write_report(results: Mapping[str, Any], out: str | Path) -> list[Path]:
     """Write report.html, report.md, report.json and timing.json into `out`, and return their paths.
 
-    Same results, same bytes. report.json is the results without their timing, which stands in
-    timing.json, so that report.json can be compared byte for byte with that of another run.
+    The same results give the same bytes. Timing is in timing.json and not in report.json, so that
+    report.json can be compared byte for byte with that of another run.
 
     Raises DataError when the results are not those of a comparison, MachineError when `out` cannot
     be written.
@@ -31,7 +31,7 @@ def write_report(results: Mapping[str, Any], out: str | Path) -> list[Path]:
     plain = checked(results)
     json_text = canonical({key: value for key, value in plain.items() if key != "timing"})
     content = page(plain, hashlib.sha256(json_text.encode()).hexdigest())
-    # All of them before the first is written: a fault leaves no half report.
+    # All texts are made before the first is written, so that a fault leaves no partial report.
     texts = {
         "report.html": _html().get_template("report.html.j2").render(page=content),
         "report.md": _markdown().get_template("report.md.j2").render(page=content),
@@ -45,7 +45,7 @@ def write_report(results: Mapping[str, Any], out: str | Path) -> list[Path]:
 
 @cache
 def _html() -> Environment:
-    """Autoescape, after control characters were made visible: both act on every value, none is exempt."""
+    """The environment for HTML: every value has its control characters escaped and is then autoescaped."""
     environment = _environment(lambda value: visible(value) if _is_plain(value) else value, autoescape=True)
     environment.filters["breakable"] = breakable
     return environment
@@ -53,7 +53,7 @@ def _html() -> Environment:
 
 @cache
 def _markdown() -> Environment:
-    """Every value is escaped on its way out; a code span is the one thing that says it already is."""
+    """The environment for Markdown: every value is escaped, except code spans, which already are."""
     environment = _environment(lambda value: markdown(value) if _is_plain(value) else value, autoescape=False)
     environment.filters["code"] = lambda value: Markup(markdown_code(value))  # noqa: S704 -- escaped just there
     return environment

@@ -1,4 +1,4 @@
-"""The answers of a report in words: which strategy is best here, and why to ship or to keep the default."""
+"""Sentences of a report: which strategy is best here, and whether to ship the tuned one or keep the default."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VERDICTS = ("better", "worse", "no difference", "unresolvable")
 
 
 def answer(means: Mapping[str, Record], tested: Mapping[str, Record], metric: str, baseline: str) -> str:
-    """One sentence: which configuration is best, and whether it can be told from the baseline.
+    """State in one sentence which configuration is best, and whether it differs from the baseline.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def answer(means: Mapping[str, Record], tested: Mapping[str, Record], metric: st
 
 
 def caveat(means: Mapping[str, Record], baseline: str) -> str:
-    """What the answer does not say: which others may be as good as the best. Empty where there are none."""
+    """List the other configurations that may be as good as the best; empty when there are none."""
     best = _best(means)
     if len(best) != 1 or best[0] == baseline:
         return ""
@@ -46,11 +46,12 @@ def caveat(means: Mapping[str, Record], baseline: str) -> str:
     if not rivals:
         return ""
     its = "their intervals overlap" if len(rivals) == 1 else "their intervals overlap with its own"
-    return f"Only differences from the baseline were tested: no test parts {best[0]} from {listed(rivals)}; {its}."
+    tested = "Only differences from the baseline were tested"
+    return f"{tested}: no test separates {best[0]} from {listed(rivals)}; {its}."
 
 
 def decision(tuning: Record) -> str:
-    """The sentence of a tuning; that of an earlier document, which has none, is its verdict in words."""
+    """Return the sentence of a tuning; for an older document without one, its verdict in words."""
     if tuning.get("sentence"):
         return str(tuning["sentence"])
     verdict = str(tuning["verdict"]).partition("-")[0]
@@ -78,7 +79,7 @@ def _verdict(label: str, tested: Mapping[str, Record], baseline: str) -> str:
 
 
 def _challengers(means: Mapping[str, Record], tested: Mapping[str, Record]) -> str:
-    """What became of the challengers of a baseline that came out on top."""
+    """The verdicts on the challengers of a baseline that has the highest mean."""
     counts = Counter(record["verdict"] for label, record in tested.items() if label in means)
     parts = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict]]
     missing = len(means) - 1 - counts.total()
@@ -87,7 +88,7 @@ def _challengers(means: Mapping[str, Record], tested: Mapping[str, Record]) -> s
 
 
 def _against(comparison: Record | None, base: Record | None, baseline: str) -> str:
-    """The half sentence that sets the best configuration against the baseline."""
+    """The second half of the sentence, which compares the best configuration with the baseline."""
     if comparison is None:
         return "; it was not compared with a baseline"
     name = f"the baseline {baseline}" + (f" ({number(base['mean'])})" if base else "")
@@ -104,4 +105,4 @@ def _against(comparison: Record | None, base: Record | None, baseline: str) -> s
         return f" but does not differ from {name} by more than {MARGIN}: {change}"
     needed = comparison.get("queries_needed")
     more = f"; a difference of this size needs about {needed:,} queries" if needed else ""
-    return f" but cannot be told from {name} with these queries: {change}{more}"
+    return f" but these queries cannot distinguish it from {name}: {change}{more}"

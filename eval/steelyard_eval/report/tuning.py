@@ -1,4 +1,4 @@
-"""What tuning found, as a report shows it."""
+"""Formats the result of tuning for a report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _GAINS = ("promise", "holdout")
 
 @dataclass(frozen=True)
 class Tuning:
-    """What tuning found: a sentence, its numbers, its curve, its strategies."""
+    """The result of tuning: a sentence, numbers, the curve and strategies."""
 
     sentence: str
     parts: tuple[tuple[str, tuple[str, ...]], ...]
@@ -44,7 +44,7 @@ def tuning(record: Record) -> Tuning:
         facts=(
             ("system", system_name(record)),
             ("objective", record.get("objective") or MISSING),
-            ("value of the one chosen", number(record.get("value"))),
+            ("value of the chosen setting", number(record.get("value"))),
             ("best value found", number(best.get("value"))),
             ("certificate", record.get("certificate") or MISSING),
             ("plateau", _plateau(record.get("plateau"))),

@@ -1,4 +1,4 @@
-"""What a report shows: rows of text, already formatted, in the order in which they stand."""
+"""The content of a report: rows of formatted text, in the order of the page."""
 
 from __future__ import annotations
 

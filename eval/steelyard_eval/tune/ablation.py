@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from steelyard.arrays import Bools, Indices
 from steelyard.config import SearchConfig
-from steelyard.table import Bools, Indices
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.progress import bar
 from steelyard_eval.recommend.rule import best

@@ -9,8 +9,9 @@ from itertools import groupby
 
 import numpy as np
 
+from steelyard.arrays import Bools, Floats, Indices
 from steelyard.config import SearchConfig
-from steelyard.table import Bools, Floats, Indices, SignalTable
+from steelyard.table import SignalTable
 from steelyard_eval.exact.ascent import line_of
 from steelyard_eval.exact.objective import Objective
 from steelyard_eval.exact.optimise import Found, movable, on_line, on_simplices, optimise

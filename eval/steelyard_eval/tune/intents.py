@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from steelyard.arrays import Bools, Floats, Indices
 from steelyard.fusion import Expr
-from steelyard.table import Bools, Floats, Indices
 from steelyard_eval.exact.objective import Objective
 from steelyard_eval.exact.optimise import Found, optimise
 from steelyard_eval.kernel import Form

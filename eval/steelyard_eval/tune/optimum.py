@@ -1,8 +1,8 @@
 """The best weights of the settings of one strategy, searched exactly: what tuning could reach on these very
 queries.
 
-It is a fit to them, and the best of many is flattered, so it is reported and never shipped. What ships is chosen
-among weights that were laid out before any label was read (`recommend.rule`).
+It is a fit to them, and the best of many is optimistically biased, so it is reported and never shipped. What ships
+is chosen among weights that were laid out before any label was read (`recommend.rule`).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from steelyard.arrays import Bools, Floats
 from steelyard.config import SearchConfig
-from steelyard.table import Bools, Floats
 from steelyard_eval.exact.optimise import Found
 from steelyard_eval.tune.candidate import Candidate
 

@@ -9,12 +9,13 @@ from functools import cached_property
 
 import numpy as np
 
+from steelyard.arrays import Bools, Floats
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
 from steelyard.fusion import parse_strategy
 from steelyard.query import Query
 from steelyard.systems import find_system
-from steelyard.table import Bools, Floats, SignalTable
+from steelyard.table import SignalTable
 from steelyard_eval.compare.contenders import Contender, Setting, usable
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.datasets.groups import unit_numbers

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard.query import Query
-from steelyard.table import Floats
 from steelyard_eval.datasets.groups import units
 from steelyard_eval.exact.curve import Curve
 from steelyard_eval.measures.statistics import compare_paired, mean_interval

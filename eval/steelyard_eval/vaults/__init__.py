@@ -1,4 +1,4 @@
-"""Vault files, as the commands write and read them."""
+"""Writing and reading of vault files for the commands."""
 
 from steelyard_eval.vaults.write import index_dataset, reindex_vault, vault_embedder, visible_vault
 

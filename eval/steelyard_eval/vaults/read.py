@@ -1,4 +1,4 @@
-"""What the commands read of vault files: searches over one or several, listings, entries by id."""
+"""Reads vault files for the commands: searches over one or several, listings, entries by id."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def open_searcher(
     threshold: float | None = None,
     rewrite: bool = False,
 ) -> Iterator[Searcher]:
-    """A searcher over a vault file, or over several as tiers; a weights file beats the system's own configuration.
+    """Open a searcher over a vault file, or over several as tiers; a weights file overrides the system.
 
     Queries are embedded by the embedder of each vault, and compared with that vault's vectors. A weights file
     that names a model is for vectors of that model: tiers with others are found by keywords. The same holds
@@ -114,14 +114,14 @@ def _embedders(vaults: Sequence[Vault], model: str) -> list[Embedder]:
 def list_entries(
     path: str, filters: Filters, limit: int | None, scopes: Sequence[str] = ()
 ) -> tuple[list[Entry], int]:
-    """The entries in scope, all or the first `limit`, newest first and ties by id; and how many there are."""
+    """List the entries in scope, newest first and ties by id, up to `limit`; return them and the total."""
     with Vault(path) as vault, vault.snapshot():
         seen = vault.seen_by(parse_scopes(scopes))
         return seen.recent(filters, -1 if limit is None else limit), seen.count(filters)
 
 
 def read_entries(path: str, ids: Sequence[str], scopes: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Whole entries by id, as JSON values; DataError names every id the vault does not hold for this caller."""
+    """Read whole entries by id as JSON values; DataError lists every id that this caller cannot see."""
     with Vault(path) as vault, vault.snapshot():
         seen = vault.seen_by(parse_scopes(scopes))
         found = seen.get(ids)
@@ -136,6 +136,6 @@ def read_entries(path: str, ids: Sequence[str], scopes: Sequence[str] = ()) -> l
 
 
 def record_of(entry: Entry) -> dict[str, Any]:
-    """The fields of an entry that are given, as JSON values; times as ISO 8601 in UTC, as in a data set."""
+    """Return the fields of an entry that are not empty, as JSON values; times as ISO 8601 in UTC."""
     record = entry.to_json()
     return record | {name: format_time(record[name]) for name in TIME_FIELDS & record.keys()}

@@ -1,4 +1,4 @@
-"""What the commands do with vault files: index, reindex, open for search, read."""
+"""Writes vault files for the commands, and opens their embedders."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def index_dataset(
     prune: bool = False,
     layers: str = "none",
 ) -> dict[str, Any]:
-    """Write a data set into a vault file; entries that are there already stay as they are.
+    """Index a data set into a vault file; unchanged entries are not written again.
 
-    Run again after an interruption it ends as if it had never been interrupted.
+    A run after an interruption gives the same result as an uninterrupted run.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ def index_dataset(
     path : str
         The vault file; it is made if it does not exist.
     embedder : str, optional
-        lsa, none or one of `steelyard.embedders.KINDS`. It is added to the models that the vault has
-        vectors of; those are kept up to date in every run. By default the vault's own models, and lsa for
-        a new vault. With none no vectors are made.
+        lsa, none or one of `steelyard.embedders.KINDS`. It is added to the vault's models, which every
+        run keeps up to date. By default the vault's own models, and lsa for a new vault. With none no
+        vectors are made.
     prune : bool
         Remove the entries of the vault that are not in the data set.
     layers : str
@@ -63,13 +63,13 @@ def index_dataset(
     -------
     dict
         Counts: entries (in the vault now), changed, removed, outside (entries that are not in the data
-        set), embedded (vectors made). Lists: models, duplicates (ids of entries that say the same), stale
+        set), embedded (vectors made). Lists: models, duplicates (ids of entries with equal content), stale
         (models that could not be opened here and lack vectors of changed entries).
 
     Raises
     ------
     ConfigError
-        No embedder was named and the environment names another model than the vault's.
+        When no embedder is named and the environment names a different model than the vault's.
     """
     asked = _opened([embedder] if embedder else [])  # before a file is made
     entries = layered_entries(dataset.entries, layers)
@@ -98,9 +98,8 @@ def index_dataset(
 def reindex_vault(path: str, embedder: str | None = None) -> dict[str, Any]:
     """Rebuild every keyword index and all vectors; the old vectors, of every model, are dropped.
 
-    `embedder` is the one model the vault then has vectors of; by default all that it has now. Everything
-    happens in one transaction: searches see the old state until it is done, and so does the vault when
-    it is interrupted.
+    `embedder` is the only model afterwards; by default all present models are kept. Everything happens in
+    one transaction: searches see the old state until it is done, and an interruption leaves it unchanged.
     """
     with Vault(path) as vault:
         kinds = [embedder] if embedder else _own_kinds(vault)
@@ -118,10 +117,10 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, Any]:
 
 
 def vault_embedder(vault: Vault, model: str = "") -> Embedder | None:
-    """The embedder of one of the vault's models, by default of the first that it was indexed with.
+    """Return the embedder of one of the vault's models, by default of the first that it was indexed with.
 
-    None when the vault has no model; search then goes by keywords. Raises ConfigError for a model that
-    the vault does not have.
+    Without a model it is None, and search uses keywords. Raises ConfigError for a model that the vault
+    does not have.
     """
     names = vault.models()
     if model and model not in names:
@@ -139,9 +138,9 @@ def vault_embedder(vault: Vault, model: str = "") -> Embedder | None:
 
 @contextmanager
 def visible_vault(vault: Vault, visible: Filters) -> Iterator[Vault]:
-    """The vault, or one in memory with what a caller may see of it and a model that knows nothing else.
+    """The vault, or a copy in memory of what a caller may see, with a model fitted on nothing else.
 
-    LSA is fitted anew on what is visible: the fit of the whole vault knows words of other entries.
+    LSA is fitted anew on what is visible, because the fit of the whole vault contains words of other entries.
     """
     if not visible:
         yield vault
@@ -201,7 +200,7 @@ def _missing(vault: Vault, model: str) -> int:
 
 
 def layered_entries(entries: Sequence[Entry], layers: str) -> list[Entry]:
-    """The entries with abstracts and overviews where they have none: extractive, llm or none.
+    """Give entries abstracts and overviews where they have none: extractive, llm or none.
 
     Raises ConfigError for llm where the environment names no endpoint, EmbedderError where it fails.
     """
@@ -216,7 +215,7 @@ def layered_entries(entries: Sequence[Entry], layers: str) -> list[Entry]:
 
 
 def _put_entries(vault: Vault, entries: Sequence[Entry], prune: bool) -> tuple[int, int]:
-    """Write the entries, with `prune` remove all others, in one transaction; how many changed, how many went."""
+    """Write the entries and, with `prune`, remove all others, in one transaction; return both counts."""
     with vault.transaction():
         changed = vault.upsert(entries)
         kept = {entry.id for entry in entries}
@@ -225,7 +224,7 @@ def _put_entries(vault: Vault, entries: Sequence[Entry], prune: bool) -> tuple[i
 
 
 def _embed_all(vault: Vault, kinds: Iterable[str], outside: Mapping[str, CachedEmbedder]) -> int:
-    """Make the vectors that are missing, of every kind; how many were made."""
+    """Make the missing vectors of every kind; return how many were made."""
     embedded = 0
     for kind in kinds:
         if kind == MODEL:
@@ -266,9 +265,9 @@ def _stored(vault: Vault) -> _Fit | None:
 def _renew(vault: Vault, known: _Fit | None) -> int:
     """Fit the model on the entries as they are, unless it is the known one, and embed what has no vector.
 
-    Vectors are written in batches, and stay when the run breaks off; until all are there the vault
-    answers with the model it had, for each fit has spaces of its own. Then model and spaces change
-    hands in one transaction. Returns how many entries were embedded.
+    Vectors are written in batches and are kept when the run is interrupted. Until all exist the vault
+    answers with its previous model, because each fit has its own spaces. Then model and spaces are
+    replaced in one transaction. Returns the number of entries that were embedded.
     """
     fit = _fitted(vault, known)
     embedded = _embed(vault, fit.model)

@@ -202,7 +202,7 @@ def test_the_command_exits_0_or_4(monkeypatch):
     assert json.loads(sound.stdout)["fit"] is True
     assert json.loads(broken.stdout)["fit"] is False
     assert set(json.loads(sound.stdout)["checks"][0]) == {"name", "state", "value", "remedy"}
-    assert "1 to put right" in text.stdout
+    assert "1 to fix" in text.stdout
     assert __version__ in text.stdout
 
 

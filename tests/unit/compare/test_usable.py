@@ -48,11 +48,11 @@ def test_what_a_data_set_cannot_give_is_left_out_and_told(without_vectors):
 
     assert str(left.config.strategy) == "weighted_sum(0.3*bm25, normalize=max)"
     assert left.label == row.label
-    assert "without vector, which starter cannot give (embedder: none)" in notices[0]
+    assert "without vector, which starter cannot supply (embedder: none)" in notices[0]
 
 
 def test_a_configuration_of_which_nothing_is_left_is_refused(without_vectors):
     [row] = contenders(["vector"], [], 10, "")
 
-    with pytest.raises(ConfigError, match="vector needs vector, which starter cannot give"):
+    with pytest.raises(ConfigError, match="vector needs vector, which starter cannot supply"):
         usable(without_vectors, row)

@@ -236,7 +236,7 @@ class TestFaults:
     def test_both_forms_of_a_file(self, tiny):
         packed = gzip.compress(jsonl(ENTRIES).encode())
         [fault] = faults_after(tiny, **{"corpus.jsonl.gz": packed})
-        assert (fault.file, fault.rule) == ("corpus.jsonl", "stands beside corpus.jsonl.gz")
+        assert (fault.file, fault.rule) == ("corpus.jsonl", "exists beside corpus.jsonl.gz")
 
     def test_a_folder_in_the_place_of_a_file(self, tiny):
         (tiny / "qrels.txt").unlink()
@@ -256,7 +256,7 @@ class TestFaults:
 
     def test_a_corpus_without_lines(self, tiny):
         faults = faults_after(tiny, corpus="\n \n", qrels="")
-        assert ("corpus.jsonl", "holds no line") in [(f.file, f.rule) for f in faults]
+        assert ("corpus.jsonl", "has no lines") in [(f.file, f.rule) for f in faults]
 
     @pytest.mark.parametrize(
         ("line", "field", "value", "rule"),
@@ -543,7 +543,7 @@ class TestQrelsOfThreeColumns:
 
     def test_two_files_of_judgments_are_a_fault(self, tiny):
         [fault] = faults_after(tiny, **{"qrels.tsv": "q1\te1\t2\n"})
-        assert fault.rule == "stands beside qrels.tsv"
+        assert fault.rule == "exists beside qrels.tsv"
 
     def test_columns_that_change_are_a_fault(self, tiny):
         [fault] = faults_after(tiny, qrels="q1 e1 2\nq1 0 e2 0\n")
@@ -613,14 +613,14 @@ class TestClock:
         write(tiny, "queries.jsonl", jsonl([QUERIES[0] | {"asked_at": asked}, QUERIES[1]]))
         dataset = load(tiny)
         assert dataset.as_of == MIDNIGHT + (0 if asked is None else 86400)
-        assert dataset.notices == (f"no as_of: the clock stands at the latest date in the set, {clock}",)
+        assert dataset.notices == (f"no as_of: the clock is set to the latest date in the set, {clock}",)
 
     def test_without_any_date_it_is_zero(self, tiny):
         write(tiny, "dataset.json", {"name": "tiny"})
         write(tiny, "corpus.jsonl", jsonl({"id": e["id"], "text": "t", "project": "p"} for e in ENTRIES))
         dataset = load(tiny)
         assert dataset.as_of == 0.0
-        assert dataset.notices == ("no as_of and no dates in the set: the clock stands at 1970-01-01",)
+        assert dataset.notices == ("no as_of and no dates in the set: the clock is set to 1970-01-01",)
 
 
 class TestRecipe:
@@ -716,7 +716,7 @@ class TestBeir:
         shutil.rmtree(beir / "qrels")
         (beir / "qrels").mkdir()
         [fault] = check(beir).faults
-        assert (fault.file, fault.rule) == ("qrels", "holds none of test.tsv, dev.tsv, train.tsv")
+        assert (fault.file, fault.rule) == ("qrels", "contains none of test.tsv, dev.tsv, train.tsv")
 
 
 def dataset_of(tiny, queries):

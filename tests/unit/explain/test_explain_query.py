@@ -176,7 +176,7 @@ def test_a_retriever_that_was_not_asked_is_named(tmp_path):
     made = dataset(tmp_path, [{"id": "a", "text": "cache"}, {"id": "b", "text": "x"}], {"text": "cache"}, {"b": 1})
     found = explain(made, "q", "tiered(fts, min_results=1, then=bm25)", embedder="none")
 
-    assert only(found)["missing"][0]["why"] == "fts: not returned; bm25: not asked, enough was found"
+    assert only(found)["missing"][0]["why"] == "fts: not returned; bm25: not searched, enough was found"
 
 
 def test_the_entry_asked_for_is_a_tree_or_a_reason(space):

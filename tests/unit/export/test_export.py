@@ -587,7 +587,7 @@ def test_any_strategy_is_exported_or_refused_and_never_breaks_an_exporter(to: st
         try:
             document = export(config(any_strategy(rng)), to)
         except ConfigError as error:
-            assert "cannot be said" in str(error)
+            assert "cannot be expressed" in str(error)
         else:
             written += 1
             assert all(
@@ -637,7 +637,7 @@ def test_what_a_target_cannot_say_is_refused_by_name_with_a_remedy(to: str, stra
     with pytest.raises(ConfigError, match=why) as refused:
         said(strategy, to)
 
-    assert f"cannot be said in {to}'s terms" in str(refused.value)
+    assert f"cannot be expressed in {to}" in str(refused.value)
     assert "To export, tune" in str(refused.value)
 
 
@@ -721,7 +721,7 @@ def test_the_help_names_every_target() -> None:
 def test_another_measure_of_vectors_is_refused_elsewhere():
     config = find_system("echovault:shipped").config(10).with_strategy(parse_strategy("rrf(vector, fts)"))
 
-    with pytest.raises(ConfigError, match="vector compared by l2: only cosine is said"):
+    with pytest.raises(ConfigError, match="vector compared by l2: only cosine can be exported"):
         export(config, "elasticsearch")
 
 
@@ -803,5 +803,5 @@ FUSED = sorted(FAMILIES.keys() - {"weighted_sum", "rrf", "tiered", "layered", "b
 def test_other_fusions_are_refused_by_name(name, to) -> None:
     if name == "comb_sum" and to in ("elasticsearch", "opensearch", "weaviate"):
         return
-    with pytest.raises(ConfigError, match=rf"strategy '{name}\(.*cannot be said in {to}'s terms"):
+    with pytest.raises(ConfigError, match=rf"strategy '{name}\(.*cannot be expressed in {to}"):
         export(config("boost(fts, decay)" if name == "boost" else f"{name}(fts, vector)"), to)

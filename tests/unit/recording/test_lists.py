@@ -171,7 +171,7 @@ def test_weights_over_lists_are_refused_by_live_search(dataset, recording, tmp_p
 
 def test_a_system_cannot_run_on_lists_and_says_what_can(dataset, recording):
     with pytest.raises(
-        ConfigError, match=r"holds lists of other engines \(dense, titles, words\); write a strategy"
+        ConfigError, match=r"has lists of other engines \(dense, titles, words\); write a strategy"
     ):
         compare(dataset, "echovault", recording=recording)
 

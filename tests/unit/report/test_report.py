@@ -374,9 +374,9 @@ MEANS = {label: mean(label, value) for label, value in (("echovault", 0.5), ("ft
         ),
         (
             compared("echovault", 0.1, "unresolvable"),
-            "echovault has the highest mean nDCG@10 (0.500) but cannot be told from the baseline fts (0.400) with "
-            "these queries: +0.100 [0.080, 0.120], corrected p 0.0120; a difference of this size needs about "
-            "120 queries.",
+            "echovault has the highest mean nDCG@10 (0.500) but these queries cannot distinguish it from the "
+            "baseline fts (0.400): +0.100 [0.080, 0.120], corrected p 0.0120; a difference of this size needs "
+            "about 120 queries.",
         ),
         (
             compared("echovault", 0.1, "no difference"),
@@ -405,7 +405,7 @@ def test_a_shared_first_place_is_called_one():
 
 def test_rivals_whose_intervals_overlap_are_named(results, tmp_path):
     results["results"] = [mean("fts", 0.4), mean("vector", 0.47), mean("echovault", 0.5)]
-    assert "no test parts echovault from vector; their intervals overlap." in written(results, tmp_path)[1]
+    assert "no test separates echovault from vector; their intervals overlap." in written(results, tmp_path)[1]
 
 
 @pytest.mark.parametrize(
@@ -607,4 +607,4 @@ def test_the_best_setting_found_is_told_beside_the_one_chosen():
     shown = tuning({**TUNING, "tuned": "a", "value": 0.5, "optimum": {"strategy": "b", "value": 0.75}})
 
     assert {("chosen", "a"), ("best found", "b")} <= set(shown.strategies)
-    assert {("value of the one chosen", "0.500"), ("best value found", "0.750")} <= set(shown.facts)
+    assert {("value of the chosen setting", "0.500"), ("best value found", "0.750")} <= set(shown.facts)

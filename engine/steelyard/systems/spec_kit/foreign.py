@@ -95,8 +95,8 @@ def _fused(strategy: str) -> dict[str, float]:
     said = (bonus is None or extra is not None) and weights.keys() <= {"vector", "bm25", "fts"}
     if inner.name != "rrf" or not said or any(weight != 1 for weight in weights.values()):
         raise ConfigError(
-            "its file fuses vector, bm25 and graph by reciprocal rank, with k, a bonus that multiplies, and a weight "
-            "for graph alone"
+            "its file fuses vector, bm25 and graph by reciprocal rank, with k, a bonus that multiplies, and a "
+            "weight for graph alone"
         )
     return {"k": k if isinstance(k, float) else 60.0, "convergenceBonus": extra or 0.0, "graphWeightBoost": graph}
 

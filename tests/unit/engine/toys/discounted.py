@@ -7,11 +7,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from steelyard.arrays import Bools
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.reading import Reading
 from steelyard.fusion.sums import Sum, ranked_column
-from steelyard.table import Bools, SignalTable
+from steelyard.table import SignalTable
 
 
 @dataclass(frozen=True)
