@@ -46,6 +46,8 @@ class Expr(ABC):
     """Whether its weights are those of the expression that is its first child."""
     by_query: ClassVar[bool] = False
     """Whether that child is chosen by the query alone, rather than by what was found."""
+    common: ClassVar[bool] = False
+    """Whether most systems fuse in this way, so that tuning lays out more settings and weights for it."""
 
     @classmethod
     @abstractmethod

@@ -41,6 +41,7 @@ class Rrf(Sum):
 
     keyword: ClassVar[str] = "rrf"
     shown_as: ClassVar[str] = "RRF"
+    common: ClassVar[bool] = True
     K: ClassVar = (1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0)
     AMOUNTS: ClassVar = (0.0, 0.05, 0.1, 0.2, 0.4)
 

@@ -20,6 +20,7 @@ class WeightedSum(NormalizedSum):
 
     keyword: ClassVar[str] = "weighted_sum"
     shown_as: ClassVar[str] = "weighted sum"
+    common: ClassVar[bool] = True
 
     @classmethod
     def read(cls, call: Reading) -> Self:

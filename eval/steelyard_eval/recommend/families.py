@@ -59,12 +59,12 @@ class Start:
     @property
     def columns(self) -> int:
         """How many weights are laid out over its settings."""
-        return len(self.settings) * len(LINE) if self.config.strategy.keyword in COMMON else COLUMNS
+        return len(self.settings) * len(LINE) if self.config.strategy.common else COLUMNS
 
     @property
     def wide(self) -> bool:
         """Whether all its parameters are varied together."""
-        return self.config.system != "plain" or self.config.strategy.keyword in COMMON
+        return self.config.system != "plain" or self.config.strategy.common
 
 
 def starts(space: Workspace, queries: Sequence[Query], limit: int) -> list[Start]:

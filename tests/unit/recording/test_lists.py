@@ -60,8 +60,8 @@ def engines(dataset):
 
 
 def apart(own):
-    """No two scores equal: trec_eval, ranx and our tie rule order ties each in its way."""
-    return [(id_, score - 1e-4 * rank) for rank, (id_, score) in enumerate(own)]
+    """No two scores equal, and all positive: programs differ in how they treat ties and maxima below zero."""
+    return [(id_, 1.0 + score - 1e-4 * rank) for rank, (id_, score) in enumerate(own)]
 
 
 @pytest.fixture(scope="module")

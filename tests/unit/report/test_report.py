@@ -442,7 +442,7 @@ def test_a_recommendation_stands_first_in_the_report(results, tmp_path):
     assert Document(page).text.index("Use rrf <b>.") < Document(page).text.index("Recommendation")
     for text in (Document(page).text, markdown):
         assert "+0.080 [0.010, 0.150]" in text
-        assert "which nothing parts from it" in text
+        assert "which these queries cannot tell apart" in text
         assert "current" in text
     assert "<b>" not in page.split("<body>")[1].split("Queries where")[0].replace("&lt;b&gt;", "")
 
