@@ -8,6 +8,7 @@ JSON, each field has the value or the tests that it must pass::
     {"tags": ["auth", "jwt"]}                               has all of these
     {"tags": {"all": [...], "none": [...]}}                 has all of these and none of those
     {"created_at": {"from": "2026-01-01", "before": ...}}   from, after, before, until
+    {"uri": {"prefix": "cortex://session/"}}                begins with it, as plain text
     {"superseded": false}                                   no other entry replaces it
 """
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 Value = str | float
 SUPERSEDED = "superseded"
 """A pseudo-field: whether another entry replaces the entry."""
-FILTERABLE = (TEXT_FIELDS | NUMBER_FIELDS | {"tags", SUPERSEDED}) - {"id"}
+FILTERABLE = (TEXT_FIELDS | NUMBER_FIELDS | LIST_FIELDS | {SUPERSEDED}) - {"id"}
 """The fields that a filter may name."""
 RANGES = ("from", "after", "before", "until")
 """Tests of order: at least, more than, less than, at most."""
@@ -43,7 +44,8 @@ class Rule:
     test : str
         ``any`` (the field is one of the values, or tags contain one), ``all`` (tags contain every value),
         ``none`` (the field is none of the values, or tags contain none), ``absent`` (the field is empty),
-        or one of `RANGES`, which an entry without a value fails.
+        ``prefix`` (the text begins with one of the values, case and all), or one of `RANGES`, which an entry
+        without a value fails.
     values : tuple
         What the field is compared with; times as seconds UTC.
     """
@@ -61,6 +63,8 @@ class Rule:
             return value in ("", None, ())
         if self.test in RANGES:
             return value is not None and _compare(self.test, value, self.values[0])
+        if self.test == "prefix":
+            return value.startswith(tuple(map(str, self.values)))  # type: ignore[no-any-return]  # a text field
         held = set(value) if self.field in LIST_FIELDS else {value}
         if self.test == "all":
             return held.issuperset(self.values)
@@ -145,7 +149,7 @@ def visible_to(scopes: Mapping[str, tuple[str, ...]]) -> Filters:
     return Filters.all_of(clause or (Rule("vault", "any"),))
 
 
-_WORDS = {"all": "holds all of", "none": "is none of", "absent": "is not given"}
+_WORDS = {"all": "holds all of", "none": "is none of", "absent": "is not given", "prefix": "begins with"}
 
 
 def _in_words(rule: Rule) -> str:
@@ -190,7 +194,9 @@ def _rules(name: str, asked: object, problems: list[str]) -> list[Rule]:
 def _tests(name: str) -> tuple[str, ...]:
     if name in LIST_FIELDS:
         return ("all", "any", "none")
-    return ("any",) if name == SUPERSEDED else ("any", "none", *RANGES)
+    if name == SUPERSEDED:
+        return ("any",)
+    return ("any", "none", *RANGES, *(() if name in NUMBER_FIELDS else ("prefix",)))
 
 
 def _kind(name: str) -> str:

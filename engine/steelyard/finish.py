@@ -152,6 +152,59 @@ class Drop:
 
 
 @dataclass(frozen=True, slots=True)
+class AtLeast:
+    """Drop what scores below `score`."""
+
+    score: float
+
+    def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
+        """The list after this step."""
+        return ranking.keep(ranking.score >= self.score)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Nothing."""
+        return frozenset()
+
+    def __str__(self) -> str:
+        return f"at_least({number_text(self.score)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What becomes of a directory in the list, an entry that others lie in and that has no text of its own.
+
+    It is dropped, or with ``entries`` stands for the entries in it: those that are not ranked take its place
+    and its score. (Cortex-Mem's full search returns directories too.)
+    """
+
+    instead: str
+
+    def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
+        """The list after this step."""
+        home, rows = table.home, np.arange(len(table))
+        folder = np.zeros(len(table), dtype=bool)
+        folder[home[(home >= 0) & (home != rows)]] = True
+        folder &= np.isnan(table.columns["l2"]) if "l2" in table.columns else True
+        files = ranking.keep(~folder[ranking.row])
+        if self.instead == "none":
+            return files
+        score = np.full(len(table), np.nan)
+        score[ranking.row] = ranking.score
+        lent = np.where((home >= 0) & folder[home] & ~folder, score[home], np.nan)
+        score[folder] = np.nan
+        return order(table, np.where(np.isnan(score), lent, score))
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The layer that a directory lacks."""
+        return frozenset({"l2"})
+
+    def __str__(self) -> str:
+        return f"files({self.instead})"
+
+
+@dataclass(frozen=True, slots=True)
 class Rerank:
     """Sort the first `top` places again by a re-ranker's score, times a `penalty` where one is named.
 
@@ -324,6 +377,16 @@ def _merge(retriever: Item, score: float) -> Merge:
     return Merge(_name(retriever, RETRIEVERS), score)
 
 
+def _at_least(score: Item) -> AtLeast:
+    if score.weight is None or score.call.name:
+        raise ValueError
+    return AtLeast(score.weight)
+
+
+def _files(instead: Item) -> Files:
+    return Files(_name(instead, ("none", "entries")))
+
+
 def _rerank(top: Item, penalty: Item | None = None) -> Rerank:
     return Rerank(_whole(top.weight), "" if penalty is None else _name(penalty, PRIORS))
 
@@ -353,6 +416,8 @@ def _name(item: Item, valid: Collection[str]) -> str:
 _READERS: dict[str, tuple[str, Callable[..., Stage]]] = {
     "cut": ("a whole number from 1 to 1000000000, as in cut(10) or cut(10, all_below=50, counting=fts)", _cut),
     "merge": ("a retriever and a number, as in merge(memory, score=0.5)", _merge),
+    "at_least": ("one number, as in at_least(0.5)", _at_least),
+    "files": ("none or entries: what stands for directories, as in files(entries)", _files),
     "rerank": (
         "a whole number and no more than a factor, as in rerank(20) or rerank(20, penalty=length)",
         _rerank,

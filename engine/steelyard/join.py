@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from steelyard.arrays import Floats, Ints
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError
 from steelyard.query import Query
-from steelyard.stores.base import Found
+from steelyard.stores.base import Found, Listed
 from steelyard.table import FACT_FIELDS, NO_FACTS, SignalTable, entry_facts, query_facts
 
 Lists = Mapping[str, Sequence[Found]]
@@ -26,6 +27,7 @@ def join(
     lists: Sequence[Lists],
     scorers: Mapping[str, ScoreIds],
     get: Callable[[Sequence[str], Sequence[str]], list[Entry]] | None,
+    directories: Callable[[Sequence[str]], list[str]] | None = None,
 ) -> SignalTable:
     """Build the table of some queries.
 
@@ -39,15 +41,17 @@ def join(
         By signal, the function that scores the candidates of a query.
     get : callable or None
         Fetches the entries whose facts the table contains; None for a table without facts.
+    directories : callable or None
+        Gives the ids of the directories of entries; None where no layers are read.
 
     Raises
     ------
     ConfigError
         When a retriever or scorer returned a number that is not finite.
     """
-    ids = sorted({found.id for own in lists for part in own.values() for found in part})
-    code = {id_: at for at, id_ in enumerate(ids)}
-    coded = [{name: _codes(code, part) for name, part in own.items()} for own in lists]
+    codes = _Codes.of([part for own in lists for part in own.values()])
+    ids = codes.ids
+    coded = [{name: codes.within(part) for name, part in own.items()} for own in lists]
     unions = [np.unique(np.concatenate([np.zeros(0, np.int32), *own.values()])) for own in coded]
     offsets = np.cumsum([0, *map(len, unions)], dtype=np.int64)
     columns, positions = _fill(lists, coded, unions, offsets)
@@ -64,6 +68,16 @@ def join(
         positions=positions,
         about=entry_facts(get(ids, FACT_FIELDS), tags) if get else NO_FACTS,
         asked=query_facts(queries, clocks, tags),
+        directory=_homes(codes.code, ids, directories(ids)) if directories else None,
+    )
+
+
+def _homes(code: Mapping[str, int], ids: Sequence[str], directories: Sequence[str]) -> Ints | None:
+    """The directory of each entry as its place among the ids; itself where that is no candidate of any query."""
+    if directories == ids:
+        return None
+    return np.array(
+        [code.get(home, code[id_]) for id_, home in zip(ids, directories, strict=True)], dtype=np.int32
     )
 
 
@@ -78,13 +92,48 @@ def _fill(
     for begin, own, codes, union in zip(offsets, lists, coded, unions, strict=False):
         for name, part in own.items():
             rows = begin + np.searchsorted(union, codes[name])
-            columns[name][rows] = _finite(name, [found.score for found in part])
-            positions[name][rows] = [found.position for found in part]
+            columns[name][rows] = _finite(name, _scores(part))
+            positions[name][rows] = _positions(part)
     return columns, positions
 
 
-def _codes(code: Mapping[str, int], part: Iterable[Found]) -> Ints:
-    return np.array([code[found.id] for found in part], dtype=np.int32)
+class _Codes:
+    """The ids of some lists, ascending, and the place of each among them; of a shared tuple it is found once."""
+
+    def __init__(self, ids: list[str]) -> None:
+        self.ids = ids
+        self._whole: dict[int, Ints] = {}
+
+    @classmethod
+    def of(cls, lists: Sequence[Sequence[Found]]) -> _Codes:
+        whole = {id(part.ids): part.ids for part in lists if isinstance(part, Listed)}
+        others = {found.id for part in lists if not isinstance(part, Listed) for found in part}
+        first = max(whole.values(), key=len, default=())
+        if not others and all(ids is first or ids == first for ids in whole.values()):
+            return cls(list(first))
+        return cls(sorted(others.union(*whole.values())))
+
+    @cached_property
+    def code(self) -> dict[str, int]:
+        return {id_: at for at, id_ in enumerate(self.ids)}
+
+    def within(self, part: Sequence[Found]) -> Ints:
+        """int32[n]: the places of the ids of a list, as it lists them."""
+        if not isinstance(part, Listed):
+            return np.array([self.code[found.id] for found in part], dtype=np.int32)
+        if id(part.ids) not in self._whole:
+            same = len(part.ids) == len(self.ids)  # a part of the ids, and as many
+            places = range(len(self.ids)) if same else (self.code[id_] for id_ in part.ids)
+            self._whole[id(part.ids)] = np.fromiter(places, dtype=np.int32, count=len(part.ids))
+        return self._whole[id(part.ids)]
+
+
+def _scores(part: Sequence[Found]) -> Any:  # noqa: ANN401 -- a list or an array of numbers
+    return part.scores if isinstance(part, Listed) else [found.score for found in part]
+
+
+def _positions(part: Sequence[Found]) -> Any:  # noqa: ANN401 -- a list or an array of numbers
+    return part.positions if isinstance(part, Listed) else [found.position for found in part]
 
 
 def _finite(name: str, values: Any) -> Floats:  # noqa: ANN401 -- a list or an array of numbers

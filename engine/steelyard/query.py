@@ -20,7 +20,7 @@ class Query:
     Attributes
     ----------
     text : str
-        The text as the user wrote it; this is what is embedded.
+        The text as the user wrote it.
     filters : Filters
         The scope of the query.
     asked_at : float or None
@@ -37,6 +37,8 @@ class Query:
         The part of the data set that it belongs to.
     matched : str or None
         The text that keywords match; None for the cleaned `text`.
+    rewritten : str or None
+        The text that is embedded; None for `text`.
     """
 
     text: str
@@ -50,6 +52,12 @@ class Query:
     domain: str = ""
     split: str = ""
     matched: str | None = None
+    rewritten: str | None = None
+
+    @property
+    def embedded(self) -> str:
+        """The text that is embedded."""
+        return self.text if self.rewritten is None else self.rewritten
 
     @property
     def keywords(self) -> str:

@@ -16,6 +16,10 @@ MatchBuilder = Callable[[str], str]
 """From the text of a query to an FTS5 expression; empty when there is nothing to search for."""
 
 
+Classifier = Callable[[str], str]
+"""The intent of a query that names none; empty when it is none that matters."""
+
+
 def words_or(text: str) -> str:
     """Join the words of a query by OR, without stop words unless the query has no other words.
 
@@ -23,6 +27,11 @@ def words_or(text: str) -> str:
     '"how" OR "do" OR "we" OR "rotate" OR "token"'
     """
     return " OR ".join(map(quote, unique_words(text)))
+
+
+def itself(uri: str) -> str:
+    """The URI: no entry lies in another."""
+    return uri
 
 
 def no_intent(text: str) -> str:
@@ -82,10 +91,12 @@ class Reading:
     """The entries that are searched."""
     valid_only: bool = False
     """Whether only entries whose validity window contains the query's clock are searched."""
+    directory: Callable[[str], str] = itself
+    """The URI whose abstract and overview stand for the entry at a URI."""
 
     def __post_init__(self) -> None:
         words = (own for each in (self.words, self.bm25_words) for own in (each.text, each.split))
-        for function in (self.match, self.match_memory, self.classify, self.rewrite, *words):
+        for function in (self.match, self.match_memory, self.classify, self.rewrite, self.directory, *words):
             if getattr(function, "__name__", "<lambda>") == "<lambda>":
                 raise ConfigError(
                     f"{function!r} has no name, and recordings compare functions by their names; use a def"
@@ -103,6 +114,7 @@ class Reading:
             "match_memory": self.match_memory.__name__,
             "words": [self.words.text.__name__, self.words.split.__name__, self.valid_words],
             "searched": [str(self.corpus), self.valid_only],
+            "directory": self.directory.__name__,
             "classified": self.classify.__name__,
             "bm25_words": [own.text.__name__, own.split.__name__, own.least, own.whole],
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,12 +13,12 @@ from steelyard.entry import Hit
 from steelyard.errors import ConfigError, VaultError, shown
 from steelyard.explain import Explanation
 from steelyard.finish import Ranking, Rerank, Rescore, Stage, finish
-from steelyard.fusion import Expr, compile_plan, leaves
+from steelyard.fusion import Expr, Progress, compile_plan, leaves
 from steelyard.query import Query
 from steelyard.signals import PRIORS
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import plain, plain_id
-from steelyard.table import SignalTable, ranks
+from steelyard.table import LAYERS, SignalTable, ranks
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,10 @@ class SearchResult:
         Whether the embedder failed, so that keywords answered alone.
     notes : tuple of str
         What else was searched by keywords alone, and why.
+    finish, query : tuple of Stage, Query
+        The stages after fusion, and what was searched, with its clock, intent and texts.
+    seconds : mapping
+        The time of each retriever, and of the whole search as ``search``.
     """
 
     hits: tuple[Hit, ...]
@@ -47,6 +52,12 @@ class SearchResult:
     notes: tuple[str, ...] = ()
     finish: tuple[Stage, ...] = ()
     query: Query = field(default_factory=lambda: Query(""))
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far a layered search went; None of any other."""
+        return self.strategy.progress(self.table)
 
     @cached_property
     def fused(self) -> Floats:
@@ -118,9 +129,12 @@ def _signals(table: SignalTable, strategy: Expr, ranking: Ranking) -> list[dict[
     """
     everywhere = np.ones(len(table), dtype=bool)
     ranked = strategy.members(table, strategy.everywhere(table))[ranking.row]
+    home = np.where(table.home < 0, np.arange(len(table)), table.home)
     read = {}
     for leaf in leaves(strategy):
         if leaf.name in PRIORS or leaf.name in table.columns:
-            values = leaf.compile(table, everywhere).branches[0].columns[0].values[ranking.row]
-            read[leaf.name] = np.nan_to_num(values)
+            values = leaf.compile(table, everywhere).branches[0].columns[0].values
+            above = values[home] if leaf.name in LAYERS else values  # those of the directory, for its files
+            found = np.where(np.isnan(values), above, values)[ranking.row]
+            read[leaf.name] = np.nan_to_num(found)
     return [{n: float(values[at]) for n, values in read.items()} if own else {} for at, own in enumerate(ranked)]

@@ -18,6 +18,7 @@ import numpy as np
 
 from steelyard.arrays import Bools
 from steelyard.config import LISTS, SearchConfig
+from steelyard.directories import Directories
 from steelyard.embed import Embedder
 from steelyard.entry import Hit
 from steelyard.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError, shown
@@ -82,6 +83,10 @@ class Searcher:
     visible : Filters
         What the caller may see: no query, filter or strategy returns anything else, and no statistics are
         computed from anything else, except those in the embedder, such as LSA fitted on more.
+    rewriter : callable or None
+        Gives the text that is embedded in place of the one asked.
+    proceed : callable
+        Called before each retriever; what it raises ends the search.
 
     Attributes
     ----------
@@ -102,6 +107,8 @@ class Searcher:
         *,
         clock: Callable[[], float] = time.time,
         visible: Filters = EVERYTHING,
+        rewriter: Callable[[str], str] | None = None,
+        proceed: Callable[[], None] = lambda: None,
         reranker: CrossEncoder | None = None,
     ) -> None:
         if config.system == LISTS:
@@ -113,7 +120,10 @@ class Searcher:
         self.config = config
         self.system = find_system(config.name)
         self._sources = Sources(self.store, self.system, config, embedder)
+        self._directories = Directories(self.store, self.system.reading.directory)
         self._clock = clock
+        self._rewriter = rewriter
+        self._proceed = proceed
         self.reranker = reranker
         self.degraded = 0
         self._told: set[str] = set()
@@ -141,14 +151,17 @@ class Searcher:
         asked = self._admit(Query(query) if isinstance(query, str) else query)
         calls = self._sources.embedding_calls
         vectors = self._wants_vectors(semantic)
-        table, strategy, missing, lost = self._surviving(asked, vectors)
+        seconds: dict[str, float] = {}
+        begin = time.perf_counter()
+        table, strategy, missing, lost = self._surviving(asked, vectors, seconds)
         table, config, failed = self._rescored(asked, table, strategy, missing)
         lost += failed
         if lost:
             self._count(lost)
         masked, ranking = rank_table(table, config, strategy)
+        hits = hits_of(self.store, masked, ranking, strategy)
         return SearchResult(
-            hits_of(self.store, masked, ranking, strategy),
+            hits,
             masked,
             ranking,
             strategy,
@@ -157,10 +170,11 @@ class Searcher:
             tuple(map(str, lost)) if lost else self._notes(strategy, vectors, semantic),
             config.finish,
             asked,
+            seconds | {"search": time.perf_counter() - begin},
         )
 
     def _surviving(
-        self, query: Query, vectors: bool
+        self, query: Query, vectors: bool, seconds: dict[str, float]
     ) -> tuple[SignalTable, Expr, frozenset[str], list[SteelyardError]]:
         """The candidates by the strategy that is left without what fails; what is missing, what failed."""
         missing = frozenset() if vectors else EMBEDDING
@@ -168,7 +182,7 @@ class Searcher:
         while True:
             strategy = self._available(missing)
             try:
-                return self._candidates(query, strategy, missing), strategy, missing, lost
+                return self._candidates(query, strategy, missing, seconds), strategy, missing, lost
             except SteelyardError as error:
                 if not isinstance(error, (LostError, *self.system.searching.survives)):
                     raise
@@ -215,10 +229,13 @@ class Searcher:
         It contains facts only when the strategy computes signals from them. Without `vectors` no vectors are
         searched, even when the strategy names no retriever and would rank what all of them find.
         """
-        return self._candidates(self._timed(query), strategy, frozenset() if vectors else EMBEDDING)
+        return self._candidates(self._timed(query), strategy, frozenset() if vectors else EMBEDDING, {})
 
-    def _candidates(self, query: Query, strategy: Expr, missing: frozenset[str]) -> SignalTable:
-        lists: dict[str, list[Found]] = {}
+    def _candidates(
+        self, query: Query, strategy: Expr, missing: frozenset[str], seconds: dict[str, float]
+    ) -> SignalTable:
+        """See `candidates`; `seconds` takes the time of each retriever."""
+        lists: dict[str, Sequence[Found]] = {}
         scorers: list[str] = []
         facts = bool((strategy.signals() & PRIORS.keys()) | facts_read(self.config.finish))
         table = self._table([query], [lists], scorers, facts)
@@ -227,7 +244,10 @@ class Searcher:
                 if name in SCORERS:
                     scorers.append(name)
                 else:
+                    self._proceed()
+                    begin = time.perf_counter()
                     lists[name] = self._sources.retrieve(name, query, self._sources.settings(name).depth, lists)
+                    seconds[name] = time.perf_counter() - begin
             table = self._table([query], [lists], scorers, facts)
         return table
 
@@ -308,7 +328,7 @@ class Searcher:
         try:
             admitted = [self._admit(query) for query in queries]
             for query in progress(admitted):
-                own: dict[str, list[Found]] = {}
+                own: dict[str, Sequence[Found]] = {}
                 for name, depth in depths.items():
                     own[name] = self._sources.retrieve(name, query, depth, own)
                 lists.append(own)
@@ -320,7 +340,7 @@ class Searcher:
     def fingerprint(self, corpus: str, max_depth: Mapping[str, int]) -> dict[str, Any]:
         """Return what a replay of a recording cannot change, as JSON values."""
         embedders = self._sources.embedders
-        layers = [name for name in LAYERS if name in self.config.retrievers] if embedders else []
+        layers = [name for name in LAYERS if name in EMBEDDING & self.config.retrievers.keys() and embedders]
         return {
             **identity(self.config),
             "corpus": corpus,
@@ -383,7 +403,10 @@ class Searcher:
         if query.matched is None and self.config.rewrite and (other := reading.rewrite(text)) != text:
             text = clean_query(other)
         intent = query.intent or reading.classify(query.text)
-        return replace(self._timed(query), matched=text, intent=intent)
+        embedded = query.rewritten
+        if embedded is None and self._rewriter is not None:
+            embedded = self._rewriter(query.text)
+        return replace(self._timed(query), matched=text, intent=intent, rewritten=embedded)
 
     def _wants_vectors(self, semantic: str | bool) -> bool:
         mode = self.system.searching.mode(semantic)
@@ -413,4 +436,6 @@ class Searcher:
     ) -> SignalTable:
         clocks = [query.asked_at or 0.0 for query in queries]
         score = {name: partial(self._sources.score, name) for name in scorers}
-        return join(queries, clocks, lists, score, self.store.get if facts else None)
+        layered = any(name in LAYERS for own in lists for name in own)
+        homes = self._directories.of if layered else None
+        return join(queries, clocks, lists, score, self.store.get if facts else None, homes)

@@ -55,7 +55,7 @@ class Sources:
 
     def retrieve(
         self, name: str, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]
-    ) -> list[Found]:
+    ) -> Sequence[Found]:
         """Retrieve the list of one retriever.
 
         Parameters
@@ -134,7 +134,7 @@ class Sources:
         """Return the embedders whose vectors the store has, and whose model the configuration does not exclude."""
         models = {settings.model for settings in self.config.retrievers.values() if settings.model}
         held = {space for space, _ in self.store.spaces()}
-        return [e for e in self.embedders if not models - {e.model} and self._space(e, "text") in held]
+        return [e for e in self.embedders if not models - {e.model} and held & self._searched(e)]
 
     def has_vectors(self) -> bool:
         """Whether queries can be embedded and the store has vectors to compare them with."""
@@ -153,6 +153,10 @@ class Sources:
         """The number of texts that this thread has embedded."""
         calls: int = getattr(self._thread, "calls", 0)
         return calls
+
+    def _searched(self, embedder: Embedder) -> set[Space]:
+        """The spaces of which any one makes the embedder worth asking: the text's, and that of all details."""
+        return {self._space(embedder, layer) for layer in ("text", "l2")}
 
     def _space(self, embedder: Embedder, layer: str) -> Space:
         return space_of(embedder, layer, self.reading.recipe)

@@ -174,6 +174,9 @@ class SignalTable:
         Facts of the Q queries.
     fingerprint : mapping
         What replay cannot change (models, tokenizers, depths ...), as JSON values.
+    directory : int32[E] or None
+        The entry whose abstract and overview stand for each entry; itself where it has its own or lies in no
+        directory. None where every entry is its own.
     """
 
     queries: tuple[str, ...]
@@ -185,6 +188,7 @@ class SignalTable:
     about: Facts
     asked: Facts
     fingerprint: Mapping[str, object] = field(default_factory=dict)
+    directory: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.entry)
@@ -193,6 +197,18 @@ class SignalTable:
     def query(self) -> Ints:
         """Index of the query each row belongs to; int32[N]."""
         return np.repeat(np.arange(len(self.queries), dtype=np.int32), np.diff(self.offsets))
+
+    @cached_property
+    def home(self) -> Indices:
+        """int64[N]: the row of each row's directory for the same query, -1 where the query has no such row."""
+        rows = np.arange(len(self), dtype=np.int64)
+        if self.directory is None:
+            return rows
+        first = self.query.astype(np.int64) * len(self.entries)
+        keys, wanted = first + self.entry, first + self.directory[self.entry]
+        at = np.minimum(np.searchsorted(keys, wanted), max(len(self) - 1, 0))
+        found: Indices = np.where(keys[at] == wanted, at, -1) if len(self) else rows
+        return found
 
     @cached_property
     def exists(self) -> Bools:

@@ -30,13 +30,14 @@ warnings.filterwarnings("ignore")  # ranx and numba warn about types
 
 import apsw
 import keywords
+import layers
 import replay
 import tuning
 import vectors
 
 PEERS = ("ranx", "bm25s", "optuna", "cmaes", "fastrank")
 PACKAGES = ("steelyard", "numpy", "apsw", "sqlite-vec", "pytrec_eval-terrier", "numba", *PEERS)
-GROUPS = ("replay", "keywords", "vectors", "tuning")
+GROUPS = ("replay", "keywords", "vectors", "layers", "tuning")
 DATA = Path(os.environ.get("STEELYARD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 
 
@@ -75,6 +76,8 @@ def measure(quick: bool, groups: set[str]) -> dict[str, object]:
         done += keywords.races(quick, 40)
     if "vectors" in groups:
         done += vectors.races(quick, 120)
+    if "layers" in groups:
+        done += layers.races(quick, 100)
     if "tuning" in groups:
         done += tuning.races(quick, 3 if quick else 9)
     about |= {"load_after": round(os.getloadavg()[0], 2), "seconds": round(time.perf_counter() - begin)}

@@ -17,8 +17,8 @@ from steelyard.table import EMBEDDING
 CHECKS = int(os.environ.get("STEELYARD_ISOLATION_CHECKS", "200"))
 SEARCHES = 25
 """Searches in one world."""
-VECTORS_ESCAPE = {"soleri:shipped"}
-"""Systems whose vector search knows neither filters nor windows, as recorded of the real program."""
+VECTORS_ESCAPE = {"soleri:shipped": {"vector"}, "cortex_mem:shipped": {"l0", "l1", "l2", "unindexed"}}
+"""Systems and their retrievers that know neither filters nor windows, as recorded of the real programs."""
 WORDS = ("heron", "reed", "marsh", "newt", "pond")
 TAGS = ("a", "b", "c")
 TIMES = (None, 0.0, 10.0, 20.0, 30.0)

@@ -40,6 +40,7 @@ SYSTEMS = {
         "echovault_recording", "echovault_service", "echovault_shipped"
     )(folder),
     ("moltnet", "shipped"): lambda folder: chain(cases_of("moltnet_text")(folder), cases_of("moltnet")(folder)),
+    ("cortex_mem", "shipped"): lambda folder: cases_of("cortex")(folder),
     ("spec_kit", "both"): lambda folder: chain(
         cases_of("speckit_recording", "speckit_text")(folder), cases_of("speckit")(folder)
     ),

@@ -68,6 +68,14 @@ LEAST = {
         "federated rankings": 20,
         "search operation": 40,
     },
+    ("cortex_mem", "shipped"): {
+        "intents": 40,
+        "directories": 10,
+        "snippets": 12,
+        "cosines": 4,
+        "layered runs": 30,
+        "semantic runs": 30,
+    },
     ("echovault", "shipped"): {
         "match expressions": 50,
         "keyword lists": 100,

@@ -12,6 +12,7 @@ from steelyard.fusion.description import RECIPROCAL, Description, Fallback, Line
 from steelyard.fusion.layered import Layered
 from steelyard.fusion.parse import FAMILIES, parse_strategy
 from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.fusion.progress import Progress
 from steelyard.fusion.reweight import reweighted, term_names
 from steelyard.fusion.rrf import Bonus, Rrf
 from steelyard.fusion.signal import Signal
@@ -33,6 +34,7 @@ __all__ = [
     "Layered",
     "Linear",
     "Plan",
+    "Progress",
     "Rrf",
     "Signal",
     "Term",

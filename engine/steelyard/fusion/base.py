@@ -21,6 +21,7 @@ from steelyard.arrays import Bools
 from steelyard.errors import ConfigError
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.fusion.progress import Progress, together
 from steelyard.grammar import number_text
 from steelyard.signals import PRIORS
 from steelyard.table import FINDERS, SCORERS, SignalTable
@@ -112,6 +113,10 @@ class Expr(ABC):
         """Describe the expression for exporters, which do not know its family."""
         return Description(f"{self} is not one fusion of lists")
 
+    def progress(self, table: SignalTable) -> Progress | None:
+        """How far the layered searches in it went; None where there are none."""
+        return together(child.progress(table) for child in self.children())
+
     def ranks_candidates(self) -> bool:
         """Whether it, or a tier or case in it, names no retriever and so ranks all candidates of the system."""
         if not self.retrievers():
@@ -202,7 +207,7 @@ def nested(expr: Expr, table: SignalTable, within: Bools) -> tuple[Column, Bools
     plan = expr.compile(table, within)
     present = np.zeros(len(table), dtype=bool)
     for branch in plan.branches:
-        present |= branch.rows
+        present |= branch.ranked
     if len(plan.branches) == 1 and is_bare(plan.branches[0]):
         return plan.branches[0].columns[0], present
     return Column(str(expr), plan.scores(), str(expr), inner=plan), present
@@ -211,4 +216,4 @@ def nested(expr: Expr, table: SignalTable, within: Bools) -> tuple[Column, Bools
 def is_bare(branch: Branch) -> bool:
     """Whether a branch is one signal of weight 1 and nothing else."""
     alone = len(branch.columns) == 1 and branch.weights == (1.0,) and branch.factor is None
-    return alone and not branch.columns[0].parts
+    return alone and branch.floor is None and not branch.columns[0].parts

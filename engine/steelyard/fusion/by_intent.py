@@ -12,6 +12,7 @@ from steelyard.arrays import Bools
 from steelyard.fusion.base import Expr, Needs, join_needs
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Plan
+from steelyard.fusion.progress import Progress, together
 from steelyard.fusion.reading import Reading
 from steelyard.table import SignalTable
 
@@ -83,6 +84,11 @@ class ByIntent(Expr):
             if rows.any():
                 branches += expr.compile(table, rows).branches
         return Plan(len(table), branches)
+
+    def progress(self, table: SignalTable) -> Progress | None:
+        """Each strategy's, of the queries of its intent."""
+        parts = ((queries, expr.progress(table)) for queries, expr in self._routes(table) if queries.any())
+        return together(part and part.of(queries) for queries, part in parts)
 
     def _routes(self, table: SignalTable) -> list[tuple[Bools, Expr]]:
         intents = table.asked.labels["intent"]

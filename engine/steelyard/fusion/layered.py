@@ -2,59 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
 
-from steelyard.arrays import Bools
-from steelyard.fusion.base import Expr
+from steelyard.arrays import Bools, Floats, Indices
+from steelyard.fusion.base import Expr, Needs, Term, join_needs
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.fusion.progress import Progress
 from steelyard.fusion.reading import Reading
-from steelyard.fusion.sums import Sum
+from steelyard.fusion.sums import Sum, terms_without
 from steelyard.grammar import number_text
-from steelyard.table import SignalTable, count_rows
+from steelyard.table import FETCHED, SignalTable, count_rows
+
+FILES = "unindexed"
+"""The signal of entries whose text has no vector yet."""
+INSIDE = "inside"
+"""The signal of candidates that the query's own filters admit."""
+OF_ABSTRACT = 0.8
+"""What an abstract's similarity is worth in place of an overview's (Cortex-Mem's code)."""
+OF_LAYERS = (0.4, 0.6)
+"""What abstract and overview are worth in place of details (Cortex-Mem's code)."""
+NO_GATE = -1.0
+"""A threshold that every cosine reaches."""
 
 
 @dataclass(frozen=True)
 class Layered(Sum):
     """``0.2*l0 + 0.3*l1 + 0.5*l2`` over the entries whose first layer reaches the threshold.
 
-    For a query with no entry at `threshold`, the steps of `relax` below it are tried in order; when
-    none finds an entry, every entry is ranked by the last layer alone. A layer that an entry lacks
-    adds 0.
+    For a query with no entry at `threshold`, the steps of `relax` below it are tried in order; when none finds
+    an entry, every entry is ranked by the last layer alone, or with ``then=best`` by its best layer. All layers
+    but the last are those of an entry's directory, see `SignalTable.directory`.
+
+    `cut` drops scores below it, and before that the directories whose layers stay below its half. `lacking` is
+    what a missing layer counts. ``zero``: nothing. ``file``: 0.8 of the first in place of the second, nothing in
+    place of the last, and what is no file is not ranked. ``estimate``: as ``file``, with 0.4 of the first and 0.6
+    of the second in place of the last, for an entry that is its own directory. `depths` are how many places of
+    the first layer each step looks at. With ``scope=gate`` only the first layer obeys the query's filters.
     """
 
     keyword: ClassVar[str] = "layered"
     shown_as: ClassVar[str] = "layered"
     THRESHOLDS: ClassVar = (0.2, 0.3, 0.4, 0.5, 0.6)
+    LADDERS: ClassVar = ((), (0.4, 0.3))
 
     threshold: float = 0.5
     relax: tuple[float, ...] = (0.4, 0.3)
+    cut: float | None = None
+    lacking: str = "zero"
+    then: str = "last"
+    depths: tuple[int, ...] = ()
+    scope: str = "all"
 
     @classmethod
     def read(cls, call: Reading) -> Self:
         """Read the layers, coarse to fine, each with its weight; layers cannot be nested."""
-        threshold = call.number("threshold", 0.5, -1.0)
-        relax = call.take("relax")
-        if relax is not None and not isinstance(relax, tuple):
-            call.bad("relax", relax, "must be a list of thresholds such as [0.4, 0.3]")
-            relax = None
-        call.finish("threshold", "relax")
+        threshold = call.number("threshold", 0.5, NO_GATE)
+        relax = _numbers(call, "relax", "a list of thresholds such as [0.4, 0.3]")
+        cut = None if "cut" not in call.left else call.number("cut", 0.5, NO_GATE)
+        lacking = call.word("lacking", "zero", ("zero", "file", "estimate"))
+        then = call.word("then", "last", ("last", "best"))
+        depths = _numbers(call, "depths", "a list of whole numbers such as [30, 50]", whole=True)
+        scope = call.word("scope", "all", ("all", "gate"))
+        call.finish("threshold", "relax", "cut", "lacking", "then", "depths", "scope")
         terms = call.terms(None)
         if any(_holds_layers(term.expr) for term in terms):  # each would double the work of those around it
             call.fault("layered inside layered; name the layers l0, l1, l2 in one")
-        return cls(terms, threshold, (0.4, 0.3) if relax is None else relax)
+        if lacking != "zero" and len(terms) != 3:
+            call.fault(f"layered: lacking={lacking} needs three layers; name l0, l1 and l2")
+        if depths and terms[0].expr.leaf is None:
+            call.fault("layered: depths are places in the list of one signal; name one as the first layer")
+        ladder = (0.4, 0.3) if relax is None else relax
+        return cls(terms, threshold, ladder, cut, lacking, then, tuple(map(int, depths or ())), scope)
 
     def variants(self) -> Iterator[Expr]:
-        """Iterate over the thresholds that tuning tries."""
-        yield from (replace(self, threshold=step) for step in sorted({*self.THRESHOLDS, self.threshold}))
+        """Each threshold with each ladder below it, and, where there is a cut, with it and without."""
+        made: dict[tuple[float, tuple[float, ...], float | None], Expr] = {}
+        for threshold in sorted({*self.THRESHOLDS, self.threshold}):
+            for relax in (self.relax, *self.LADDERS):
+                for cut in dict.fromkeys((self.cut, None)):
+                    steps = tuple(step for step in relax if step < threshold)
+                    made.setdefault(
+                        (threshold, steps, cut), replace(self, threshold=threshold, relax=relax, cut=cut)
+                    )
+        yield from made.values()
 
     def coordinates(self) -> tuple[float, ...]:
-        """Return the threshold."""
-        return (self.threshold,)
+        """The threshold, the lowest step, the cut."""
+        lowest = min((step for step in self.relax if step < self.threshold), default=self.threshold)
+        return (self.threshold, lowest, 0.0 if self.cut is None else self.cut)
 
     def describe(self) -> Description:
         """State that it is not one fusion of lists."""
@@ -62,46 +102,181 @@ class Layered(Sum):
             "layered(...) gates entries by their first layer and relaxes; a hybrid query has no gate"
         )
 
+    def signals(self) -> frozenset[str]:
+        """The layers, and what decides which entries count."""
+        return super().signals() | self._extra
+
+    @property
+    def _extra(self) -> frozenset[str]:
+        files = {FILES} if self.lacking != "zero" else set()
+        return frozenset(files | ({INSIDE} if self.scope == "gate" else set()))
+
+    def needs(self, table: SignalTable, retrievers: Collection[str]) -> Needs:
+        """All of them, for every query."""
+        everywhere = np.ones(len(table.queries), dtype=bool)
+        return join_needs(super().needs(table, retrievers), dict.fromkeys(self._extra & FETCHED, everywhere))
+
+    def without(self, missing: Collection[str]) -> Expr | None:
+        """Without the first layer nothing passes the gate, so that the last layer answers alone."""
+        first, *others = (term.expr for term in self.terms)
+        if not others or first.without(missing) is not None:
+            terms = terms_without(self.terms, missing)
+            lacking = self.lacking if len(terms) == len(self.terms) else "zero"
+            return replace(self, terms=terms, lacking=lacking) if terms else None
+        last = others[-1].without(missing)
+        return None if last is None else Layered((Term(1.0, last),), NO_GATE, (), self.cut)
+
     def members(self, table: SignalTable, within: Bools) -> Bools:
         """Return the entries that pass the threshold, or those with the last layer where none passes."""
         layers, fallback = self.compile(table, within).branches
-        return layers.rows | fallback.rows
+        return layers.ranked | fallback.ranked
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """Compile to two branches: the gated layers, and the last layer for queries where no entry passed.
+        """Compile to two branches: the gated layers, and the full search for queries where no entry passed.
 
         Layers are computed over every row that has one, so that the threshold does not change their scales.
         """
         rows = super().members(table, self.everywhere(table) if self._finders() else within)
-        pairs = self._columns(table, rows)
-        gated, passed = self._gate(table, *pairs[0])
-        columns = tuple(_filled(column, present) for column, present in pairs)
-        layers = Branch(gated & within, columns, self.weights, "layers, coarse to fine")
-        last, present = pairs[-1]
-        alone = present & ~passed[table.query] & within
-        fallback = Branch(alone, (_filled(last, present),), (1.0,), "last layer alone")
-        return Plan(len(table), (layers, fallback))
+        own = self._columns(table, rows)
+        above = [_of_directory(table, *pair) for pair in own[:-1]]
+        gated, step = self._gate(table, *(above or own)[0])
+        filled, counted = self._filled(table, [*above, own[-1]])
+        layers = Branch(gated & counted & within, filled, self.weights, "layers, coarse to fine", floor=self.cut)
+        column, present = own[-1] if self.then == "last" else _best(own)
+        alone = present & (step < 0)[table.query] & within
+        why = "last layer alone" if self.then == "last" else "best layer alone"
+        return Plan(len(table), (layers, Branch(alone, (_zeros(column, present),), (1.0,), why, floor=self.cut)))
 
-    def _gate(self, table: SignalTable, first: Column, present: Bools) -> tuple[Bools, Bools]:
-        """The rows that pass their query's threshold, bool[N], and the queries where any does, bool[Q]."""
+    def progress(self, table: SignalTable) -> Progress | None:
+        """Say how far each query went."""
+        rows = super().members(table, self.everywhere(table))
+        own = self._columns(table, rows)
+        above = [_of_directory(table, *pair) for pair in own[:-1]]
+        gated, step = self._gate(table, *(above or own)[0])
+        near = self._near(self._filled(table, [*above, own[-1]])[0])
+        ranked = self.compile(table, self.everywhere(table)).branches[0].ranked
+        return Progress(
+            step,
+            _directories(table, gated),
+            _directories(table, gated & near),
+            count_rows(table, ranked),
+            np.ones(len(table.queries), dtype=bool),
+        )
+
+    def _gate(self, table: SignalTable, first: Column, present: Bools) -> tuple[Bools, Indices]:
+        """The rows that pass their query's threshold, bool[N], and the step at which any does, see Progress."""
         gated = np.zeros(len(table), dtype=bool)
-        passed = np.zeros(len(table.queries), dtype=bool)
-        for step in (self.threshold, *(s for s in self.relax if s < self.threshold)):
-            above = present & (first.values >= step) & ~passed[table.query]
+        passed = np.full(len(table.queries), -1, dtype=np.int64)
+        home = table.home if len(self.terms) > 1 else np.arange(len(table))
+        if self.scope == "gate":
+            present = present & (table.column(INSIDE)[home] != 0)
+        for at, step in enumerate((self.threshold, *(s for s in self.relax if s < self.threshold))):
+            above = present & (first.values >= step) & (passed < 0)[table.query]
+            if self.depths:
+                depth = self.depths[min(at, len(self.depths) - 1)]
+                above &= table.positions[str(self.terms[0].expr)][home] <= depth
             gated |= above
-            passed |= count_rows(table, above) > 0
+            passed[count_rows(table, above) > 0] = at
         return gated, passed
+
+    def _filled(self, table: SignalTable, pairs: list[tuple[Column, Bools]]) -> tuple[tuple[Column, ...], Bools]:
+        """The layers with what stands for missing ones, and bool[N] the rows that count at all."""
+        counted = np.ones(len(table), dtype=bool)
+        if self.lacking == "zero":
+            filled = [_zeros(*pair) for pair in pairs]
+        else:
+            abstract = _zeros(*pairs[0])
+            overview = _instead(pairs[1], OF_ABSTRACT * abstract.values, f"{OF_ABSTRACT} * {abstract.label}")
+            details, indexed = pairs[2]
+            counted = indexed | self._files(table)
+            estimate, formula = np.zeros(len(table)), "0"
+            if self.lacking == "estimate":
+                estimate = OF_LAYERS[0] * abstract.values + OF_LAYERS[1] * overview.values
+                formula = f"{OF_LAYERS[0]} * {abstract.label} + {OF_LAYERS[1]} * {overview.label}"
+            filled = [abstract, overview, _instead((details, indexed), estimate, formula)]
+        return tuple(filled), counted & self._near(filled)
+
+    def _near(self, filled: Sequence[Column]) -> Bools:
+        """bool[N]: the rows one of whose layers but the last reaches half the cut."""
+        if self.cut is None:
+            return np.ones(len(filled[0].values), dtype=bool)
+        near: Bools = np.any([column.values >= self.cut / 2 for column in filled[:-1] or filled], axis=0)
+        return near
+
+    def _files(self, table: SignalTable) -> Bools:
+        """bool[N]: the files without a vector that may be ranked by their directory's layers."""
+        if FILES not in table.columns:
+            return np.zeros(len(table), dtype=bool)
+        files: Bools = ~np.isnan(table.columns[FILES])
+        return files & (table.home == np.arange(len(table))) if self.lacking == "estimate" else files
 
     def __str__(self) -> str:
         steps = ", ".join(number_text(step) for step in self.relax)
-        options = f"threshold={number_text(self.threshold)}, relax=[{steps}]"
-        return f"layered({', '.join(map(str, self.terms))}, {options})"
+        options = [f"threshold={number_text(self.threshold)}", f"relax=[{steps}]"]
+        options += [] if self.cut is None else [f"cut={number_text(self.cut)}"]
+        options += [f"depths=[{', '.join(map(str, self.depths))}]"] if self.depths else []
+        for name, default in (("lacking", "zero"), ("then", "last"), ("scope", "all")):
+            value = getattr(self, name)
+            options += [] if value == default else [f"{name}={value}"]
+        return f"layered({', '.join([*map(str, self.terms), *options])})"
+
+
+def _numbers(call: Reading, name: str, form: str, whole: bool = False) -> tuple[float, ...] | None:
+    """An option that is a list of numbers; None where it is not written, or is none."""
+    value = call.take(name)
+    if value is None:
+        return None
+    fits = isinstance(value, tuple) and all(not whole or (one >= 1 and one == int(one)) for one in value)
+    if not isinstance(value, tuple) or not fits:
+        call.bad(name, value, f"must be {form}")
+        return None
+    return value
 
 
 def _holds_layers(expr: Expr) -> bool:
     return isinstance(expr, Layered) or any(map(_holds_layers, expr.children()))
 
 
-def _filled(column: Column, present: Bools) -> Column:
-    values = np.where(present, column.values, 0.0)
-    return Column(column.label, values, column.formula, column.inputs, column.inner)
+def _of_directory(table: SignalTable, column: Column, present: Bools) -> tuple[Column, Bools]:
+    """A layer as each row's directory has it."""
+    if table.directory is None:
+        return column, present
+    home = table.home
+    there: Bools = present[home] & (home >= 0)
+    values = np.where(there, column.values[home], 0.0)
+    inputs = {name: given[home] for name, given in column.inputs.items()}
+    return Column(column.label, values, f"{column.formula} of its directory", inputs, None), there
+
+
+def _directories(table: SignalTable, rows: Bools) -> Indices:
+    """int64[Q]: how many directories the given rows lie in."""
+    here = np.zeros(len(table), dtype=bool)
+    here[table.home[rows]] = True
+    return count_rows(table, here)
+
+
+def _zeros(column: Column, present: Bools) -> Column:
+    return replace(column, values=np.where(present, column.values, 0.0))
+
+
+def _instead(pair: tuple[Column, Bools], values: Floats, formula: str) -> Column:
+    """A column with other values where it has none; the formula of the column says so."""
+    column, present = pair
+    merged = np.where(present, column.values, values)
+    if present.all():
+        return replace(column, values=merged)
+    return Column(
+        column.label,
+        merged,
+        f"{column.formula}, else {formula}",
+        {column.label: np.where(present, merged, np.nan)},
+    )
+
+
+def _best(pairs: list[tuple[Column, Bools]]) -> tuple[Column, Bools]:
+    """The greatest of each row's own layers."""
+    parts = tuple(replace(c, values=np.where(present, c.values, np.nan)) for c, present in pairs)
+    present = np.any([own for _, own in pairs], axis=0)
+    values: Floats = np.fmax.reduce([part.values for part in parts])
+    label = f"best of {', '.join(part.label for part in parts)}"
+    return Column(label, np.where(present, values, 0.0), label, parts=parts, combine="max"), present

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -90,6 +91,8 @@ class Branch:
         Multiplies the sum.
     factor_formula, multiplied : str
         How the factor was computed, and the word for its effect.
+    floor : float or None
+        Rows whose score is below it are left out.
     """
 
     rows: Bools
@@ -99,6 +102,15 @@ class Branch:
     factor: Floats | None = None
     factor_formula: str = ""
     multiplied: str = "boosted"
+    floor: float | None = None
+
+    @cached_property
+    def ranked(self) -> Bools:
+        """bool[N]: the rows that stay."""
+        if self.floor is None:
+            return self.rows
+        stay: Bools = self.rows & (self.scores() >= self.floor)
+        return stay
 
     def scores(self) -> Floats:
         """Compute the scores, float64[N]; meaningful on `rows` only."""
@@ -135,18 +147,18 @@ class Plan:
         """Compute the score of every ranked row; float64[N], NaN elsewhere."""
         result = np.full(self.size, np.nan)
         for branch in self.branches:
-            result[branch.rows] = branch.scores()[branch.rows]
+            result[branch.ranked] = branch.scores()[branch.ranked]
         return result
 
     def sources(self) -> Iterator[Column]:
         """Iterate over the columns of single signals in the branches that rank any row."""
         for branch in self.branches:
-            for column in branch.columns if branch.rows.any() else ():
+            for column in branch.columns if branch.ranked.any() else ():
                 yield from column.sources()
 
     def explain(self, row: int) -> Explanation | None:
         """Explain one row as a tree; None when the strategy does not rank it."""
         for branch in self.branches:
-            if branch.rows[row]:
+            if branch.ranked[row]:
                 return branch.explain(row)
         return None

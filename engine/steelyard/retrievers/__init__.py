@@ -25,6 +25,7 @@ RETRIEVER_KINDS: dict[str, RetrieverKind] = {
         vector.L0,
         vector.L1,
         vector.L2,
+        vector.UNINDEXED,
         fts.MEMORY,
         graph.GRAPH,
     )
@@ -36,6 +37,7 @@ SCORER_KINDS: dict[str, ScorerKind] = {
         tfidf.TFIDF,
         vector.COSINE_SCORE,
         tsquery.LEXICAL,
+        vector.INSIDE,
     )
 }
 

@@ -26,7 +26,7 @@ QueryVector = Callable[[str], Vectors]
 class Retriever(Protocol):
     """Finds candidates for a query."""
 
-    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
+    def retrieve(self, query: Query, depth: int | None) -> Sequence[Found]:
         """Return the entries found in the query's scope, best first.
 
         Ties are broken by ascending id, also at the cut. Scores are finite.

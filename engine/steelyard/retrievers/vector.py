@@ -12,7 +12,7 @@ from steelyard.arrays import Floats
 from steelyard.embed import Vectors
 from steelyard.entry import Entry
 from steelyard.errors import DimensionMismatchError
-from steelyard.filters import EVERYTHING
+from steelyard.filters import EVERYTHING, Filters
 from steelyard.query import Query
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.kinds import (
@@ -25,7 +25,7 @@ from steelyard.retrievers.kinds import (
     Scorer,
     ScorerKind,
 )
-from steelyard.stores.base import COSINE, Found, Readable, Space
+from steelyard.stores.base import COSINE, Found, Listed, Readable, Space
 from steelyard.stores.federation import plain_id
 
 _log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class VectorRetriever:
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; entries without a vector are not returned."""
-        vector = self.embed(query.text)
+        vector = self.embed(query.embedded)
         if not vector.any():
             return []
         count = self.store.count() if depth is None else depth
@@ -104,7 +104,7 @@ class CosineScorer:
 
     def score(self, query: Query, ids: Sequence[str]) -> Floats:
         """See Scorer.score."""
-        vector = self.embed(query.text)
+        vector = self.embed(query.embedded)
         stored = self.store.vectors_of(self.space, ids)
         scores = np.zeros(len(ids))
         if stored:
@@ -114,21 +114,68 @@ class CosineScorer:
 
 
 class LayerRetriever:
-    """Scores one layer of every entry in scope that has it, by cosine; vectors are kept in memory."""
+    """Scores one layer of every entry in scope that has it, by cosine; vectors are kept in memory.
+
+    The store is read once a scope, not once a directory, and not again until it changes.
+    """
 
     def __init__(self, store: Readable, space: Space, embed: QueryVector) -> None:
         self._embed = embed
-        self._scope = ScopeCache(store, lambda filters: store.vectors(space, filters))
+        self._scope = ScopeCache(store, lambda filters: _Rows.of(*store.vectors(space, filters)))
+
+    def retrieve(self, query: Query, depth: int | None) -> Sequence[Found]:
+        """See Retriever.retrieve; without a depth, as layered strategies ask, it is the whole scope."""
+        rows = self._scope(query.filters)
+        vector = self._embed(query.embedded)
+        if not rows.ids or not vector.any():
+            return []
+        scores = rows.cosine(vector)
+        found = Listed(rows.ids, scores, np.argsort(-scores, kind="stable"))
+        return found if depth is None else found[:depth]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The vectors of a scope, with their lengths, which no query changes."""
+
+    ids: tuple[str, ...]
+    matrix: Vectors
+    lengths: Floats
+
+    @classmethod
+    def of(cls, ids: Sequence[str], matrix: Vectors) -> _Rows:
+        return cls(tuple(ids), matrix, np.sqrt(_dots(matrix)))
+
+    def cosine(self, vector: Vectors) -> Floats:
+        """See `cosine`, of which these are the same bits."""
+        _check_dimension(self.matrix, vector)
+        query = vector.astype(np.float64)
+        return _quotient(_dots(self.matrix, query), self.lengths * np.sqrt((query * query).sum()))
+
+
+class Unindexed:
+    """Entries in scope whose text has no vector of l2 yet, at 0."""
+
+    def __init__(self, store: Readable, spaces: Sequence[Space]) -> None:
+        self._scope = ScopeCache(store, lambda filters: _unindexed(store, spaces, filters))
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
-        """See Retriever.retrieve; without a depth, as in layered strategies, it returns the whole scope."""
-        ids, matrix = self._scope(query.filters)
-        vector = self._embed(query.text)
-        if not ids or not vector.any():
-            return []
-        scores = cosine(matrix, vector)
-        best = np.argsort(-scores, kind="stable")[:depth]
-        return [Found(ids[i], float(scores[i]), place) for place, i in enumerate(best, 1)]
+        """See Retriever.retrieve; by ascending id."""
+        return [Found(id_, 0.0, place) for place, id_ in enumerate(self._scope(query.filters)[:depth], 1)]
+
+
+class InsideScorer:
+    """1 for a candidate that the query's own filters admit, else 0."""
+
+    def __init__(self, store: Readable) -> None:
+        self._store = store
+
+    def score(self, query: Query, ids: Sequence[str]) -> Floats:
+        """See Scorer.score."""
+        if not query.filters:
+            return np.ones(len(ids))
+        inside = self._store.within(ids, query.filters)
+        return np.array([float(id_ in inside) for id_ in ids], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -183,16 +230,43 @@ def cosine(matrix: Vectors, vector: Vectors) -> Floats:
     DimensionMismatchError
         When the rows and the vector differ in length.
     """
+    return _Rows.of((), matrix).cosine(vector)
+
+
+BLOCK = 256
+"""Rows that are widened to float64 at a time, in a buffer that stays in the processor's cache."""
+
+
+def _dots(matrix: Vectors, vector: Floats | None = None) -> Floats:
+    """float64[rows]: each row times the vector, or times itself; blocks change no bit of it."""
+    dots = np.empty(len(matrix))
+    buffer = np.empty((min(BLOCK, len(matrix)), matrix.shape[1] if matrix.ndim == 2 else 0))
+    for begin in range(0, len(matrix), BLOCK):
+        part = matrix[begin : begin + BLOCK]
+        rows = buffer[: len(part)]
+        np.copyto(rows, part)
+        np.multiply(rows, rows if vector is None else vector, out=rows)
+        np.sum(rows, axis=1, out=dots[begin : begin + BLOCK])
+    return dots
+
+
+def _quotient(dots: Floats, lengths: Floats) -> Floats:
+    result: Floats = np.where(lengths > 0, dots / np.where(lengths > 0, lengths, 1.0), 0.0)
+    return result
+
+
+def _check_dimension(matrix: Vectors, vector: Vectors) -> None:
     if len(matrix) and matrix.shape[1] != len(vector):
         raise DimensionMismatchError(
             f"the vault has vectors of dimension {matrix.shape[1]}, the embedder returned {len(vector)}; "
             "run steelyard reindex to rebuild them"
         )
-    rows, query = matrix.astype(np.float64), vector.astype(np.float64)
-    lengths = np.sqrt((rows * rows).sum(axis=1)) * np.sqrt((query * query).sum())
-    dots = (rows * query).sum(axis=1)
-    result: Floats = np.where(lengths > 0, dots / np.where(lengths > 0, lengths, 1.0), 0.0)
-    return result
+
+
+def _unindexed(store: Readable, spaces: Sequence[Space], filters: Filters) -> list[str]:
+    """Ids of the entries in scope that have a text and no vector in any of the spaces, ascending."""
+    known = {id_ for space in spaces for id_ in store.vectors(space, filters)[0]}
+    return [e.id for e in store.entries(filters) if e.id not in known and (e.text or e.details)]
 
 
 def _vector(parts: Parts, settings: RetrieverConfig) -> Retriever:
@@ -227,6 +301,12 @@ def _cosine(parts: Parts) -> Scorer:
     return made[0] if len(made) == 1 else SumOfSpaces(made)
 
 
+def _files(parts: Parts, settings: RetrieverConfig) -> Retriever:
+    return Unindexed(parts.store, [space for space, _ in parts.vectors("l2")])
+
+
+UNINDEXED = RetrieverKind(name="unindexed", build=_files, whole=True)
+INSIDE = ScorerKind(name="inside", build=lambda parts: InsideScorer(parts.store))
 LIFT = Parameter(
     "lift", 0, 0, 1000, "What an entry's importance adds to its similarity; all vectors are then compared"
 )

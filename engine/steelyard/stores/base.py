@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,43 @@ class Found:
     id: str
     score: float
     position: int
+
+
+@dataclass(frozen=True)
+class Listed(Sequence[Found]):
+    """What a retriever found, best first, as arrays: for lists as long as the store.
+
+    Attributes
+    ----------
+    ids : ascending. Lists of one scope share the very tuple.
+    scores : float64[n], of the ids.
+    order : int64[n], the places of the ids from the best score to the worst.
+    """
+
+    ids: tuple[str, ...]
+    scores: NDArray[np.float64]
+    order: NDArray[np.int64]
+
+    @property
+    def positions(self) -> NDArray[np.int32]:
+        """int32[n]: the place from 1 of each of the ids."""
+        places = np.empty(len(self.order), dtype=np.int32)
+        places[self.order] = np.arange(1, len(self.order) + 1)
+        return places
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, at: int) -> Found: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Found]: ...
+    def __getitem__(self, at: int | slice) -> Found | list[Found]:
+        if isinstance(at, slice):
+            return [self[place] for place in range(*at.indices(len(self)))]
+        place = range(len(self))[at]
+        row = int(self.order[place])
+        return Found(self.ids[row], float(self.scores[row]), place + 1)
 
 
 @dataclass(frozen=True, slots=True)

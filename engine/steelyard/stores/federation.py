@@ -43,11 +43,14 @@ def plain(entry: Entry) -> Entry:
     return replace(entry, id=id_, vault=tier) if mark else entry
 
 
-def same_copies(found: list[Found], lists: Mapping[str, Sequence[Found]]) -> list[Found]:
-    """The list with the copies of a federation's entries that the lists before it chose."""
-    chosen = {plain_id(hit.id): hit.id for own in lists.values() for hit in own if MARK in hit.id}
-    if not chosen:  # a single vault has no copies
+def same_copies(found: Sequence[Found], lists: Mapping[str, Sequence[Found]]) -> Sequence[Found]:
+    """The list with the copies of a federation's entries that the lists before it chose.
+
+    As it is where the entries of the list are no copies.
+    """
+    if not found or MARK not in found[0].id:
         return found
+    chosen = {plain_id(hit.id): hit.id for own in lists.values() for hit in own}
     return [replace(hit, id=chosen.get(plain_id(hit.id), hit.id)) for hit in found]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from steelyard.embed import LAYER_RECIPES
 from steelyard.errors import ConfigError, nearest, shown
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems import baselines, echovault, moltnet, soleri, spec_kit
+from steelyard.systems import baselines, cortex_mem, echovault, moltnet, soleri, spec_kit
 from steelyard.systems.base import System
 from steelyard.template import template_fields
 
@@ -27,6 +27,8 @@ SYSTEMS: dict[str, System] = {
         spec_kit.DOCUMENTED,
         spec_kit.SHIPPED,
         spec_kit.JS,
+        cortex_mem.DOCUMENTED,
+        cortex_mem.SHIPPED,
     )
 }
 

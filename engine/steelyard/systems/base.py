@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from steelyard.adaptive import AdaptiveRule
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
+from steelyard.fusion import Expr
 from steelyard.reading import Reading
 from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
 from steelyard.stores.base import COSINE
@@ -39,7 +40,12 @@ class System:
     """How environment variables change its configuration, where its document names some."""
 
     def config(
-        self, limit: int | None = None, model: str = "", environ: Mapping[str, str] | None = None
+        self,
+        limit: int | None = None,
+        model: str = "",
+        environ: Mapping[str, str] | None = None,
+        *,
+        threshold: float | None = None,
     ) -> SearchConfig:
         """Make the search configuration of this system.
 
@@ -51,11 +57,14 @@ class System:
             The model of the vectors; empty for the model of the embedder.
         environ : mapping, optional
             Environment variables; those that the system's document names are resolved into the configuration.
+        threshold : float, optional
+            How similar results must be, in -1..1, for a system that has such a parameter.
 
         Raises
         ------
         ConfigError
-            For a limit below 1, or a variable with a value of another kind.
+            For a limit below 1, a variable with a value of another kind, or a threshold outside its range or of
+            a system that has none.
         """
         own = self.searching
         size = own.limit if limit is None else limit
@@ -65,12 +74,20 @@ class System:
             self.name,
             self.profile,
             size,
-            own.strategy,
+            self._strategy(threshold, size),
             {name: self._retriever(name, size, model) for name in own.retrievers},
             own.finish(size),
             keywords_only=own.keywords_only,
         )
         return config if self.environment is None or environ is None else self.environment(config, environ)
+
+    def _strategy(self, threshold: float | None, limit: int) -> Expr:
+        own = self.searching
+        if threshold is not None and own.ask is None:
+            raise ConfigError(f"{self.name} has no threshold of similarity; leave it out, or use cortex_mem")
+        if threshold is not None and not -1 <= threshold <= 1:
+            raise ConfigError(f"threshold {threshold} is no similarity; it must lie between -1 and 1")
+        return own.strategy if own.ask is None else own.ask(threshold, limit)
 
     def _retriever(self, name: str, limit: int, model: str) -> RetrieverConfig:
         kind, own = RETRIEVER_KINDS[name], self.searching

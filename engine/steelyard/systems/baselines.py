@@ -10,6 +10,7 @@ from steelyard.reading import Reading
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import System
+from steelyard.systems.cortex_mem.uris import directory_of
 from steelyard.systems.forms import plain_result
 from steelyard.systems.traits import Searching, Showing
 from steelyard.text import CONTENT
@@ -27,6 +28,7 @@ def _baseline(name: str, strategy: str, retrievers: tuple[str, ...]) -> System:
         reading=Reading(
             index=KeywordIndex("content", CONTENT, "porter unicode61"),
             recipe="{title}\n{text}",
+            directory=directory_of,
         ),
         searching=Searching(
             strategy=parse_strategy(strategy),

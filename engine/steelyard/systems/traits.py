@@ -44,6 +44,9 @@ class Searching:
     """From the limit to the number of candidates that a retriever returns."""
     limit: int = 10
     """The number of results by default."""
+    ask: Callable[[float | None, int], Expr] | None = None
+    """From a threshold of similarity (None: the system's own) and a limit to the strategy, where it depends on
+    them."""
     finish: Callable[[int], tuple[Stage, ...]] = default_finish
     """From the limit to the stages after fusion."""
     keywords_only: Expr | None = None
@@ -82,12 +85,13 @@ class Showing:
     """The summary for a first look, before whole entries are read by id."""
     within: PresentIn | None = None
     """The whole result where it shows more than one hit has: ranks, sources, the query."""
+    scan_within: PresentIn | None = None
+    """The summary where it shows more than one hit has."""
 
     def show(self, hit: Hit, result: SearchResult | None, mode: str = "full") -> dict[str, Any]:
         """A hit of a result in one of the two forms, scan or full; without a result what the hit alone has."""
-        if mode == "scan":
-            return self.scan(hit)
-        return self.present(hit) if self.within is None or result is None else self.within(hit, result)
+        alone, within = (self.scan, self.scan_within) if mode == "scan" else (self.present, self.within)
+        return alone(hit) if within is None or result is None else within(hit, result)
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ class RetrieverContract:
 
             assert all(math.isfinite(f.score) for f in found)
             assert len({f.id for f in found}) == len(found)
-            assert found == sorted(found, key=lambda f: (-f.score, f.id.encode()))
+            assert list(found) == sorted(found, key=lambda f: (-f.score, f.id.encode()))
 
     def test_something_is_found(self, retriever: Retriever) -> None:
         """Otherwise the other promises say nothing."""

@@ -12,13 +12,13 @@ from steelyard.errors import ConfigError, nearest, shown
 from steelyard.fields import LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS, parse_number
 from steelyard.filters import EVERYTHING, RANGES, SUPERSEDED, Filters, Rule, visible_to
 
-_OPERATOR = re.compile(r"!=|>=|<=|=|>|<")
-_TESTS = {"!=": "none", ">=": "from", ">": "after", "<": "before", "<=": "until"}
+_OPERATOR = re.compile(r"!=|>=|<=|\^=|=|>|<")
+_TESTS = {"!=": "none", ">=": "from", ">": "after", "<": "before", "<=": "until", "^=": "prefix"}
 _PERIOD = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?", re.ASCII)
 
 
 def parse_filters(texts: Sequence[str]) -> Filters:
-    """Parse options such as ``project=api``, ``tags!=draft`` and ``created_at>=2026-01-01`` to filters.
+    """Parse options such as ``project=api``, ``tags!=draft``, ``uri^=cortex://user/``, ``created_at>=2026``.
 
     Repeat a field to accept any of its values; repeat tags to require all of them. A year, a month or a day
     means the whole period: ``created_at=2026`` is any moment of that year, ``created_at>2026-03`` after March.
@@ -59,6 +59,8 @@ def _tests(name: str, operator: str, value: str) -> list[tuple[str, str | float 
         "<": [("before", first)],
         "<=": [("before", after)],
     }
+    if operator not in whole:
+        raise ConfigError(f"filter {shown(name)} is a time and has no beginning; write {name}>={value}")
     return whole[operator]
 
 

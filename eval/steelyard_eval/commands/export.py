@@ -16,7 +16,7 @@ from steelyard_eval.commands.options import json_option, put
     required=True,
     type=completion.TARGET,
     metavar="TARGET",
-    help="echovault, moltnet, soleri, spec_kit, opensearch, elasticsearch, vespa, weaviate or qdrant.",
+    help="echovault, moltnet, soleri, spec_kit, cortex_mem, opensearch, elasticsearch, vespa, weaviate or qdrant.",
 )
 @click.option("--out", type=click.Path(), help="Write the document to this file, instead of stdout.")
 @json_option

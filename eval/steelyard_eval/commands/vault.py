@@ -33,6 +33,13 @@ CONFIGURED = "By default as in the weights file (context), else the system's own
 PRIORITIES = "Weight of a tier; the system's own by default (Soleri: agent 1, project 0.8, team 0.6, else 0.5)."
 
 
+LAYERS = ("none", "extractive", "llm")
+ABSTRACTS = "Where abstracts and overviews come from that are not written: the text, or a model at LLM_BASE_URL."
+THRESHOLD = "How similar results are at least, -1 to 1 (Cortex-Mem); its own, by the query's intent, by default."
+REWRITE = "Let the model at LLM_BASE_URL rewrite the query before it is embedded."
+TENANT = "VAULT is the folder of all tenants' vaults; read or write that of this tenant alone."
+
+tenant_option = click.option("--tenant", metavar="NAME", help=TENANT)
 model_option = click.option("--model", default="", metavar="MODEL", help=MODEL)
 weight_option = click.option("--weight", "changed", multiple=True, metavar="NAME=NUMBER", help=WEIGHT)
 
@@ -42,9 +49,13 @@ weight_option = click.option("--weight", "changed", multiple=True, metavar="NAME
 @click.argument("vault", type=click.Path())
 @vault_embedder_option
 @click.option("--prune", is_flag=True, help="Remove entries of the vault that are not in the data set.")
+@click.option("--layers", default="none", show_default=True, type=click.Choice(LAYERS), help=ABSTRACTS)
+@tenant_option
 @json_option
-def index(dataset: str, vault: str, embedder: str | None, prune: bool, as_json: bool) -> None:
-    """Build or update a vault from a data set: entries, keyword indexes, vectors.
+def index(
+    dataset: str, vault: str, embedder: str | None, prune: bool, layers: str, tenant: str | None, as_json: bool
+) -> None:
+    """Build or update a vault from a data set, or from a folder of memory files: entries, indexes, vectors.
 
     --embedder adds a model to those the vault already has; `steelyard reindex` replaces them.
     """
@@ -52,7 +63,10 @@ def index(dataset: str, vault: str, embedder: str | None, prune: bool, as_json: 
     from steelyard_eval.vaults import index_dataset
 
     found = load(dataset)
-    counts = index_dataset(found, vault, embedder, prune=prune)
+    vault = _vault_of(vault, tenant)
+    counts = index_dataset(found, vault, embedder, prune=prune, layers=layers)
+    for text in found.notices if not found.queries else ():
+        note(text)
     for text in _index_notes(counts, found.name):
         note(text)
     put(counts, as_json, f"{vault}: {_counted(counts)}")
@@ -106,6 +120,9 @@ def reindex(vault: str, embedder: str | None, as_json: bool) -> None:
 @scope_option
 @click.option("--semantic", default="always", show_default=True, type=click.Choice(["always", "auto", "never"]))
 @model_option
+@click.option("--threshold", type=float, help=THRESHOLD)
+@click.option("--rewrite", is_flag=True, help=REWRITE)
+@tenant_option
 @click.option("--explain", is_flag=True, help="Show how each score came about.")
 @json_option
 def search(
@@ -124,6 +141,9 @@ def search(
     scopes: tuple[str, ...],
     semantic: str,
     model: str,
+    threshold: float | None,
+    rewrite: bool,
+    tenant: str | None,
     explain: bool,
     as_json: bool,
 ) -> None:
@@ -138,7 +158,18 @@ def search(
     from steelyard_eval.vaults.read import open_searcher
 
     numbers = parse_weights(changed)
-    opened = open_searcher(vaults, system, weights, limit, priorities, scopes, model=model, changed=numbers)
+    opened = open_searcher(
+        [_vault_of(path, tenant) for path in vaults],
+        system,
+        weights,
+        limit,
+        priorities,
+        scopes,
+        model=model,
+        changed=numbers,
+        threshold=threshold,
+        rewrite=rewrite,
+    )
     with opened as searcher:
         asked = Query(query, filters=parse_filters(filters), tags=tags, domain=domain, intent=intent)
         result = searcher.search(asked, semantic=semantic)
@@ -153,6 +184,10 @@ def search(
             "notes": notes,
             "hits": shown,
         }
+        if (progress := result.progress) is not None:
+            document["progress"] = progress.summary()
+        if rewrite and result.query is not None:
+            document["embedded"] = result.query.embedded
         if len(vaults) > 1:
             document["tiers"] = [hit.entry.vault for hit in result.hits]  # where each hit can be read
     for line in notes:
@@ -166,6 +201,13 @@ def search(
     put(document, as_json, text)
 
 
+def _vault_of(path: str, tenant: str | None) -> str:
+    """The vault file, or that of a tenant in the folder of all."""
+    from steelyard.systems.cortex_mem.tenants import vault_of
+
+    return path if tenant is None else str(vault_of(path, tenant))
+
+
 def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iterator[str]:
     """Notes on an intent without a strategy, and on a list that is longer than its limit."""
     from steelyard.errors import shown
@@ -173,6 +215,8 @@ def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iter
     from steelyard.fusion import intents_of
 
     config = searcher.config
+    if (progress := result.progress) is not None and progress.asked[0] and progress.step[0] < 0:
+        yield "no abstract is similar enough at any step, so all details were searched"
     known = intents_of(config.effective)
     if intent and intent not in known:
         has = f"only for {', '.join(sorted(known))}" if known else "for no intent at all"

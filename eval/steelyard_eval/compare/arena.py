@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from steelyard.embedders import CachedEmbedder
 from steelyard.identity import share
@@ -15,7 +13,7 @@ from steelyard.query import Query
 from steelyard.systems import find_system
 from steelyard.table import SignalTable
 from steelyard_eval.compare.contenders import Contender, Named, Setting, usable
-from steelyard_eval.compare.latency import latencies
+from steelyard_eval.compare.latency import Latencies, latencies
 from steelyard_eval.compare.lists import Listed
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.runs import Ranked
@@ -30,16 +28,16 @@ from steelyard_eval.recording.workspace import Workspace
 class Row:
     """A contender with its lists.
 
-    `embedding_calls` is None where it cannot be known; `taken` has the milliseconds of searches, None without any;
-    `degraded` is the number of searches in which the embedder failed.
+    `embedding_calls` is None where it cannot be known; `taken` is None where nothing was timed; `progress` says
+    how far layered searches went, None for any other.
     """
 
     contender: Contender | Listed
     ranked: Ranked
     notices: tuple[str, ...] = ()
     embedding_calls: int | None = None
-    taken: Sequence[float] | None = None
-    degraded: int = 0
+    taken: Latencies | None = None
+    progress: Mapping[str, Any] | None = None
 
     @property
     def label(self) -> str:
@@ -73,12 +71,7 @@ class Row:
         about = self.about()
         entry = {name: about[name] for name in ("label", "system", "profile")}
         entry |= {"queries": len(self.ranked.queries), "embedding_calls": self.embedding_calls}
-        if self.taken:
-            entry |= {
-                "p50_ms": float(np.percentile(self.taken, 50)),
-                "p95_ms": float(np.percentile(self.taken, 95)),
-            }
-        return entry | ({"degraded": self.degraded} if self.degraded else {})
+        return entry | (self.taken.record() if self.taken else {})
 
 
 @dataclass(frozen=True)
@@ -146,7 +139,8 @@ class Arena:
     def _asked(self, one: Listed, queries: Sequence[Query], timed: bool) -> Row:
         found = one.answers(queries, self.setting.size)
         ranked = found.ranked(queries, self.setting.size)
-        return Row(one, ranked, tuple(found.notices), taken=found.taken if timed else None)
+        taken = Latencies(found.taken) if timed and found.taken else None
+        return Row(one, ranked, tuple(found.notices), taken=taken)
 
     def _replayed(
         self, configs: Sequence[tuple[Contender, list[str]]], queries: Sequence[Query], timed: bool
@@ -164,8 +158,10 @@ class Arena:
         for row, notices in bar("timing live search")(members) if self.space and timed else members:
             run = replay(table, row.config)
             calls = None if self.setting.lists is not None else int(run.embedded.sum())
-            taken, degraded = latencies(self.space, row.config, queries) if self.space and timed else (None, 0)
-            found.append(Row(row, run.ranked, tuple(notices), calls, taken, degraded))
+            taken = latencies(self.space, row.config, queries) if self.space and timed else None
+            progress = row.config.effective.progress(run.table)
+            summary = None if progress is None else progress.summary()
+            found.append(Row(row, run.ranked, (*notices, *_degraded(row.label, summary)), calls, taken, summary))
         return found
 
     def _table(self, rows: Sequence[Contender], queries: Sequence[Query]) -> SignalTable:
@@ -203,3 +199,15 @@ class Arena:
         if not timed or self.space is None or not isinstance(self.space.embedder, CachedEmbedder):
             return []
         return [f"latencies leave out the embedding of queries by {self.model}: their vectors come from the cache"]
+
+
+def _degraded(label: str, progress: Mapping[str, Any] | None) -> list[str]:
+    """How often a layered search did what it does when abstracts are not similar enough."""
+    if not progress or not progress["queries"]:
+        return []
+    relaxed = sum(progress["relaxed"].values())
+    return [
+        f"{label}: of {progress['queries']} queries {progress['at_threshold']} found abstracts at the threshold, "
+        f"{relaxed} at a lower step, {progress['full_search']} at none and searched all details; "
+        f"{progress['hit_rates']['l2']:.0%} found entries that way"
+    ]

@@ -218,6 +218,7 @@ def compare(
         "comparisons": _comparisons(values, str(measures[0]), base, groups, seed),
         "per_query": _per_query(queries, values, str(measures[0])),
         "timing": [row.timing() for row in rows],
+        "layers": [{"label": row.label, **row.progress} for row in rows if row.progress],
         "tuning": None,
         **verified,
     }

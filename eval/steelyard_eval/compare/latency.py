@@ -3,28 +3,58 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from steelyard.config import SearchConfig
 from steelyard.query import Query
+from steelyard.table import LAYERS
 from steelyard_eval.recording.workspace import Workspace
 
 TIMED = 50
 """The number of queries that latency is measured on."""
 
 
-def latencies(space: Workspace, config: SearchConfig, queries: Sequence[Query]) -> tuple[list[float], int]:
+@dataclass(frozen=True)
+class Latencies:
+    """Milliseconds of live searches, of their layers by name, and how many searches the embedder failed."""
+
+    searches: Sequence[float]
+    layers: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    degraded: int = 0
+
+    def record(self) -> dict[str, Any]:
+        """Return percentiles for the document; none where nothing was searched."""
+        if not self.searches:
+            return {}
+        layers = {name: percentiles(taken, 50, 99) for name, taken in self.layers.items()}
+        found = percentiles(self.searches, 50, 95, 99) | ({"layers": layers} if layers else {})
+        return found | ({"degraded": self.degraded} if self.degraded else {})
+
+
+def percentiles(taken: Sequence[float], *ranks: int) -> dict[str, Any]:
+    """Return percentiles of milliseconds, by name."""
+    return {f"p{rank}_ms": float(np.percentile(taken, rank)) for rank in ranks}
+
+
+def latencies(space: Workspace, config: SearchConfig, queries: Sequence[Query]) -> Latencies:
     """Time live searches of the first queries, in milliseconds, and count those in which the embedder failed.
 
     A first pass warms caches and is not measured. Recorded vectors cost a look-up, not an embedding, so the
     latency is that of searching alone.
     """
     searcher = space.searcher(config)
-    taken = []
+    taken: list[float] = []
+    layers: dict[str, list[float]] = {}
     for warm in (False, True):
         for query in queries[:TIMED]:
             begin = time.perf_counter()
-            searcher.search(query)
+            result = searcher.search(query)
             if warm:
                 taken.append((time.perf_counter() - begin) * 1000)
-    return taken, searcher.degraded
+                for name in result.seconds.keys() & LAYERS:
+                    layers.setdefault(name, []).append(result.seconds[name] * 1000)
+    return Latencies(taken, dict(sorted(layers.items())), searcher.degraded)

@@ -10,6 +10,7 @@ from steelyard_eval.datasets.beir import is_beir, read_beir
 from steelyard_eval.datasets.faults import counted, grouped
 from steelyard_eval.datasets.files import FolderReader
 from steelyard_eval.datasets.manifest import check_report_split, read_manifest
+from steelyard_eval.datasets.memories import is_memory, read_memory
 from steelyard_eval.datasets.model import Dataset, Report
 from steelyard_eval.datasets.parts import Parts, assemble
 from steelyard_eval.datasets.qrels import Qrels
@@ -43,6 +44,8 @@ def check(path: str | Path) -> Report:
     if not folder.is_dir():
         return Report((_no_folder(folder),), (), None)
     reader = FolderReader(folder)
+    if is_memory(folder):
+        return assemble(reader, read_memory(reader))
     return assemble(reader, read_beir(reader) if is_beir(folder) else read_folder(reader))
 
 

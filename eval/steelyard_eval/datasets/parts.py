@@ -80,5 +80,6 @@ def _clock(given: float | None, entries: Sequence[Entry], queries: Sequence[Quer
 
 def _content_hash(reader: FolderReader) -> str:
     kinds = ("corpus.", "queries.", "qrels")
-    lines = [f"{name} {digest}\n" for name, digest in reader.contents.items() if name.startswith(kinds)]
+    named = reader.contents.items()
+    lines = [f"{name} {digest}\n" for name, digest in named if name.startswith(kinds) or name.endswith(".md")]
     return hashlib.sha256("".join(sorted(lines)).encode()).hexdigest()

@@ -10,6 +10,7 @@ from steelyard.errors import ConfigError, nearest, shown
 from steelyard.finish import Cut
 from steelyard.stores.base import COSINE
 from steelyard_eval.export import (
+    cortex_mem,
     echovault,
     elasticsearch,
     moltnet,
@@ -29,6 +30,7 @@ TARGETS: dict[str, Target] = {
         moltnet,
         soleri,
         spec_kit,
+        cortex_mem,
         opensearch,
         elasticsearch,
         vespa,
@@ -70,7 +72,7 @@ def export(config: SearchConfig, to: str) -> Export:
 def say(config: SearchConfig, target: Target) -> Export:
     """Translate a configuration; Lost when the target cannot express the strategy."""
     strategy = config.effective
-    if strategy.by_query:
+    if strategy.by_query and not target.intents:
         raise Lost(strategy.describe().beyond)
     own = target.name == config.system
     if not own and (losses := _elsewhere(config)):

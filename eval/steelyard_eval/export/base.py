@@ -49,6 +49,8 @@ class Target:
     says: str
     write: Callable[[SearchConfig], Parts]
     form: str = "json"
+    intents: bool = False
+    """Whether it has strategies by intent of its own."""
 
 
 @dataclass(frozen=True)

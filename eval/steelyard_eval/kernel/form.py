@@ -84,7 +84,7 @@ class Form:
         ends = np.arange(len(table.queries) + 1)
         parts = [_columns(branch, row) for branch in plan.branches]
         sizes = [len(branch.columns) for branch in plan.branches]
-        return cls(
+        form = cls(
             offsets=np.searchsorted(query, ends).astype(np.int64),
             columns=np.concatenate([np.zeros((0, len(row))), *parts]),
             labels=tuple(column.label for branch in plan.branches for column in branch.columns),
@@ -95,6 +95,36 @@ class Form:
             grade=grade[relevant].astype(np.float64),
             judgments=judgments,
             limit=limit,
+        )
+        for at, branch in enumerate(plan.branches):
+            if branch.floor is not None and branch.rows.any():
+                form = form.over(branch.floor, np.unique(table.query[branch.rows]).astype(np.int64), at)
+        return form
+
+    def over(self, floor: float, asked: Indices, branch: int) -> Form:
+        """The form where rows below a score earn nothing for the queries `asked`, under any weights.
+
+        As many rows as the list has places stand at that score, behind others of the same score, so that those
+        below come after the cut. They are irrelevant, and score by a column of weight 1 that no search moves.
+        Raises ConfigError where lists are not cut.
+        """
+        if self.limit is None:
+            raise ConfigError("weights under a cut of scores need lists that are cut; add the stage cut(10)")
+        ends, size = np.arange(self.queries + 1), len(self)
+        query = np.concatenate([np.repeat(ends[:-1], np.diff(self.offsets)), np.repeat(asked, self.limit)])
+        order = np.argsort(query, kind="stable")
+        columns = np.zeros((len(self.columns) + 1, len(query)))
+        columns[:-1, :size], columns[-1, size:] = self.columns, floor
+        place = np.empty(len(query), dtype=np.int64)
+        place[order] = np.arange(len(query))
+        return replace(
+            self,
+            offsets=np.searchsorted(query[order], ends).astype(np.int64),
+            columns=columns[:, order],
+            labels=(*self.labels, "cut"),
+            branch=np.append(self.branch, branch),
+            weights=np.append(self.weights, 1.0),
+            relevant=place[self.relevant],
         )
 
     def __len__(self) -> int:

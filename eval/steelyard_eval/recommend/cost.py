@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from steelyard.query import Query
 from steelyard.table import EMBEDDING
 from steelyard_eval.compare.latency import latencies
@@ -51,9 +49,7 @@ def _bytes(space: Workspace, place: Place) -> int | None:
 def _latency(space: Workspace, queries: Sequence[Query], place: Place) -> Record:
     if place.config is None:
         return {}
-    taken, degraded = latencies(space, place.config, queries)
-    found: Record = {"p50_ms": float(np.percentile(taken, 50)), "p95_ms": float(np.percentile(taken, 95))}
-    return found | ({"degraded": degraded} if degraded else {})
+    return latencies(space, place.config, queries).record()
 
 
 def _mark_front(board: Board, records: list[Record]) -> None:

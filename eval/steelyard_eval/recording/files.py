@@ -72,6 +72,8 @@ def _write(table: SignalTable, folder: Path) -> None:
     arrays: Arrays = {"offsets": table.offsets, "entry": table.entry}
     arrays |= {f"column.{name}": values for name, values in table.columns.items()}
     arrays |= {f"position.{name}": values for name, values in table.positions.items()}
+    if table.directory is not None:
+        arrays["directory"] = table.directory
     vocabularies: dict[str, list[str]] = {}
     for side, facts in (("about", table.about), ("asked", table.asked)):
         arrays |= {f"{side}.{name}": values for name, values in facts.numbers.items()}
@@ -123,6 +125,8 @@ def _check(manifest: Mapping[str, Any], arrays: Arrays) -> None:
     rows = len(arrays["entry"])
     _check_spans(arrays, "offsets", len(queries), rows)
     _check_codes(arrays, "entry", rows, len(entries))
+    if "directory" in arrays:
+        _check_codes(arrays, "directory", len(entries), len(entries))
     for name, values in arrays.items():
         kind = name.partition(".")[0]
         if kind == "column":
@@ -204,4 +208,5 @@ def _table(manifest: Mapping[str, Any], arrays: Arrays) -> SignalTable:
         about=facts("about"),
         asked=facts("asked"),
         fingerprint=manifest["fingerprint"],
+        directory=arrays.get("directory"),
     )

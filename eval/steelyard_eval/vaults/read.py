@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from types import MappingProxyType
 from typing import Any
 
+from steelyard.chat import URL, chat_of
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder
 from steelyard.entry import Entry
@@ -17,9 +18,11 @@ from steelyard.filters import Filters
 from steelyard.finish import reranked
 from steelyard.rerank.settings import open_reranker
 from steelyard.search import Searcher
+from steelyard.stores.base import Readable
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
+from steelyard.systems.cortex_mem.rewriting import Rewriter, profile_of
 from steelyard_eval.commands.arguments import parse_priorities, parse_scopes, parse_tier
 from steelyard_eval.vaults import vault_embedder, visible_vault
 
@@ -35,15 +38,20 @@ def open_searcher(
     *,
     model: str = "",
     changed: Mapping[str, float] = MappingProxyType({}),
+    threshold: float | None = None,
+    rewrite: bool = False,
 ) -> Iterator[Searcher]:
     """Open a searcher over a vault file, or over several as tiers; a weights file overrides the system.
 
     Queries are embedded by the embedder of each vault, and compared with that vault's vectors. A weights file
     that names a model is for vectors of that model: tiers with others are found by keywords. The same holds
     for `model`, which beats it. A vault with several models is searched by the first one, or by one that all
-    tiers have. `changed` are weights that replace those of the configuration.
+    tiers have. `changed` are weights that replace those of the configuration. `threshold` is how similar results
+    must be, for a system that asks that. With `rewrite` a language model rewrites queries.
     """
     config = None if weights is None else SearchConfig.load(weights)
+    if config is not None and threshold is not None:
+        raise ConfigError("a weights file has its thresholds in its strategy; leave --threshold out, or edit that")
     names = dict(parse_tier(path) for path in paths)
     if len(names) < len(paths):
         raise ConfigError(f"two of {', '.join(map(shown, paths))} are the same tier; name one as TIER=FILE")
@@ -55,7 +63,9 @@ def open_searcher(
         embedders = _embedders(list(vaults.values()), model or _model_of(config, vaults.values()))
         if config is None:
             models = {own.model for own in embedders}
-            config = find_system(system).config(limit, models.pop() if len(models) == 1 else "", os.environ)
+            config = find_system(system).config(
+                limit, models.pop() if len(models) == 1 else "", os.environ, threshold=threshold
+            )
         elif limit is not None:
             config = config.with_limit(limit)
         config = config.with_weights(changed) if changed else config
@@ -63,7 +73,16 @@ def open_searcher(
         federation = Federation(tiers, rule)
         store = federation if len(tiers) > 1 else tiers[0].store
         reranker = open_reranker(config.rerank, os.environ) if reranked(config.finish) else None
-        yield Searcher(store, config, embedders, reranker=reranker)
+        rewriter = _rewriter(store) if rewrite else None
+        yield Searcher(store, config, embedders, reranker=reranker, rewriter=rewriter)
+
+
+def _rewriter(store: Readable) -> Rewriter:
+    """What rewrites queries, with the profile that the store holds; ConfigError without an endpoint."""
+    chat = chat_of(os.environ)
+    if chat is None:
+        raise ConfigError(f"{URL} names no endpoint for --rewrite; set it, or leave --rewrite out")
+    return Rewriter(chat, profile_of(store))
 
 
 @contextmanager

@@ -5,29 +5,39 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import Any
 
+from steelyard.chat import URL, chat_of
 from steelyard.embed import BATCH, Embedder, embed_missing, layers_of, space_of, texts_of
 from steelyard.embedders import KINDS, CachedEmbedder, open_embedder
+from steelyard.embedders.cache import cache_path
 from steelyard.embedders.kinds import remembered, restore
+from steelyard.entry import Entry
 from steelyard.errors import ConfigError, EmbedderError, nearest, shown
 from steelyard.filters import Filters
 from steelyard.lsa import MODEL, LsaEmbedder
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, SYSTEMS, keyword_indexes
+from steelyard.systems.cortex_mem.layers import ask, extract, with_layers
 from steelyard.template import render
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.duplicates import duplicates
+from steelyard_eval.datasets.memories import is_memory, unchanged
 from steelyard_eval.progress import bar
 from steelyard_eval.recording.workspace import resumable
 
 
 def index_dataset(
-    dataset: Dataset, path: str, embedder: str | None = None, *, prune: bool = False
+    dataset: Dataset,
+    path: str,
+    embedder: str | None = None,
+    *,
+    prune: bool = False,
+    layers: str = "none",
 ) -> dict[str, Any]:
     """Index a data set into a vault file; unchanged entries are not written again.
 
@@ -45,6 +55,9 @@ def index_dataset(
         vectors are made.
     prune : bool
         Remove the entries of the vault that are not in the data set.
+    layers : str
+        Where abstracts and overviews come from for entries and directories that have none: extractive (from
+        the text), llm (the endpoint that LLM_BASE_URL names; what it wrote is kept in the cache), or none.
 
     Returns
     -------
@@ -59,10 +72,13 @@ def index_dataset(
         When no embedder is named and the environment names a different model than the vault's.
     """
     asked = _opened([embedder] if embedder else [])  # before a file is made
+    entries = layered_entries(dataset.entries, layers)
     with Vault(path, create=True) as vault:
         kinds, outside = _open_all(vault, embedder, asked)
         unopened = {name: _missing(vault, name) for name in _unopened(vault, kinds, outside)}
-        changed, removed = _put_entries(vault, dataset, prune)
+        if is_memory(dataset.path):
+            entries = unchanged(vault, entries)
+        changed, removed = _put_entries(vault, entries, prune)
         for index in keyword_indexes(SYSTEMS.values()):
             vault.ensure_index(index)
         embedded = _embed_all(vault, kinds, outside)
@@ -71,7 +87,7 @@ def index_dataset(
             "entries": count,
             "changed": changed,
             "removed": removed,
-            "outside": count - len(dataset.entries),
+            "outside": count - len(entries),
             "embedded": embedded,
             "models": vault.models(),
             "duplicates": duplicates(vault.entries()),
@@ -183,11 +199,26 @@ def _missing(vault: Vault, model: str) -> int:
     return max((len(vault.missing(space)) for space, _ in vault.spaces() if space.model == model), default=0)
 
 
-def _put_entries(vault: Vault, dataset: Dataset, prune: bool) -> tuple[int, int]:
+def layered_entries(entries: Sequence[Entry], layers: str) -> list[Entry]:
+    """Give entries abstracts and overviews where they have none: extractive, llm or none.
+
+    Raises ConfigError for llm where the environment names no endpoint, EmbedderError where it fails.
+    """
+    if layers == "none":
+        return list(entries)
+    if layers == "extractive":
+        return with_layers(entries, extract)
+    chat = chat_of(os.environ)
+    if chat is None:
+        raise ConfigError(f"{URL} names no endpoint for --layers llm; set it, or use --layers extractive")
+    return with_layers(entries, ask(chat, cache_path(os.environ).parent / "layers"))
+
+
+def _put_entries(vault: Vault, entries: Sequence[Entry], prune: bool) -> tuple[int, int]:
     """Write the entries and, with `prune`, remove all others, in one transaction; return both counts."""
     with vault.transaction():
-        changed = vault.upsert(dataset.entries)
-        kept = {entry.id for entry in dataset.entries}
+        changed = vault.upsert(entries)
+        kept = {entry.id for entry in entries}
         gone = [entry.id for entry in vault.entries() if entry.id not in kept] if prune else []
         return changed, vault.delete(gone)
 

@@ -165,8 +165,8 @@ class TestFilters:
         assert "'type' = None" in message
         assert "'severity' = True" in message
 
-    def test_relations_participants_and_the_id_are_not_filterable(self):
-        assert not {"relations", "participants", "extra", "id"} & FILTERABLE
+    def test_relations_and_the_id_are_not_filterable(self):
+        assert not {"relations", "extra", "id"} & FILTERABLE
 
     @pytest.mark.parametrize(
         ("asked", "message"),

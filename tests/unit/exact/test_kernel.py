@@ -559,3 +559,33 @@ def test_the_loops_compile_where_nothing_can_be_kept_and_where_what_is_kept_is_b
     kept.rmdir()
     kept.touch()  # a file where the folder should be, and another where the user's folders are
     use(blocked)
+
+
+CUT = "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.4, relax=[0.1], cut={cut}, then={then})"
+
+
+@pytest.mark.parametrize("then", ["last", "best"])
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**32 - 1), cut=st.sampled_from([0, 0.4, 1, 1.6]))
+def test_what_scores_below_a_cut_earns_nothing_under_any_weights(then, seed, cut):
+    """The form with rows at the cut in it, against replays that drop what lies below."""
+    table, _, judgments = case(seed)
+    config = configured(CUT.format(cut=cut, then=then), limit=5)
+    form = Form.of(table, config, config.strategy, judgments)
+    weights = np.random.default_rng(seed).uniform(0, 2, size=(4, 3))
+    measures = parse_measures(["nDCG@5", "R@5", "RR@5", "P@5"])
+
+    for own in weights:
+        replayed = replay(table, config.with_strategy(config.strategy.with_weights(own)))
+        expected = replayed.metrics(judgments, measures)
+        scored = form.scores(form.spread(own[None, :])[0])
+        order = np.lexsort((-scored, np.repeat(np.arange(form.queries), np.diff(form.offsets))))
+        place = np.empty(len(form), dtype=np.int64)
+        place[order] = np.arange(len(form)) - np.repeat(form.offsets[:-1], np.diff(form.offsets)) + 1
+        shown = place[form.relevant] <= 5
+        query = np.searchsorted(form.offsets, form.relevant, side="right") - 1
+        earned = np.where(shown, form.grade / np.log2(place[form.relevant] + 1), 0.0)
+        gain = np.bincount(query, weights=earned, minlength=form.queries)
+        ideal = form.ideal_at(5)
+        ours = np.where(ideal > 0, gain / np.where(ideal > 0, ideal, 1.0), 0.0)
+        np.testing.assert_allclose(ours, expected[measures[0]], rtol=0, atol=1e-9)

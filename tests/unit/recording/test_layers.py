@@ -6,12 +6,17 @@ import logging
 import numpy as np
 import pytest
 
+from steelyard.embed import RecordedEmbedder
 from steelyard.fusion import parse_strategy
 from steelyard.search import Searcher
+from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.datasets import load
+from steelyard_eval.recording.files import load as read
+from steelyard_eval.recording.files import save
 from steelyard_eval.recording.record import record
+from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.vaults import index_dataset, vault_embedder
 
@@ -101,3 +106,55 @@ def test_layered_search_of_real_sessions_is_what_numpy_computes(data_root):
     ]
 
     assert {round(row["mean"], 4) for row in found if row["metric"] == "nDCG@10"} == {0.3778}
+
+
+@pytest.mark.parametrize("name", ["cortex_mem", "cortex_mem:shipped"])
+@pytest.mark.parametrize("threshold", [None, 0.2])
+def test_a_layered_search_of_real_sessions_is_its_replay_to_the_bit(data_root, tmp_path, name, threshold):
+    dataset = load(data_root / "locomo-sessions")
+    space, queries = Workspace.open(dataset), dataset.queries[::50]
+    config = find_system(name).config(10, space.model, threshold=threshold)
+    save(record(space, queries, [config]), tmp_path / "recording")
+    replayed = replay(read(tmp_path / "recording"), config)
+    searcher, found = space.searcher(config), 0
+
+    for at, query in enumerate(queries):
+        live = searcher.search(query)
+        rows = slice(replayed.ranking.offsets[at], replayed.ranking.offsets[at + 1])
+        ids = [replayed.table.entries[entry] for entry in replayed.entry[rows]]
+        assert [(hit.entry.id, hit.score) for hit in live.hits] == list(
+            zip(ids, replayed.ranking.score[rows].tolist(), strict=True)
+        )
+        found += len(ids)
+    assert found > len(queries) / 5
+
+
+def test_the_directories_of_a_recording_are_kept(tmp_path):
+    """The score of the message is 0.2 x 1 + 0.3 x 1 + 0.5 x 1 of vectors that are all the query's."""
+    home = "cortex://session/a/timeline"
+    entries = [
+        {"id": "d", "uri": home, "l0": "the token", "l1": "the token"},
+        {"id": "m", "uri": f"{home}/1.md", "text": "the token"},
+    ]
+    folder = tmp_path / "set"
+    folder.mkdir()
+    for file, rows in {"corpus.jsonl": entries, "queries.jsonl": [{"id": "q", "text": "the token"}]}.items():
+        (folder / file).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "qrels.txt").write_text("q 0 m 1\n")
+    (folder / "dataset.json").write_text(json.dumps({"name": "two"}))
+    dataset = load(folder)
+    ones = RecordedEmbedder("ones", "{title}\n{text}", {"the token": np.ones(2)})
+    store = Vault(":memory:")
+    store.upsert(dataset.entries)
+    space = Workspace(dataset, store, ones)
+    space_config = find_system("cortex_mem").config(10, "ones")
+    store.put_vectors(Space("ones", "l0", "{l0}"), ["d"], np.ones((1, 2), dtype=np.float32))
+    store.put_vectors(Space("ones", "l1", "{l1}"), ["d"], np.ones((1, 2), dtype=np.float32))
+    store.put_vectors(Space("ones", "l2", "{text}\n{details}"), ["m"], np.ones((1, 2), dtype=np.float32))
+    table = space.searcher(space_config).record(dataset.queries, ("l0", "l1", "l2", "unindexed"), None, "")
+    assert table.directory.tolist() == [0, 0]
+    save(table, tmp_path / "recording")
+    assert read(tmp_path / "recording").directory.tolist() == [0, 0]
+    replayed = replay(read(tmp_path / "recording"), space_config)
+    assert [replayed.table.entries[entry] for entry in replayed.entry] == ["m"]
+    assert replayed.ranking.score.tolist() == pytest.approx([1.0])

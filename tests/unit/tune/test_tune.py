@@ -60,7 +60,11 @@ def mixed(space):
         ("rrf(fts, vector, k=60, bonus=once(0.1))", 7),  # an added bonus is a weight
         ("tiered(fts, min_results=3, then=vector)", 6),  # 1, 3, 5, 10, 20, 50
         ("tiered(fts, min_results=4, then=weighted_sum(0.3*fts, 0.7*vector))", 35),  # 7 counts by 5
-        ("layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5)", 5),
+        (
+            "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5)",
+            8,
+        ),  # 0.2, 0.3, and three with and without steps
+        ("layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, cut=0.5)", 16),  # the same with and without the cut
         ("weighted_sum(0.5*cosine, 0.5*recency(half_life=10d))", 5),  # a quarter to four times
         ("by_intent(default=rrf(fts, vector), fix_bug=rrf(fts, vector))", 49),
         ("comb_max(fts, vector)", 5),

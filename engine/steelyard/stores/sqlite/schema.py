@@ -223,6 +223,8 @@ def _condition(rule: Rule) -> str:
     if rule.test == "absent":
         return f"{column} IS {_EMPTY.get(rule.field, 'NULL')}"
     marks = ", ".join("?" * len(rule.values))
+    if rule.test == "prefix":  # not LIKE, which has wildcards and ignores case
+        return " OR ".join([f"instr({column}, ?) = 1"] * len(rule.values)) or "0"
     if rule.field not in LIST_FIELDS:
         found = f"{column} = ?" if len(rule.values) == 1 else f"{column} IN ({marks})"
         return f"({found}) IS NOT TRUE" if rule.test == "none" else found

@@ -1,0 +1,72 @@
+"""How far layered searches went: which step of the ladder found something, and how many stayed at each layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.arrays import Bools, Indices
+
+LAST = -1
+"""The step of a query whose first layer found nothing: all its details were searched."""
+
+_COUNTS = ("step", "directories", "refined", "entries")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Of Q queries, each int64[Q].
+
+    Attributes
+    ----------
+    step : 0 where abstracts reached the threshold, 1, 2 ... where a step of the ladder did, `LAST` where none.
+    directories : directories whose abstract passed.
+    refined : those of them whose abstract or overview reached half the cut, all of them without a cut.
+    entries : entries that were ranked by all layers.
+    asked : bool[Q], the queries that a layered search answered at all.
+    """
+
+    step: Indices
+    directories: Indices
+    refined: Indices
+    entries: Indices
+    asked: Bools
+
+    def of(self, queries: Bools) -> Progress:
+        """The same, where only these queries (bool[Q]) were asked."""
+        return Progress(self.step, self.directories, self.refined, self.entries, self.asked & queries)
+
+    def summary(self) -> dict[str, object]:
+        """Counts of queries, and the share in which each layer found something, as JSON values."""
+        asked = int(self.asked.sum())
+        if not asked:
+            return {"queries": 0}
+        step = self.step[self.asked]
+        hits = {
+            layer: float((counts[self.asked] > 0).mean())
+            for layer, counts in (("l0", self.directories), ("l1", self.refined), ("l2", self.entries))
+        }
+        relaxed = {str(at): int((step == at).sum()) for at in sorted(set(step.tolist()) - {0, LAST})}
+        return {
+            "queries": asked,
+            "hit_rates": hits,
+            "at_threshold": int((step == 0).sum()),
+            "relaxed": relaxed,
+            "full_search": int((step == LAST).sum()),
+        }
+
+
+def together(parts: Iterable[Progress | None]) -> Progress | None:
+    """Of queries that different expressions answer; None where none of them is layered."""
+    known = [part for part in parts if part is not None]
+    if not known:
+        return None
+    first, *others = known
+    for other in others:
+        step, directories, refined, entries = (
+            np.where(other.asked, getattr(other, name), getattr(first, name)) for name in _COUNTS
+        )
+        first = Progress(step, directories, refined, entries, first.asked | other.asked)
+    return first

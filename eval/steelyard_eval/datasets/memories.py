@@ -1,0 +1,99 @@
+"""Folders of memory files: ``session/.../10_00.md`` beside ``.abstract.md`` and ``.overview.md`` (Cortex-Mem).
+
+A folder below the root is a directory of memories, its URI ``cortex://`` and the path. Its two layer files make
+one entry, every other ``.md`` file one more. What has no URI is left out, with a notice.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from steelyard.entry import Entry
+from steelyard.errors import DataError, shown
+from steelyard.query import Query
+from steelyard.stores.sqlite import Vault
+from steelyard.systems.cortex_mem.layers import directory, id_of
+from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, uri_of
+from steelyard_eval.datasets.files import FolderReader
+from steelyard_eval.datasets.manifest import Manifest
+from steelyard_eval.datasets.parts import Parts
+from steelyard_eval.datasets.tables import Table
+
+SHOWN = 3
+"""How many of the files that are left out are named."""
+
+
+def is_memory(folder: Path) -> bool:
+    """Whether a folder holds memory files, and no data set."""
+    own = any((folder / name).exists() for name in ("dataset.json", "corpus.jsonl", "corpus.jsonl.gz", "qrels"))
+    return not own and any((folder / name).is_dir() for name in DIMENSIONS)
+
+
+def read_memory(reader: FolderReader) -> Parts:
+    """The parts of a folder of memory files, which has no queries."""
+    entries: dict[str, Entry] = {}
+    skipped: list[str] = []
+    for path in sorted(_files(reader.folder), key=lambda path: path.as_posix().encode()):
+        name = PurePosixPath(path.relative_to(reader.folder).as_posix())
+        try:
+            _add(entries, reader, name)
+        except DataError as error:
+            skipped.append(str(error))
+    notices = [f"{len(skipped)} files are left out: {'; '.join(skipped[:SHOWN])}"] if skipped else []
+    manifest = Manifest(
+        name=reader.folder.resolve().name, description="memory files", recipe="{title}\n{text}", report_split=""
+    )
+    found = tuple(entries[id_] for id_ in sorted(entries, key=str.encode))
+    lines = dict.fromkeys(entries, 1)
+    queries: Table[Query] = Table("", (), {}, 0, frozenset(), 0)
+    return Parts(manifest, Table("", found, lines, len(found), frozenset(), 0), queries, {}, notices)
+
+
+def unchanged(vault: Vault, entries: Iterable[Entry]) -> list[Entry]:
+    """The entries as the vault has them where their files say the same, whatever their times.
+
+    A file that says something else keeps the date of its creation, and has the time of its change.
+    """
+    found = list(entries)
+    known = {entry.id: entry for entry in vault.get([entry.id for entry in found])}
+    return [_compared(entry, known.get(entry.id)) for entry in found]
+
+
+def _compared(entry: Entry, old: Entry | None) -> Entry:
+    if old is None:
+        return entry
+    if replace(entry, created_at=old.created_at, updated_at=old.updated_at) == old:
+        return old
+    return replace(entry, created_at=old.created_at)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Every ``.md`` file below the folder. Links are not followed, nor read: they may lead out of it."""
+    for place, folders, names in os.walk(folder, followlinks=False):
+        folders.sort()
+        yield from (Path(place) / name for name in names if name.endswith(".md"))
+
+
+def _add(entries: dict[str, Entry], reader: FolderReader, name: PurePosixPath) -> None:
+    """The file as an entry, or as a layer of its directory's; DataError when it is no memory."""
+    path = reader.folder / name
+    if path.is_symlink():
+        raise DataError(f"{shown(str(name))} is a link")
+    layer = LAYER_FILES.get(name.name)
+    if layer is None and name.name.startswith("."):
+        raise DataError(f"{shown(str(name))} is hidden")
+    uri = uri_of(name.parent if layer else name)
+    try:
+        text = (reader.content(str(name)) or b"").decode("utf-8")
+    except UnicodeDecodeError:
+        raise DataError(f"{shown(str(name))} is not UTF-8") from None
+    changed = float(int(path.stat().st_mtime))
+    entry = entries.get(id_of(uri)) or replace(directory(uri), category=name.parts[0])
+    entry = replace(entry, created_at=min(entry.created_at or changed, changed))
+    entry = replace(entry, updated_at=max(entry.updated_at or changed, changed))
+    fields: dict[str, Any] = {layer or "text": text}
+    entries[entry.id] = replace(entry, **fields)

@@ -1,0 +1,40 @@
+"""Cortex-Mem: how many results, and how similar they must be; everything else is fixed in its program.
+
+Source: Cortex-Mem's document, search parameters (8.1) and usage examples (10).
+"""
+
+from __future__ import annotations
+
+import re
+
+from steelyard.config import SearchConfig
+from steelyard.systems import find_system
+from steelyard_eval.export.base import Lost, Parts, Target
+
+_CUT = re.compile(r"cut=(-?[0-9.]+)")
+FIXED = (
+    "its layers, their weights, its ladder of thresholds and its intents are fixed in its program; "
+    "it can only be given a limit and a threshold"
+)
+
+
+def write(config: SearchConfig) -> Parts:
+    """The options of a search: the limit, and the threshold where it is not the program's own."""
+    ask = find_system(config.name if config.system == "cortex_mem" else "cortex_mem").searching.ask
+    if ask is None or config.by_intent:
+        raise Lost(FIXED)
+    if str(ask(None, config.limit)) == str(config.strategy):
+        return {"options": {"limit": config.limit}}, []
+    for threshold in sorted({float(text) for text in _CUT.findall(str(config.strategy))}):
+        if str(ask(threshold, config.limit)) == str(config.strategy):
+            return {"options": {"limit": config.limit, "threshold": threshold}}, []
+    raise Lost(config.strategy.describe().beyond if config.strategy.by_query else FIXED)
+
+
+TARGET = Target(
+    "cortex_mem",
+    "Cortex-Mem's document, search parameters",
+    "tune nothing but its threshold; steelyard search --system cortex_mem --threshold 0.4 shows what one does",
+    write,
+    intents=True,
+)

@@ -1,0 +1,792 @@
+"""Cortex-Mem's document, statement by statement; docs/cortex-mem.md lists which test holds which.
+
+Expected values come from the document's own figures and examples, or are worked out by hand beside the test.
+Vectors are placed by their cosine with the query, which is always the vector (1, 0).
+"""
+
+import asyncio
+import json
+import os
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from steelyard.chat import ChatEndpoint, chat_of
+from steelyard.embed import LAYER_RECIPES
+from steelyard.endpoint import EndpointError
+from steelyard.entry import Entry
+from steelyard.errors import ConfigError, DataError
+from steelyard.filters import Filters
+from steelyard.query import Query
+from steelyard.search import Searcher
+from steelyard.stores.base import Space
+from steelyard.stores.sqlite import Vault
+from steelyard.systems import find_system
+from steelyard.systems.cortex_mem import DOCUMENTED, SHIPPED
+from steelyard.systems.cortex_mem.client import CortexMem, SearchOptions
+from steelyard.systems.cortex_mem.intents import THRESHOLDS, intent_of
+from steelyard.systems.cortex_mem.layers import ask, extract, with_layers
+from steelyard.systems.cortex_mem.rewriting import Rewriter, accepted, profile_of
+from steelyard.systems.cortex_mem.snippets import snippet, snippet_shipped
+from steelyard.systems.cortex_mem.tenants import vault_of
+from steelyard.systems.cortex_mem.uris import check_uri, dimension_of, directory_of
+from steelyard_eval.cli import main
+from steelyard_eval.datasets import check
+from steelyard_eval.export import export
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "cortex-mem.md"
+SESSION = "cortex://session/abc/timeline"
+
+
+class Spy:
+    """Every query is the vector (1, 0); it keeps what it was asked."""
+
+    model, recipe = "spy", None
+
+    def __init__(self):
+        self.asked = []
+
+    def embed(self, texts, kind="entry"):
+        self.asked += texts
+        return np.tile(np.array([1, 0], dtype=np.float32), (len(texts), 1))
+
+    def warm(self):
+        return True
+
+
+def placed(cosine):
+    """A vector at this cosine with the query."""
+    return np.array([cosine, np.sqrt(1 - cosine**2)], dtype=np.float32)
+
+
+def filled(entries, cosines):
+    """A vault of entries; `cosines` is layer -> id -> cosine with the query."""
+    vault = Vault(":memory:")
+    vault.upsert(entries)
+    for layer in ("l0", "l1", "l2"):
+        own = cosines.get(layer, {})
+        if own:
+            space = Space("spy", layer, LAYER_RECIPES[layer])
+            vault.put_vectors(space, list(own), np.array([placed(value) for value in own.values()]))
+    some = next(iter(own for own in cosines.values() if own))
+    vault.put_vectors(Space("spy", "text", DOCUMENTED.reading.recipe), list(some)[:1], placed(1.0)[None])
+    return vault
+
+
+def message(at, **more):
+    return Entry(f"{SESSION}/{at}.md", uri=f"{SESSION}/{at}.md", text=f"message {at}", **more)
+
+
+def directory(uri=SESSION):
+    return Entry(uri, uri=uri, l0="abstract", l1="overview")
+
+
+def session(l0, l1, **l2):
+    """One session with messages at these cosines."""
+    cosines = {"l0": {SESSION: l0}, "l1": {} if l1 is None else {SESSION: l1}}
+    cosines["l2"] = {f"{SESSION}/{at}.md": value for at, value in l2.items() if value is not None}
+    return filled([directory(), *(message(at) for at in l2)], cosines)
+
+
+def found(vault, query="project plans", profile="documented", **options):
+    """The last part of each URI, with its score."""
+    with CortexMem(vault, Spy(), profile=profile) as memory:
+        hits = memory.layered_semantic_search(query, SearchOptions(**options))
+    return {hit.uri.rpartition("/")[2].removesuffix(".md"): pytest.approx(hit.score, abs=1e-6) for hit in hits}
+
+
+def progress(vault, query="project plans", profile="documented", **options):
+    with CortexMem(vault, Spy(), profile=profile) as memory:
+        return memory.search(query, SearchOptions(**options)).progress
+
+
+class TestIntents:
+    """Section 4.1: five rows, with the examples of the table."""
+
+    @pytest.mark.parametrize(
+        ("query", "intent", "threshold"),
+        [
+            ("What is the capital", "factual", 0.4),
+            ("When did we deploy", "factual", 0.4),
+            ("Find the plan", "search", 0.5),
+            ("Look for tokens", "search", 0.5),
+            ("How is login related to sessions", "relational", 0.5),
+            ("Last week I met Alice", "temporal", 0.5),
+            ("Yesterday at noon", "temporal", 0.5),
+            ("machine learning project requirements", "general", 0.5),
+        ],
+    )
+    def test_the_rows_of_the_table(self, query, intent, threshold):
+        assert (intent_of(query), THRESHOLDS[intent_of(query)]) == (intent, threshold)
+
+    @pytest.mark.parametrize("query", ["elastic search", "agony of choice", "the blast furnace", "finding nemo"])
+    def test_words_inside_other_words_are_no_signs(self, query):
+        assert intent_of(query) == "general"
+
+    @pytest.mark.parametrize(("query", "passes"), [("What is this", True), ("machine learning", False)])
+    def test_factual_queries_open_abstracts_from_04_on(self, query, passes):
+        assert (progress(session(0.45, 0.9, a=0.9), query).step[0] == 0) == passes
+
+    def test_intent_detection_can_be_switched_off(self):
+        vault = session(0.45, 0.9, a=0.9)
+        assert progress(vault, "What is this", detect_intent=False).step[0] == 1
+
+
+class TestLayers:
+    def test_the_score_is_the_documented_sum(self):
+        """0.2 x 0.6 + 0.3 x 0.7 + 0.5 x 0.8 = 0.73."""
+        assert found(session(0.6, 0.7, a=0.8)) == {"a": 0.73}
+
+    def test_messages_of_a_timeline_are_compared_one_by_one(self):
+        """0.12 + 0.21 + 0.5 x 0.8 and 0.5 x 0.7."""
+        assert found(session(0.6, 0.7, a=0.8, b=0.7)) == {"a": 0.73, "b": 0.68}
+
+    def test_files_of_a_resource_are_compared_directly(self):
+        home = "cortex://resources/book"
+        vault = filled(
+            [directory(home), Entry("f", uri=f"{home}/one.md", text="one")],
+            {"l0": {home: 0.6}, "l1": {home: 0.7}, "l2": {"f": 0.8}},
+        )
+        assert found(vault) == {"one": 0.73}
+
+    def test_an_entry_with_layers_of_its_own_is_its_own_directory(self):
+        own = Entry("e", uri="", l0="abstract", l1="overview", text="text")
+        assert found(filled([own], {"l0": {"e": 0.6}, "l1": {"e": 0.7}, "l2": {"e": 0.8}})) == {"e": 0.73}
+
+    def test_without_an_overview_the_abstract_counts_eight_tenths(self):
+        """0.2 x 0.6 + 0.3 x 0.8 x 0.6 + 0.5 x 0.8 = 0.664, the program's rule; the document has none."""
+        assert found(session(0.6, None, a=0.8)) == {"a": 0.664}
+
+    def test_a_file_without_a_vector_counts_by_its_directory_alone(self):
+        """0.2 x 0.9 + 0.3 x 0.9 = 0.45, L2 is 0 (section 5.2)."""
+        assert found(session(0.9, 0.9, a=None, b=0.2), threshold=0.4) == {"b": 0.55, "a": 0.45}
+
+    def test_the_directory_itself_is_no_result(self):
+        assert found(session(0.9, 0.9, a=0.9), threshold=0.1) == {"a": 0.9}
+
+    def test_a_directory_whose_layers_are_below_half_the_threshold_is_left(self):
+        """A relaxed abstract of 0.24 is below half of 0.5; so is the overview. (The program.)"""
+        vault = session(0.24, 0.2, a=1.0)
+        assert progress(vault, profile="shipped").directories[0] == 1
+        assert progress(vault, profile="shipped").refined[0] == 0
+        assert found(vault, profile="shipped") == {}
+
+    def test_results_reach_the_threshold_by_their_combined_score(self):
+        """0.12 + 0.18 + 0.5 x 0.38 = 0.49 and 0.12 + 0.18 + 0.5 x 0.42 = 0.51."""
+        assert found(session(0.6, 0.6, a=0.38, b=0.42)) == {"b": 0.51}
+
+
+class TestRelaxation:
+    """Section 5.1: 0.5, 0.4, 0.3, then all details."""
+
+    @pytest.mark.parametrize(("abstract", "step"), [(0.5, 0), (0.45, 1), (0.35, 2), (0.25, -1)])
+    def test_the_ladder(self, abstract, step):
+        assert progress(session(abstract, 0.9, a=0.9)).step[0] == step
+
+    def test_it_goes_on_below_an_explicit_threshold(self):
+        """0.3 is the only step below 0.4."""
+        assert progress(session(0.35, 0.9, a=0.9), threshold=0.4).step[0] == 1
+
+    def test_the_last_resort_ranks_details_alone(self):
+        assert found(session(0.1, 0.1, a=0.8, b=0.6, c=0.4)) == {"a": 0.8, "b": 0.6}
+
+    def test_without_layers_all_details_are_searched(self):
+        vault = filled([Entry("a", text="a")], {"l2": {"a": 0.8}})
+        with CortexMem(vault, Spy()) as memory:
+            found = memory.search("plans", SearchOptions())
+        assert ([hit.score for hit in found.hits], found.progress.step[0]) == ([pytest.approx(0.8)], -1)
+
+    def test_the_program_takes_one_step_to_a_fifth(self):
+        """From 0.5 it looks at 0.2 at once: 0.25 passes, as 0.35 does."""
+        steps = [progress(session(at, 0.9, a=0.9), profile="shipped").step[0] for at in (0.35, 0.25, 0.15)]
+        assert steps == [1, 1, -1]
+
+
+class TestExamples:
+    """Section 10."""
+
+    def test_the_basic_search(self):
+        """Five results from cortex://session/, none below 0.5."""
+        vault = session(0.9, 0.9, **{f"m{at}": 0.1 * at for at in range(1, 10)})
+        vault.upsert([Entry("u", uri="cortex://user/u.md", l0="x", l1="y", text="z")])
+        for layer in LAYER_RECIPES:
+            vault.put_vectors(Space("spy", layer, LAYER_RECIPES[layer]), ["u"], placed(1.0)[None])
+        # 0.45 + 0.5 x 0.9 and so on downwards; the entry of the user would be first
+        assert found(
+            vault, "machine learning project requirements", limit=5, threshold=0.5, scope="cortex://session/"
+        ) == {f"m{at}": 0.45 + 0.05 * at for at in (9, 8, 7, 6, 5)}
+
+    def test_the_factual_lookup_acts_by_its_explicit_threshold(self):
+        """No rule makes it factual; the 0.4 that the example writes acts."""
+        vault = session(0.45, 0.45, a=0.4)  # 0.225 + 0.2 = 0.425
+        query = "user's database password"
+        assert intent_of(query) == "general"
+        assert found(vault, query, threshold=0.4, limit=3) == {"a": 0.425}
+        assert found(vault, query, limit=3) == {}
+
+    def test_the_direct_search_bypasses_the_layers(self):
+        """A row for every layer that is similar enough."""
+        with CortexMem(session(0.9, 0.3, a=0.8), Spy()) as memory:
+            rows = memory.semantic_search("plans")
+        assert [(row.layer, row.uri, pytest.approx(row.score)) for row in rows] == [
+            ("l0", SESSION, 0.9),
+            ("l2", f"{SESSION}/a.md", 0.8),
+        ]
+
+
+class TestOptions:
+    def test_the_defaults_of_section_8(self):
+        options = SearchOptions()
+        assert (options.limit, options.threshold, options.scope, options.include_content) == (10, None, "", False)
+
+    @pytest.mark.parametrize("whole", [True, False])
+    def test_content_is_returned_where_it_is_asked_for(self, whole):
+        with CortexMem(session(0.9, 0.9, a=0.9), Spy()) as memory:
+            (hit,) = memory.layered_semantic_search("plans", SearchOptions(include_content=whole))
+        assert hit.content == ("message a" if whole else "")
+
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            ({"participants": ["Ann"]}, {"a"}),
+            ({"created": {"from": "2026-01-02"}}, {"b"}),
+            ({"created": {"before": "2026-01-02"}}, {"a"}),
+            ({"dimension": "session"}, {"a", "b"}),
+            ({"dimension": "user"}, set()),
+            ({"scope": f"{SESSION}/a"}, {"a"}),
+        ],
+    )
+    def test_filters(self, options, expected):
+        """The directory bears what its messages do, so that its abstract is in scope."""
+        day = 86_400.0
+        first = 1_767_225_600.0  # 2026-01-01
+        messages = [
+            message("a", participants=("Ann", "Bob"), created_at=first, l0="x", l1="y"),
+            message("b", participants=("Cid",), created_at=first + day, l0="x", l1="y"),
+        ]
+        cosines = {layer: {entry.id: 0.9 for entry in messages} for layer in LAYER_RECIPES}
+        assert found(filled(messages, cosines), **options).keys() == expected
+
+    def test_an_unknown_dimension_is_refused(self):
+        with pytest.raises(ConfigError, match="unknown dimension 'users'; valid: resources, user, agent, session"):
+            SearchOptions(dimension="users").filters()
+
+    @pytest.mark.parametrize("value", [-2.0, 1.5, float("nan")])
+    def test_a_threshold_is_a_similarity(self, value):
+        with pytest.raises(ConfigError, match="it must lie between -1 and 1"):
+            DOCUMENTED.config(10, threshold=value)
+
+    def test_other_systems_have_no_threshold(self):
+        with pytest.raises(ConfigError, match="echovault has no threshold of similarity"):
+            find_system("echovault").config(10, threshold=0.4)
+
+    def test_a_prefix_is_plain_text_in_sql_and_in_python(self):
+        """No wildcard, no case folding, and no stop at a slash."""
+        names = ["cortex://session/a", "cortex://session/ab", "cortex://Session/a", "x cortex://session/a", "c%"]
+        vault = Vault(":memory:")
+        vault.upsert(Entry(f"e{at}", uri=name) for at, name in enumerate(names))
+        for prefix, expected in [("cortex://session/a", {"e0", "e1"}), ("c%", {"e4"}), ("c_rtex", set())]:
+            filters = Filters.of({"uri": {"prefix": prefix}})
+            assert {entry.id for entry in vault.entries(filters)} == expected
+            assert {e.id for e in vault.entries() if not filters.failed(e)} == expected
+
+
+class TestSnippets:
+    """Section 6.1: 100 characters before and after, 200 in all, the query's words marked."""
+
+    TEXT = "x" * 300 + " rotate keys " + "y" * 300
+
+    def test_a_window_around_the_match_of_at_most_200_characters(self):
+        part = snippet(self.TEXT, "rotate keys")
+        assert len(part.text) == 200
+        (first, second) = part.highlights
+        assert [part.text[begin:end] for begin, end in (first, second)] == ["rotate", "keys"]
+        assert 90 <= first[0] <= 100
+
+    def test_a_match_at_the_end_keeps_what_stands_before_it(self):
+        part = snippet("x " * 150 + "end", "end")
+        assert part.text.endswith("end")
+        assert part.text[: part.highlights[0][0]] == ("x " * 150)[-100:]
+
+    @pytest.mark.parametrize("query", ["absent", "", "  "])
+    def test_without_a_match_it_is_the_beginning(self, query):
+        assert snippet("z" * 250, query).text == "z" * 200
+
+    def test_words_that_stand_apart_are_found(self):
+        assert snippet("Keys are what we rotate.", "rotate keys").highlights == ((0, 4), (17, 23))
+
+    def test_case_is_kept_and_ignored(self):
+        assert snippet("ROTATE", "rotate").highlights == ((0, 6),)
+
+    def test_the_program_shows_more_than_200_characters(self):
+        assert len(snippet_shipped(self.TEXT, "rotate keys")) == 3 + 200 + len("rotate keys")
+
+
+class Chatty(ThreadingHTTPServer):
+    """A loopback server that answers like a language model; `reply` is what it says, `seen` what it was asked."""
+
+    def __init__(self, reply, status=200, delay=0.0):
+        self.reply, self.status, self.delay, self.seen = reply, status, delay, []
+        super().__init__(("127.0.0.1", 0), _Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.seen.append((self.path, body))
+        threading.Event().wait(self.server.delay)
+        reply = self.server.reply
+        content = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def chatty():
+    servers = []
+
+    def start(*arguments, **named):
+        servers.append(Chatty(*arguments, **named))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def said(text):
+    return {"choices": [{"message": {"content": text}}]}
+
+
+class TestRewriting:
+    """Section 4.2, through an OpenAI-compatible endpoint."""
+
+    def test_the_rewritten_query_is_embedded_and_the_asked_one_is_quoted(self, chatty):
+        server, spy = chatty(said("message plan roadmap\nand more")), Spy()
+        vault = session(0.9, 0.9, a=0.9)
+        with CortexMem(vault, spy, chat=ChatEndpoint(server.url, "small")) as memory:
+            (hit,) = memory.layered_semantic_search("message a")
+        assert spy.asked == ["message plan roadmap"]
+        assert len(hit.snippet.highlights) == 2  # of "message a", the words that were asked
+        path, body = server.seen[0]
+        assert (path, body["model"], body["temperature"]) == ("/v1/chat/completions", "small", 0)
+
+    def test_the_profile_is_sent(self, chatty):
+        server = chatty(said("x"))
+        profile = Entry("p", uri="cortex://user/ann/profile.md", text="Ann likes tea")
+        vault = filled([profile, Entry("q", uri="cortex://user/ann/profiles.md", text="no")], {"l2": {"p": 0.9}})
+        with CortexMem(vault, Spy(), chat=ChatEndpoint(server.url, "small")) as memory:
+            memory.layered_semantic_search("what does she like")
+        assert "Ann likes tea" in server.seen[0][1]["messages"][0]["content"]
+        assert profile_of(vault) == "Ann likes tea"
+
+    @pytest.mark.parametrize(
+        "reply",
+        [said(""), said(" \n "), said("x" * 100), said(None), {"choices": []}, [], b"no json", b""],
+    )
+    def test_nonsense_leaves_the_query_as_it_is(self, chatty, reply):
+        assert Rewriter(ChatEndpoint(chatty(reply).url, "m"))("rotate keys") == "rotate keys"
+
+    def test_an_endpoint_that_fails_is_asked_again_and_then_left(self, chatty):
+        server, pauses = chatty(said("x"), status=503), []
+        chat = ChatEndpoint(server.url, "m", attempts=4, sleep=pauses.append)
+        assert Rewriter(chat)("rotate keys") == "rotate keys"
+        assert (len(server.seen), pauses) == (4, [0.25, 0.5, 1.0])
+
+    def test_what_cannot_pass_is_asked_once(self, chatty):
+        server = chatty(said("x"), status=401)
+        with pytest.raises(EndpointError, match="answered with 401"):
+            ChatEndpoint(server.url, "m", attempts=4).complete("hello")
+        assert len(server.seen) == 1
+
+    def test_a_slow_endpoint_leaves_the_query_as_it_is(self, chatty):
+        chat = ChatEndpoint(chatty(said("other"), delay=1.0).url, "m", timeout=0.1, attempts=1)
+        assert Rewriter(chat)("rotate keys") == "rotate keys"
+
+    def test_an_answer_three_times_as_long_is_none(self):
+        assert [accepted(text, "ab") for text in ("123456", "1234567")] == ["123456", "ab"]
+
+    def test_the_environment_names_the_endpoint(self):
+        assert chat_of({}) is None
+        with pytest.raises(ConfigError, match="LLM_MODEL is not"):
+            chat_of({"LLM_BASE_URL": "http://localhost:1"})
+        chat = chat_of({"LLM_BASE_URL": "http://localhost:1/v1/", "LLM_MODEL": "m"})
+        assert chat.name == "http://localhost:1/v1 m"
+
+    def test_the_command_line_rewrites(self, chatty, tmp_path, monkeypatch):
+        write_memory(tmp_path / "memory")
+        command("index", tmp_path / "memory", tmp_path / "v.db")
+        monkeypatch.setenv("LLM_BASE_URL", chatty(said("weekly keys")).url)
+        monkeypatch.setenv("LLM_MODEL", "small")
+        document = command(
+            "search", tmp_path / "v.db", "rotate keys", "--system", "cortex_mem", "--rewrite", "--json"
+        )
+        assert json.loads(document)["embedded"] == "weekly keys"
+
+
+def command(*arguments, code=0):
+    done = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert done.exit_code == code, done.output
+    return done.stdout if code == 0 else done.output
+
+
+def write_memory(folder, *more):
+    files = {
+        "session/abc/timeline/.abstract.md": "Session about keys and how to rotate keys",
+        "session/abc/timeline/.overview.md": "Topics: keys, rotation. Decision: rotate keys weekly",
+        "session/abc/timeline/10_00.md": "Ann: how often do we rotate keys?",
+        "session/abc/timeline/10_05.md": "Bob: every week, on monday",
+        "user/ann/profile.md": "Ann likes tea",
+        **dict(more),
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+class TestFiles:
+    """Sections 3.1 and 7: layer files and URIs."""
+
+    @pytest.mark.parametrize(
+        ("uri", "directory"),
+        [
+            (f"{SESSION}/.abstract.md", SESSION),
+            (f"{SESSION}/.overview.md", SESSION),
+            (f"{SESSION}/10_00.md", SESSION),
+            (SESSION, SESSION),
+            ("cortex://user/preferences", "cortex://user/preferences"),
+        ],
+    )
+    def test_the_directory_of_a_uri(self, uri, directory):
+        assert directory_of(uri) == directory
+
+    @pytest.mark.parametrize("dimension", ["resources", "user", "agent", "session"])
+    def test_the_dimensions(self, dimension):
+        assert dimension_of(f"cortex://{dimension}/x/y.md") == dimension
+
+    @pytest.mark.parametrize(
+        "uri",
+        [
+            "",
+            "session/a",
+            "http://session/a",
+            "cortex://",
+            "cortex://thread/a",
+            "cortex://session/../user/a.md",
+            "cortex://session/./a",
+            "cortex://session//a",
+            "cortex://user/..",
+            "cortex://user/a\\..\\b",
+            "cortex://user/a\0b",
+        ],
+    )
+    def test_a_malformed_uri_is_refused(self, uri):
+        with pytest.raises(DataError):
+            check_uri(uri)
+
+    def test_a_folder_becomes_a_vault(self, tmp_path):
+        write_memory(tmp_path / "m")
+        dataset = check(tmp_path / "m").dataset
+        assert [(e.uri, bool(e.l0), bool(e.l1), bool(e.text)) for e in dataset.entries] == [
+            (SESSION, True, True, False),
+            (f"{SESSION}/10_00.md", False, False, True),
+            (f"{SESSION}/10_05.md", False, False, True),
+            ("cortex://user/ann/profile.md", False, False, True),
+        ]
+        command("index", tmp_path / "m", tmp_path / "v.db")
+        system = ("--system", "cortex_mem", "--threshold", "0.2")
+        shown = json.loads(command("search", tmp_path / "v.db", "rotate keys", *system, "--json"))
+        assert shown["hits"][0]["uri"] == f"{SESSION}/10_00.md"
+        assert shown["progress"]["queries"] == 1
+
+    def test_what_is_no_memory_is_left_out_with_a_notice(self, tmp_path):
+        write_memory(tmp_path / "m", ("odd/a.md", "x"), ("user/.hidden.md", "x"))
+        (tmp_path / "secret.md").write_text("secret")
+        (tmp_path / "m" / "user" / "link.md").symlink_to(tmp_path / "secret.md")
+        (tmp_path / "m" / "user" / "out").symlink_to(tmp_path)
+        (tmp_path / "m" / "user" / "latin.md").write_bytes(b"\xff")
+        report = check(tmp_path / "m")
+        assert {e.uri.rpartition("/")[2] for e in report.dataset.entries} == {
+            "timeline",
+            "10_00.md",
+            "10_05.md",
+            "profile.md",
+        }
+        assert any(notice.startswith("4 files are left out") for notice in report.notices)
+        assert not any("secret" in entry.text for entry in report.dataset.entries)
+
+    def test_a_changed_file_is_indexed_again_and_a_touched_one_is_not(self, tmp_path):
+        write_memory(tmp_path / "m")
+        command("index", tmp_path / "m", tmp_path / "v.db")
+        profile = tmp_path / "m" / "user" / "ann" / "profile.md"
+        os.utime(profile, (2_000_000_000, 2_000_000_000))
+        again = json.loads(command("index", tmp_path / "m", tmp_path / "v.db", "--json"))
+        assert (again["changed"], again["embedded"]) == (0, 0)
+        profile.write_text("Ann likes coffee")
+        os.utime(profile, (2_000_000_060, 2_000_000_060))
+        assert json.loads(command("index", tmp_path / "m", tmp_path / "v.db", "--json"))["changed"] == 1
+        with Vault(tmp_path / "v.db") as vault:
+            (entry,) = vault.get(["cortex://user/ann/profile.md"])
+        assert (entry.text, entry.updated_at) == ("Ann likes coffee", 2_000_000_060.0)
+        assert entry.created_at < entry.updated_at
+
+    def test_a_name_with_blanks_is_an_id_without(self, tmp_path):
+        write_memory(tmp_path / "m", ("user/my notes.md", "x"))
+        entry = next(e for e in check(tmp_path / "m").dataset.entries if "notes" in e.uri)
+        assert (entry.id, entry.uri) == ("cortex://user/my%20notes.md", "cortex://user/my notes.md")
+
+    def test_layers_are_extracted_where_they_are_asked_for(self):
+        entries = with_layers([message("a"), message("b"), Entry("own", text="First. Second.")], extract)
+        made = {entry.id: (entry.l0, entry.l1) for entry in entries}
+        assert made[SESSION] == ("message a", "message a\nmessage b")
+        assert made["own"] == ("First.", "First.")
+        assert made[f"{SESSION}/a.md"] == ("", "")
+
+    def test_written_layers_stay(self):
+        given = [directory(), message("a")]
+        assert with_layers(given, extract) == given
+
+    def test_a_model_is_asked_once_for_each_layer(self, chatty, tmp_path):
+        server = chatty(said("summary"))
+        summarise = ask(ChatEndpoint(server.url, "small"), tmp_path / "cache")
+        assert summarise("a text") == summarise("a text") == ("summary", "summary")
+        assert len(server.seen) == 2
+
+
+class TestTenants:
+    """Sections 6.2 and 8.2: a collection per tenant."""
+
+    def test_the_file_is_named_for_the_tenant(self, tmp_path):
+        assert vault_of(tmp_path, "acme") == tmp_path / "cortex-mem-acme.db"
+
+    @pytest.mark.parametrize(
+        "tenant",
+        [
+            "",
+            ".",
+            "..",
+            "../x",
+            "a/b",
+            "a\\b",
+            "a\0b",
+            "A",
+            "a.b",
+            "-a",
+            "a-",
+            "a" * 65,
+            "ä",
+            "a\n",
+            " a",
+            "*",
+            "~",
+        ],
+    )
+    def test_a_hostile_name_is_refused(self, tmp_path, tenant):
+        with pytest.raises(ConfigError, match="is no name"):
+            vault_of(tmp_path, tenant)
+
+    def test_a_link_is_refused(self, tmp_path):
+        (tmp_path / "cortex-mem-acme.db").symlink_to(tmp_path / "elsewhere.db")
+        with pytest.raises(ConfigError, match="is a link"):
+            vault_of(tmp_path, "acme")
+
+    def test_no_random_name_leaves_the_folder_or_meets_another(self, tmp_path):
+        """100,000 names of the characters that matter: what is accepted is a file of the folder, and its own."""
+        rng = np.random.default_rng(0)
+        letters = np.array(list("ab01-_./\\A\0 ~%"))
+        files = {}
+        for length in rng.integers(1, 6, size=100_000):
+            name = "".join(rng.choice(letters, size=length))
+            try:
+                path = vault_of(tmp_path, name)
+            except ConfigError:
+                continue
+            assert path.parent == tmp_path and os.path.normpath(path) == str(path)
+            assert files.setdefault(str(path).lower(), name) == name
+        assert len(files) > 100
+
+    def test_the_command_line_keeps_tenants_apart(self, tmp_path):
+        write_memory(tmp_path / "m")
+        write_memory(tmp_path / "n", ("user/secret/profile.md", "the other tenant's secret"))
+        (tmp_path / "all").mkdir()
+        command("index", tmp_path / "m", tmp_path / "all", "--tenant", "acme")
+        command("index", tmp_path / "n", tmp_path / "all", "--tenant", "umbrella")
+        search = (
+            "search",
+            tmp_path / "all",
+            "the other tenant's secret",
+            "--system",
+            "vector",
+            "--json",
+            "--tenant",
+        )
+        assert "secret" not in json.dumps(json.loads(command(*search, "acme"))["hits"])
+        assert "secret" in json.dumps(json.loads(command(*search, "umbrella"))["hits"])
+        assert "is no name" in command(*search, "../acme", code=2)
+
+
+class TestConcurrency:
+    """Section 9.1."""
+
+    def test_64_awaited_searches_answer_as_one(self):
+        vault = session(0.9, 0.9, **{f"m{at}": 0.1 * at for at in range(1, 10)})
+
+        async def many(memory):
+            searches = [
+                (memory.semantic_search_async if at % 2 else memory.layered_semantic_search_async)(
+                    "plans", SearchOptions(limit=1 + at % 5)
+                )
+                for at in range(64)
+            ]
+            return await asyncio.gather(*searches)
+
+        with CortexMem(vault, Spy()) as memory:
+            answers = asyncio.run(many(memory))
+            for at, answer in enumerate(answers):
+                search = memory.semantic_search if at % 2 else memory.layered_semantic_search
+                assert answer == search("plans", SearchOptions(limit=1 + at % 5))
+
+    def test_8_threads_share_a_memory(self):
+        vault = session(0.9, 0.9, **{f"m{at}": 0.1 * at for at in range(1, 10)})
+        with CortexMem(vault, Spy()) as memory:
+            expected, faults = memory.layered_semantic_search("plans"), []
+
+            def work():
+                for _ in range(20):
+                    if memory.layered_semantic_search("plans") != expected:
+                        faults.append(1)
+
+            threads = [threading.Thread(target=work) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        assert faults == []
+
+    def test_a_cancelled_search_stops_before_its_next_layer(self):
+        """The embedder waits; meanwhile the task is cancelled, and no second layer is read."""
+        waiting, go_on = threading.Event(), threading.Event()
+
+        class Slow(Spy):
+            def embed(self, texts, kind="entry"):
+                waiting.set()
+                go_on.wait(10)
+                return super().embed(texts, kind)
+
+        vault = session(0.9, 0.9, a=0.9)
+
+        async def cancelled(memory):
+            task = asyncio.ensure_future(memory.layered_semantic_search_async("plans"))
+            await asyncio.to_thread(waiting.wait, 10)
+            task.cancel()
+            await asyncio.sleep(0)
+            go_on.set()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        with CortexMem(vault, Slow()) as memory:
+            (searcher,) = [memory._searcher(SearchOptions(), True)]
+            read = []
+            original = searcher._sources.retrieve
+            searcher._sources.retrieve = lambda name, *rest: (read.append(name), original(name, *rest))[1]
+            asyncio.run(cancelled(memory))
+        assert len(read) == 1
+
+
+class Counting:
+    """A vault that counts what is read of its vectors."""
+
+    def __init__(self, vault):
+        self._vault, self.reads = vault, []
+
+    def __getattr__(self, name):
+        return getattr(self._vault, name)
+
+    def seen_by(self, visible):
+        return self
+
+    def vectors(self, space, filters):
+        self.reads.append(space.layer)
+        return self._vault.vectors(space, filters)
+
+
+def test_details_are_read_together_and_once():
+    """Section 8.2: forty files in four directories are one reading of each layer, and none the next time."""
+    homes = [f"cortex://session/s{at}/timeline" for at in range(4)]
+    entries = [directory(home) for home in homes]
+    entries += [Entry(f"{home}/{at}.md", uri=f"{home}/{at}.md", text="x") for home in homes for at in range(10)]
+    cosines = {layer: dict.fromkeys(homes, 0.9) for layer in ("l0", "l1")}
+    cosines["l2"] = {entry.id: 0.9 for entry in entries if entry.text}
+    store = Counting(filled(entries, cosines))
+    searcher = Searcher(store, DOCUMENTED.config(40, "spy"), Spy())
+    assert len(searcher.search("plans").hits) == 40
+    assert sorted(store.reads) == ["l0", "l1", "l2", "l2"]  # once more for the files without a vector
+    searcher.search("other plans")
+    assert len(store.reads) == 4
+
+
+class TestObservability:
+    """Section 11."""
+
+    def test_how_far_a_search_went(self):
+        found = progress(session(0.45, 0.9, a=0.9, b=0.0))
+        assert found.summary() == {
+            "queries": 1,
+            "hit_rates": {"l0": 1.0, "l1": 1.0, "l2": 1.0},
+            "at_threshold": 0,
+            "relaxed": {"1": 1},
+            "full_search": 0,
+        }
+
+    def test_the_time_of_every_layer(self):
+        with CortexMem(session(0.9, 0.9, a=0.9), Spy()) as memory:
+            seconds = memory.search("plans", SearchOptions()).seconds
+        assert seconds.keys() == {"l0", "l1", "l2", "unindexed", "search"}
+        assert all(value >= 0 for value in seconds.values())
+
+
+@pytest.mark.parametrize("system", [DOCUMENTED, SHIPPED])
+@pytest.mark.parametrize("threshold", [None, 0.35])
+def test_its_configurations_can_be_exported_to_it(system, threshold):
+    config = system.config(7, threshold=threshold)
+    expected = {"limit": 7} if threshold is None else {"limit": 7, "threshold": 0.35}
+    assert export(config, "cortex_mem").parts == {"options": expected}
+
+
+def test_other_weights_cannot_be_exported():
+    config = DOCUMENTED.config(10, threshold=0.4)
+    with pytest.raises(ConfigError, match="are fixed in its program"):
+        export(config.with_strategy(config.strategy.with_weights([0.1, 0.1, 0.8])), "cortex_mem")
+
+
+def test_every_test_of_the_table_is_here():
+    """docs/cortex-mem.md names no test that is not in this file or in the file it names."""
+    own = Path(__file__).read_text(encoding="utf-8")
+    rows = [line for line in DOCUMENT.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    names = {name for row in rows for name in re.findall(r"`(test_\w+)`", row)}
+    assert names
+    assert [name for name in sorted(names) if f"def {name}(" not in own] == []
+
+
+def test_a_query_may_carry_the_rewritten_text():
+    spy = Spy()
+    Searcher(session(0.9, 0.9, a=0.9), DOCUMENTED.config(10, "spy"), spy).search(
+        Query("plans", rewritten="project plans")
+    )
+    assert spy.asked == ["project plans"]

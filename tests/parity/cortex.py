@@ -1,0 +1,191 @@
+"""Cortex-Mem, profile shipped, against the recording of the code that its document describes.
+
+`cases` yields a plain tuple a comparison: (group, case, verdict, error). The verdict is "" when both agree, and
+"differs: ..." or "left out: ..." with the reason. Scores there are single precision: 1e-5 (oracles/README.md).
+"""
+
+import gzip
+import json
+import re
+
+import numpy as np
+
+from steelyard.embed import space_of
+from steelyard.endpoint import EndpointError
+from steelyard.entry import Entry
+from steelyard.errors import DimensionMismatchError
+from steelyard.retrievers.vector import cosine
+from steelyard.stores.sqlite import Vault
+from steelyard.systems.cortex_mem import SHIPPED
+from steelyard.systems.cortex_mem.client import CortexMem, SearchOptions
+from steelyard.systems.cortex_mem.intents import SHIPPED_THRESHOLDS, classify_shipped, intent_shipped, is_entity
+from steelyard.systems.cortex_mem.snippets import snippet_shipped
+from steelyard.systems.cortex_mem.uris import directory_of, is_timeline
+
+SINGLE = 1e-5
+WORD = re.compile(r"[a-z0-9]+")
+LAYERS = (".abstract.md", ".overview.md")
+
+
+class Rule:
+    """The recording's embedding: how often each word's FNV-1a hash, modulo 64, occurs."""
+
+    model, recipe = "fnv", None
+
+    def embed(self, texts, kind="entry"):
+        rows = np.zeros((len(texts), 64), dtype=np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for word in WORD.findall(text.lower()):
+                row[fnv(word.encode()) % 64] += 1
+        return rows
+
+    def warm(self):
+        return True
+
+
+def fnv(data):
+    found = 0x811C9DC5
+    for byte in data:
+        found = (found ^ byte) * 0x01000193 & 0xFFFFFFFF
+    return found
+
+
+class Stub:
+    """Answers every prompt with one text; ``!ERR`` stands for a model that fails."""
+
+    name = "stub"
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def complete(self, prompt):
+        if self.answer.startswith("!ERR"):
+            raise EndpointError("the stub", "failed")
+        return self.answer
+
+
+class Fixture:
+    def __init__(self, folder):
+        recorded = json.loads(gzip.decompress((folder / "cortex.json.gz").read_bytes()))
+        self.recorded = recorded["seed_version"]
+        self.shown = {}  # (directory or file, layer) -> the uri that the store returns for it
+        self.vault = self.filled(recorded["data"])
+
+    def filled(self, data):
+        """Every directory with layers, and every file; vectors are those of the recording and no others."""
+        fields, vectors = {}, {"l0": {}, "l1": {}, "l2": {}}
+        for uri, layer, shown, content in data["vectors"]:
+            own, name = fields.setdefault(uri, {}), layer.lower()
+            if name != "l2":
+                own[name] = content
+            vectors[name][uri] = content
+            self.shown[uri, name] = shown
+        for uri, text in data["files"].items():
+            if not uri.endswith(LAYERS):
+                fields.setdefault(uri, {})["text"] = text
+        vault = Vault(":memory:")
+        vault.upsert(Entry(uri, uri=uri, **own) for uri, own in fields.items())
+        for name, texts in {**vectors, "text": vectors["l2"]}.items():
+            rows = Rule().embed(list(texts.values()))
+            keep = rows.any(axis=1)
+            ids = [uri for uri, kept in zip(texts, keep, strict=True) if kept]
+            vault.put_vectors(space_of(Rule(), name, SHIPPED.reading.recipe), ids, rows[keep])
+        return vault
+
+
+def cases(folder):
+    """Every comparison of Cortex-Mem with its recording."""
+    fixture = Fixture(folder)
+    for group in (intents, directories, snippets, cosines, layered_runs, semantic_runs):
+        for case, (verdict, error) in group(fixture):
+            yield group.__name__.replace("_", " "), case, verdict, error
+
+
+def intents(fixture):
+    for query, intent, entity, threshold in fixture.recorded["intents"]:
+        ours = intent_shipped(query), is_entity(query), SHIPPED_THRESHOLDS[classify_shipped(query)]
+        yield repr(query), same((intent.lower(), entity, threshold), ours)
+
+
+def directories(fixture):
+    for uri, directory, timeline in fixture.recorded["directories"]:
+        yield uri, same((directory, timeline), (directory_of(uri), is_timeline(uri)))
+
+
+def snippets(fixture):
+    for at, (content, query, snippet) in enumerate(fixture.recorded["snippets"]):
+        yield f"{at} {query!r}", same(snippet, snippet_shipped(content, query))
+
+
+def cosines(fixture):
+    for a, b, expected in fixture.recorded["cosine"]:
+        try:
+            found = float(cosine(np.array([a], dtype=np.float32), np.array(b, dtype=np.float32))[0])
+        except DimensionMismatchError:
+            yield f"{a} {b}", ("left out: vectors of two lengths are an error here, and 0 there", 0.0)
+            continue
+        error = abs(found - expected)
+        yield f"{a} {b}", ("" if error <= SINGLE else f"differs: {expected} expected, {found} here", error)
+
+
+def layered_runs(fixture):
+    yield from runs(fixture, "layered")
+
+
+def semantic_runs(fixture):
+    yield from runs(fixture, "semantic")
+
+
+def runs(fixture, mode):
+    for at, run in enumerate(fixture.recorded["runs"]):
+        if run["mode"] == mode:
+            yield f"{at} {run['query'][:40]!r} {run['threshold']} {run['scope'] or ''}", one(fixture, run)
+
+
+def one(fixture, run):
+    chat = Stub(run["llm"]) if run["llm"] is not None else None
+    options = SearchOptions(run["limit"], run["threshold"], run["scope"] or "", include_content=True)
+    with CortexMem(fixture.vault, Rule(), profile="shipped", chat=chat) as memory:
+        layered = run["mode"] == "layered" and run["query"].strip()
+        if layered and (verdict := steps(run, memory.search(run["query"], options).progress)):
+            return verdict, 0.0
+        search = memory.layered_semantic_search if run["mode"] == "layered" else memory.semantic_search
+        found = search(run["query"], options)
+    ours = [(fixture.shown.get((hit.uri, hit.layer), hit.uri), hit.score, hit.snippet.text) for hit in found]
+    return tied(run["results"], ours)
+
+
+def steps(run, progress):
+    """The store calls say which steps were taken, and how many abstracts the last one found (in any scope)."""
+    calls = [call for call in run["store_calls"] if call[0] == "L0"]
+    taken = -1 if run["store_calls"][-1][0] == "any" else len(calls) - 1
+    if progress.step[0] != taken:
+        return f"differs: step {taken} expected, {progress.step[0]} here"
+    if taken >= 0 and run["scope"] is None and progress.directories[0] != calls[-1][3]:
+        return f"differs: {calls[-1][3]} abstracts expected, {progress.directories[0]} here"
+    return ""
+
+
+def tied(expected, ours):
+    """Rows of nearly one score may change places, and stand for each other at the end of a list."""
+    if len(expected) != len(ours):
+        return f"differs: {len(expected)} results expected, {len(ours)} here", 0.0
+    errors = [abs(a[1] - b[1]) for a, b in zip(expected, ours, strict=True)]
+    worst = max(errors, default=0.0)
+    if worst > SINGLE:
+        return f"differs: score {expected[errors.index(worst)][1]} expected, {ours[errors.index(worst)][1]}", worst
+    left = [list(row) for row in expected]
+    for uri, score, text in ours:
+        match = next((row for row in left if row[0] == uri and abs(row[1] - score) <= SINGLE), None)
+        if match is None:
+            if score > expected[-1][1] + SINGLE:
+                return f"differs: {uri} is not among those of {score}", worst
+            continue
+        left.remove(match)
+        if match[2] != text:
+            return f"differs: snippet of {uri} is {match[2]!r}, here {text!r}", worst
+    return "", worst
+
+
+def same(expected, ours):
+    return ("" if expected == ours else f"differs: {expected!r} expected, {ours!r} here"), 0.0
