@@ -160,12 +160,12 @@ class TestDimensions:
 
         message = str(raised.value)
         assert "dimension 3" in message
-        assert "gave 2" in message
+        assert "returned 2" in message
         assert "steelyard reindex" in message
 
     def test_vectors_of_another_dimension_name_both_and_the_remedy(self, store):
         with pytest.raises(
-            DimensionMismatchError, match=r"dimension 3 for model 'tiny'.*gave 2.*steelyard reindex"
+            DimensionMismatchError, match=r"dimension 3 for model 'tiny'.*returned 2.*steelyard reindex"
         ):
             store.put_vectors(SPACE, ["a"], direction(1, 0)[None])
         assert store.vectors(SPACE, Filters())[1].tolist() == [[1, 0, 0]]

@@ -164,5 +164,5 @@ class VectorTables(VaultFile):
         if stored != given:
             raise DimensionMismatchError(
                 f"{self.path} holds vectors of dimension {stored} for model {shown(space.model)}, "
-                f"the embedder gave {given}; run steelyard reindex to rebuild them"
+                f"the embedder returned {given}; run steelyard reindex to rebuild them"
             )
