@@ -11,7 +11,8 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::RuntimeWarning")
-def test_notebook_runs_and_prints_what_is_committed(path: Path, tmp_path: Path) -> None:
+def test_notebook_runs_and_prints_what_is_committed(path: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")  # text is folded to the terminal, and test runners set one of their own
     from nbclient import NotebookClient
 
     committed = nbformat.read(path, 4)
