@@ -22,6 +22,7 @@ from steelyard.directories import Directories
 from steelyard.embed import Embedder
 from steelyard.entry import Hit
 from steelyard.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError, shown
+from steelyard.explore import Explore, interleaved
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.finish import Ranking, facts_read, finish, reranked, stages_without, to_rerank
 from steelyard.fusion import Expr, fuse
@@ -87,6 +88,8 @@ class Searcher:
         Gives the text that is embedded in place of the one asked.
     proceed : callable
         Called before each retriever; what it raises ends the search.
+    explore : Explore or None
+        Interleaves another ranking in a share of the searches, for logs that more can be learned from.
 
     Attributes
     ----------
@@ -110,6 +113,7 @@ class Searcher:
         rewriter: Callable[[str], str] | None = None,
         proceed: Callable[[], None] = lambda: None,
         reranker: CrossEncoder | None = None,
+        explore: Explore | None = None,
     ) -> None:
         if config.system == LISTS:
             raise ConfigError(
@@ -124,6 +128,7 @@ class Searcher:
         self._clock = clock
         self._rewriter = rewriter
         self._proceed = proceed
+        self._explore = explore
         self.reranker = reranker
         self.degraded = 0
         self._told: set[str] = set()
@@ -159,6 +164,10 @@ class Searcher:
         if lost:
             self._count(lost)
         masked, ranking = rank_table(table, config, strategy)
+        other = self._explore.draw(config) if self._explore is not None and not missing else None
+        placed: tuple[str, ...] = ()
+        if other is not None:
+            ranking, placed = self._interleaved(other, table, ranking)
         hits = hits_of(self.store, masked, ranking, strategy)
         return SearchResult(
             hits,
@@ -171,6 +180,8 @@ class Searcher:
             config.finish,
             asked,
             seconds | {"search": time.perf_counter() - begin},
+            (other,) if other is not None and placed else (),
+            placed,
         )
 
     def _surviving(
@@ -191,6 +202,18 @@ class Searcher:
                     raise
                 missing |= gone
                 lost.append(error)
+
+    def _interleaved(
+        self, other: SearchConfig, table: SignalTable, ranking: Ranking
+    ) -> tuple[Ranking, tuple[str, ...]]:
+        """The list with another configuration's drafted in, and the hash of the one that placed each hit.
+
+        A ranking over other candidates than were fetched is not interleaved.
+        """
+        if self._explore is None or self._wanted(table, other.effective, frozenset()):
+            return ranking, ()
+        _, theirs = rank_table(table, other, other.effective)
+        return interleaved(ranking, theirs, self.config, other, self._explore.coin)
 
     def _rescored(
         self, query: Query, table: SignalTable, strategy: Expr, missing: frozenset[str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from steelyard.escape import visible
@@ -100,3 +100,19 @@ def _aside(record: Record) -> str:
         for row in record["log"]["set_aside"]
     ]
     return table(rows, {"count": "set aside", "rule": "why", "lines": "lines"}) if rows else ""
+
+
+def duelled(found: Sequence[Record]) -> str:
+    """Which of two interleaved rankings was preferred, by the sign test."""
+    rows = [
+        {
+            "other": row["other"] or "all together",
+            "wtl": f"{row['wins']}/{row['ties']}/{row['losses']}",
+            "preferred": "-" if row["preferred"] is None else f"{row['preferred']:.0%}",
+            "p": f"{row['p']:.4f}",
+        }
+        for row in found
+        if row["wins"] + row["ties"] + row["losses"]
+    ]
+    columns = {"other": "drafted in", "wtl": "win/tie/loss", "preferred": "preferred", "p": "p"}
+    return table(rows, columns) if rows else "no list of this log was interleaved"
