@@ -189,7 +189,7 @@ def interleave(
     limit: int | None,
     as_json: bool,
 ) -> None:
-    """Search VAULT for QUERY with two rankings interleaved, and add it to LOG; LOG alone: which is preferred?
+    """Search VAULT for QUERY with two rankings interleaved, and log it; with LOG alone, test which is preferred.
 
     In each list two rankings take turns (team draft), so that acts decide between them, and show how places are
     examined. `steelyard act LOG QUERY_ID ENTRY_ID` adds acts.
@@ -232,4 +232,28 @@ def _interleaved(
     return document, f"{hits(result.hits)}\nlogged as {query_id} in {log}"
 
 
-COMMANDS = (learn, simulate, act, interleave)
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.option("--from", "source", required=True, type=click.Choice(["ubi", "soleri", "open-bandit"]))
+@click.option("--out", type=click.Path(), default="feedback.jsonl", show_default=True)
+@json_option
+def feedback(files: tuple[str, ...], source: str, out: str, as_json: bool) -> None:
+    """Convert feedback of another system into a log, or estimate a policy's value from open-bandit's.
+
+    ubi: files of OpenSearch's ubi_queries and ubi_events, a document a line. soleri: rows of brain_feedback, an
+    object a line. open-bandit: feedback.csv.gz; the click rate of `random` is estimated from the log of `bts`.
+    """
+    from steelyard.files import write_text
+    from steelyard_eval.learn.importers import from_soleri, from_ubi, open_bandit
+    from steelyard_eval.learn.show import campaigns
+
+    if source == "open-bandit":
+        found = [one.to_json() for path in files for one in open_bandit(path)]
+        put({"campaigns": found}, as_json, campaigns(found))
+        return
+    lines = list((from_ubi if source == "ubi" else from_soleri)(files))
+    write_text(out, "".join(lines))
+    put({"file": out, "impressions": len(lines)}, as_json, f"{out}: {len(lines)} impressions")
+
+
+COMMANDS = (learn, simulate, act, interleave, feedback)

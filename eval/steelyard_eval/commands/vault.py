@@ -37,7 +37,7 @@ LAYERS = ("none", "extractive", "llm")
 ABSTRACTS = "Where abstracts and overviews come from that are not written: the text, or a model at LLM_BASE_URL."
 THRESHOLD = "How similar results are at least, -1 to 1 (Cortex-Mem); its own, by the query's intent, by default."
 REWRITE = "Let the model at LLM_BASE_URL rewrite the query before it is embedded."
-LOG = "Add the list to this feedback log; `steelyard act` adds what is done with it, `steelyard learn` learns from it."
+LOG = "Add the list to this feedback log, to which `steelyard act` adds acts, for `steelyard learn`."
 TENANT = "VAULT is the folder of all tenants' vaults; read or write that of this tenant alone."
 
 tenant_option = click.option("--tenant", metavar="NAME", help=TENANT)

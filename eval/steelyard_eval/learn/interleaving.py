@@ -1,4 +1,4 @@
-"""The paired test of interleaving: in lists that two rankings drafted, whose entries were acted upon more often?
+"""The paired test of interleaving: whose entries were acted upon more often, in lists that two rankings drafted.
 
 Each such search is a trial that one of the two wins, or that is tied. A client's repeated search of one day counts
 once. Wins are compared by the exact two-sided sign test (Chapelle, Joachims, Radlinski and Yue, TOIS 2012).
@@ -38,7 +38,7 @@ class Duel:
         n, k = self.wins + self.losses, max(self.wins, self.losses)
         if n == 0:
             return 1.0
-        return min(1.0, 2 * sum(comb(n, at) for at in range(k, n + 1)) / 2**n)
+        return float(min(1.0, 2 * sum(comb(n, at) for at in range(k, n + 1)) / 2**n))
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values; `preferred` is the other ranking's share of the decided searches."""
