@@ -164,10 +164,10 @@ class Searcher:
         if lost:
             self._count(lost)
         masked, ranking = rank_table(table, config, strategy)
-        other = self._explore.draw(config) if self._explore is not None and not missing else None
+        other = self._explore.draw(config) if self._explore is not None else None
         placed: tuple[str, ...] = ()
         if other is not None:
-            ranking, placed = self._interleaved(other, table, ranking)
+            ranking, placed = self._interleaved(other, table, ranking, missing)
         hits = hits_of(self.store, masked, ranking, strategy)
         return SearchResult(
             hits,
@@ -204,15 +204,16 @@ class Searcher:
                 lost.append(error)
 
     def _interleaved(
-        self, other: SearchConfig, table: SignalTable, ranking: Ranking
+        self, other: SearchConfig, table: SignalTable, ranking: Ranking, missing: frozenset[str]
     ) -> tuple[Ranking, tuple[str, ...]]:
         """The list with another configuration's drafted in, and the hash of the one that placed each hit.
 
         A ranking over other candidates than were fetched is not interleaved.
         """
-        if self._explore is None or self._wanted(table, other.effective, frozenset()):
+        left = other.without(missing)
+        if self._explore is None or left is None or self._wanted(table, left, missing):
             return ranking, ()
-        _, theirs = rank_table(table, other, other.effective)
+        _, theirs = rank_table(table, other, left)
         return interleaved(ranking, theirs, self.config, other, self._explore.coin)
 
     def _rescored(

@@ -189,7 +189,7 @@ def few(seeds):
 
 
 def shuffled(seeds):
-    """All rows, seed by seed, each in a fixed random order: a run that is broken off has seen a bit of everything."""
+    """All rows, seed by seed shuffled: a run that is broken off has seen some of everything."""
     for seed in range(seeds):
         every = [own for own in (*cells_of_study(seeds), *few(seeds)) if own[5] == seed]
         for at in np.random.default_rng(seed).permutation(len(every)).tolist():

@@ -27,6 +27,8 @@ APART = 1.2
 """A relevant entry is acted upon at least so many times as often, or the classes could change roles."""
 FALLBACK = np.array([kind == "clicked" for kind in KINDS])
 """The kind whose rates are fitted where no act occurs."""
+MOST_RELEVANT, MOST_OTHER = 0.98, 0.8
+"""The largest share of shows that either class is acted upon."""
 UPPER = 5
 """Places over which the lift is averaged."""
 
@@ -124,7 +126,7 @@ def _rates(cells: Cells, exponent: float, kinds: Indices) -> tuple[Floats, Float
         first, second = (often, seldom) if sense > 0 else (seldom, often)
         a += first * examined[:, None] * share
         b += second * examined[:, None] * share
-    return a, b
+    return _bounded(a, 0.0, MOST_RELEVANT), _bounded(b, 0.0, MOST_OTHER)
 
 
 def _evidence(a: Floats, b: Floats, place: Indices, shown: Floats, acts: Floats) -> Floats:
@@ -148,7 +150,7 @@ def _maximised(
     b = (total - done + STRENGTH * start[1]) / (every - relevant + STRENGTH)
     least = APART * b[:, positive].sum(axis=1) / np.maximum(a[:, positive].sum(axis=1), 1e-12)
     a[:, positive] *= np.maximum(least, 1.0)[:, None]
-    return _bounded(a, 1e-4, 0.98), _bounded(b, 5e-5, 0.8)
+    return _bounded(a, 1e-4, MOST_RELEVANT), _bounded(b, 5e-5, MOST_OTHER)
 
 
 def _bounded(rates: Floats, low: float, high: float) -> Floats:
