@@ -11,7 +11,7 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.5 --no-header
 # What `make check` tests: what runs in seconds, chosen by measured CPU time.
 FAST := tests/unit/engine tests/unit/measures tests/unit/terminal tests/unit/report tests/unit/datasets
 
-.PHONY: help check demo test lab lint types parity bench evidence coverage priors fuzz endpoints interference kills mutants lock clean
+.PHONY: help check demo test lab lint types parity bench evidence coverage priors feedback fuzz endpoints interference kills mutants lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -49,6 +49,9 @@ coverage: .venv/tested  ## whether printed intervals cover what they promise, on
 
 priors: .venv/tested  ## make the table of public collections again, from the matrices of make evidence
 	$(BIN)/python tests/benchmarks/priors.py $(EVIDENCE)
+
+feedback: .venv/tested  ## what can be learned from feedback, on simulated logs (STEELYARD_DATA; FEEDBACK='--minutes 30')
+	$(BIN)/python tests/benchmarks/feedback.py $(FEEDBACK)
 
 MINUTES ?= 10
 CAMPAIGN = $(BIN)/python tests/faults/
