@@ -40,6 +40,7 @@ parity: .venv/tested  ## recorded outputs of the real systems beside ours
 
 bench: .venv/benched  ## speed, as ratios against peers in one process
 	$(BIN)/python tests/benchmarks/bench.py
+	$(BIN)/python tests/benchmarks/logs.py
 
 evidence: .venv/tested  ## whether recommendations keep what they promise (STEELYARD_DATA; EVIDENCE='--minutes 30')
 	$(BIN)/python tests/benchmarks/evidence.py $(EVIDENCE)

@@ -57,9 +57,8 @@ def write(path, dataset, count):
                 name = names[q]
                 done = f'[{{"object_id":"{lists[name][min(k, len(lists[name]) - 1)]}","action_name":"clicked"}}]'
                 when = f"2026-{1 + d // 28:02}-{1 + d % 28:02}T12:00:00Z"
-                out.write(
-                    f'{heads[name]},"client_id":"c{c}","timestamp":"{when}","actions":{done if acted else "[]"}}}\n'
-                )
+                stamp = f'"client_id":"c{c}","timestamp":"{when}"'
+                out.write(f'{heads[name]},{stamp},"actions":{done if acted else "[]"}}}\n')
 
 
 def run(count):

@@ -57,10 +57,8 @@ def test_the_starter_log_is_learned_from(learned):
 
 
 def test_what_is_learned_is_better_by_the_labels_that_made_the_log(learned, data):
-    rows = data.compare([learned.config, str(learned.record["current"]["strategy"])], timed=False).record[
-        "results"
-    ]
-    values = [row["mean"] for row in rows if row["metric"] == "nDCG@10"]
+    found = data.compare([learned.config, learned.record["current"]["strategy"]], timed=False)
+    values = [row["mean"] for row in found.record["results"] if row["metric"] == "nDCG@10"]
     assert values[0] > values[1] + 0.03
 
 
