@@ -13,13 +13,13 @@ from steelyard.entry import Entry
 from steelyard.errors import RerankError
 from steelyard.filters import Filters
 from steelyard.finish import Cut, Rerank, finish
+from steelyard.forgetting import fsrs
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.join import join
 from steelyard.query import Query
 from steelyard.rerank import CachedReranker, Document, GuardedReranker
 from steelyard.retrievers.graph import GraphRetriever
 from steelyard.search import Searcher
-from steelyard.signals.memory import fsrs
 from steelyard.signals.types import DOCUMENT_TYPES, TIERS
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
