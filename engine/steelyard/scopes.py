@@ -22,8 +22,8 @@ class Scopes:
 
     store: Readable
     reading: Reading
-    _counts: ScopeCache[Filters, int] = field(init=False)
-    _covers: ScopeCache[Filters, bool] = field(init=False)
+    _counts: ScopeCache[int] = field(init=False)
+    _covers: ScopeCache[bool] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_counts", ScopeCache(self.store, self.store.count))

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from steelyard.stores.base import Readable
 
-K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 
-class ScopeCache(Generic[K, T]):
+class ScopeCache(Generic[T]):
     """Caches ``build(scope)`` for every scope, and empties itself when the store's revision changes.
 
-    A scope is `Filters`, or several of them.
+    A scope is `Filters`, or a tuple of several.
 
     Threads may share it; at worst two of them build the same value.
     """
 
-    def __init__(self, store: Readable, build: Callable[[K], T]) -> None:
+    def __init__(self, store: Readable, build: Callable[[Any], T]) -> None:
         self._store = store
         self._build = build
-        self._kept: tuple[int, dict[K, T]] = (-1, {})
+        self._kept: tuple[int, dict[Hashable, T]] = (-1, {})
 
-    def __call__(self, scope: K) -> T:
+    def __call__(self, scope: Hashable) -> T:
         """Return the value for a scope, built on first use."""
         revision = self._store.revision()
         kept = self._kept
