@@ -293,5 +293,13 @@ LIFT = Parameter(
     "lift", 0, 0, 1000, "What an entry's importance adds to its similarity; all vectors are then compared"
 )
 VECTOR = RetrieverKind(name="vector", build=_vector, layer="text", compares=True, parameters=(LIFT,))
+CONSTITUTIONAL = RetrieverKind(
+    name="constitutional",
+    build=_vector,
+    layer="text",
+    compares=True,
+    aside=Filters.of({"importance_tier": "constitutional"}),
+)
+"""Entries of the highest tier, which system-spec-kit's code searches apart from the others."""
 L0, L1, L2 = map(_layer, ("l0", "l1", "l2"))
 COSINE_SCORE = ScorerKind(name="cosine", build=_cosine, layer="text")
