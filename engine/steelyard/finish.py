@@ -294,6 +294,17 @@ class Rescore:
         return f"rescore({self.strategy})"
 
 
+def scored_again(table: SignalTable, scores: Floats, stages: Sequence[Stage], row: int) -> Explanation | None:
+    """How the last stage that gives scores of its own came to that of a row; None where none does."""
+    for at in reversed(range(len(stages))):
+        stage = stages[at]
+        if isinstance(stage, Rerank | Rescore):
+            before = finish(table, scores, stages[:at])
+            if row in before.row:
+                return stage.explain(table, before, row)
+    return None
+
+
 def facts_read(stages: Sequence[Stage]) -> frozenset[str]:
     """The derived signals that stages compute."""
     found = {stage.penalty for stage in stages if isinstance(stage, Rerank)} - {""}

@@ -45,7 +45,7 @@ INTENT_WEIGHTS = {
 
 _SIMILARITY = (
     "comb_max(weighted_sum(0*vector, 0*constitutional, 0.5*cosine, 0.5*recency(half_life=1d, since=never)), "
-    "weighted_sum(0.01*fts))"
+    "weighted_sum(0.01*fts), normalize=none)"
 )
 """(1 + cosine) / 2 of what vectors found; a hundredth of the keyword score of what only keywords found.
 
