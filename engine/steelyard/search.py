@@ -375,12 +375,13 @@ class Searcher:
 
     def _wanted(self, table: SignalTable, strategy: Expr, missing: frozenset[str]) -> list[str]:
         """What has to be fetched next; a retriever stands behind those that it starts from."""
-        possible = self._retrievable(missing)
+        possible, instead = self._retrievable(missing), self.system.searching.instead
         needs = dict(strategy.needs(table, possible))
         needs |= dict.fromkeys(sorted(self.config.needs - missing), np.ones(len(table.queries), dtype=bool))
         names = {name for name, queries in needs.items() if queries.any()}
         for name in names & DEPENDENT & self.config.retrievers.keys():
-            names |= set(self.config.before(name)) & set(possible)
+            starts = self.config.before(name)
+            names |= {instead.get(other, other) if other in missing else other for other in starts} & set(possible)
         return sorted(names - table.columns.keys(), key=lambda name: (name in DEPENDENT, name))
 
     def _retrievable(self, missing: frozenset[str]) -> list[str]:

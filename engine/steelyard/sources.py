@@ -44,6 +44,7 @@ class Sources:
         self.store = store
         self.reading = system.reading
         self.dispensable = system.searching.dispensable
+        self.instead = system.searching.instead
         self.config = config
         self.embedders = _models(embedder)
         self.scopes = Scopes(store, system.reading)
@@ -90,7 +91,8 @@ class Sources:
         if not RETRIEVER_KINDS[name].after:
             found: list[Found] = retriever.retrieve(query, depth)
             return found
-        before = {other: lists[other] for other in self.config.before(name) if other in lists}
+        starts = [other if other in lists else self.instead.get(other, "") for other in self.config.before(name)]
+        before = {other: lists[other] for other in starts if other in lists}
         followed: list[Found] = retriever.follow(query, depth, before)
         return followed
 
