@@ -103,9 +103,12 @@ def ids(table, row):
 
 
 class TestTheFirstPlaces:
-    def test_live_and_replayed_are_the_same_bits(self, space, stub):
-        own = config(space)
-        table = record(space, space.dataset.queries, [own])
+    @pytest.mark.parametrize("depth", [20, 5])
+    def test_live_and_replayed_are_the_same_bits(self, space, stub, depth):
+        """Also where the recording has longer lists, of which the search along relations starts from five."""
+        deep = config(space)
+        own = replace(deep, retrievers={n: replace(r, depth=depth) for n, r in deep.retrievers.items()})
+        table = record(space, space.dataset.queries, [own, deep])
         run = replay(table, own)
         for at, query in enumerate(space.dataset.queries):
             live = space.searcher(own).search(query)
@@ -175,6 +178,8 @@ class TestTheFirstPlaces:
             )
         assert all("finished" not in entry for entry in others)
         assert first["factor"]["parts"].keys() == {"bonus times(0.1)", "promised", "document_type"}
+        (whole,) = explain(space, "q2", "spec_kit", entry=first["id"], limit=4).record["entry"]["configurations"]
+        assert whole["explanation"]["value"] == first["score"]
 
     def test_it_is_what_is_used_today_in_a_recommendation(self, space, stub, monkeypatch):
         for name, value in RERANKING.items():
