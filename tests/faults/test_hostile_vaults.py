@@ -123,6 +123,7 @@ FOREIGN = {
     "a vector table of no space": ["CREATE VIRTUAL TABLE vec_9 USING vec0(embedding float[4])"],
     "a missing vector table": ["DROP TABLE vec_1"],
     "an index with another tokenizer": ["UPDATE keyword_indexes SET tokenizer = 'trigram'"],
+    "an index with a tokenizer that is none": ["UPDATE keyword_indexes SET tokenizer = 'qorter'"],
     "an index of fields that are none": ["UPDATE keyword_indexes SET fields = '[\"rowid\"]'"],
     "an index of no list": ["UPDATE keyword_indexes SET fields = '{}'"],
     "an index of no JSON": ["UPDATE keyword_indexes SET fields = 'x'"],

@@ -50,7 +50,7 @@ def check_schema(db: apsw.Connection, path: str, version: int) -> None:
     place = shown(path, PATH_WIDTH)
     try:
         foreign = _foreign(db, version)
-    except (TypeError, ValueError, ConfigError) as error:
+    except (TypeError, ValueError, ConfigError, apsw.SQLError) as error:  # SQLError: a tokenizer that is none
         foreign = shown(str(error), 200)
     if foreign:
         raise VaultError(
