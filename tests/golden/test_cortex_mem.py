@@ -752,7 +752,19 @@ class TestObservability:
             "at_threshold": 0,
             "relaxed": {"1": 1},
             "full_search": 0,
+            "without_result": 0,
         }
+
+    def test_a_search_that_finds_nothing_is_counted(self):
+        """The abstract opens the session at 0.5; 0.2 x 0.5 + 0.3 x 0.5 + 0.5 x 0.1 stays below it."""
+        summary = progress(session(0.5, 0.5, a=0.1)).summary()
+        assert summary["hit_rates"] == {"l0": 1.0, "l1": 1.0, "l2": 0.0}
+        assert (summary["at_threshold"], summary["without_result"]) == (1, 1)
+
+    def test_a_full_search_is_no_layered_one(self):
+        summary = progress(session(0.2, 0.9, a=0.9)).summary()
+        assert summary["hit_rates"] == {"l0": 0.0, "l1": 0.0, "l2": 0.0}
+        assert (summary["full_search"], summary["without_result"]) == (1, 0)
 
     def test_the_time_of_every_layer(self):
         with CortexMem(session(0.9, 0.9, a=0.9), Spy()) as memory:

@@ -23,6 +23,7 @@ from steelyard.embed import Embedder
 from steelyard.entry import Hit
 from steelyard.errors import ConfigError, shown
 from steelyard.filters import EVERYTHING, Filters
+from steelyard.fusion.progress import LAST
 from steelyard.query import Query, is_blank
 from steelyard.results import SearchResult
 from steelyard.search import Searcher
@@ -118,7 +119,7 @@ class CortexMem:
             return []
         found = self.search(query, asked)
         progress = found.progress
-        if self._shipped and progress is not None and progress.step[0] < 0:
+        if self._shipped and progress is not None and progress.step[0] == LAST:
             return self.semantic_search(query, asked)  # the program's last resort, of the query as asked
         return [self._hit(hit, found, asked) for hit in found.hits]
 
