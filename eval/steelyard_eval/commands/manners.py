@@ -39,6 +39,11 @@ EXAMPLES = {
         "steelyard tune mine --system echovault -o search-weights.json",
         'steelyard tune mine --strategy "rrf(bm25, vector)" --ablate',
     ],
+    "gate": [
+        "steelyard gate mine",
+        "steelyard gate mine --weights search-weights.json --strict",
+        'steelyard gate mine --update --because "the new weights of March"',
+    ],
     "report": ["steelyard report results.json -o reports/mine"],
     "explain": ["steelyard explain mine q1 --against bm25", "steelyard explain mine q1 --entry m1"],
     "doctor": ["steelyard doctor", "steelyard doctor memory.db"],
