@@ -22,7 +22,7 @@ from steelyard import __version__
 from steelyard.errors import MachineError, SteelyardError
 from steelyard.escape import harmless
 from steelyard_eval.__main__ import INTERRUPTED, was_interrupted
-from steelyard_eval.commands import export, gate, vault, workbench
+from steelyard_eval.commands import export, feedback, gate, vault, workbench
 from steelyard_eval.commands.manners import LOGGER, mannered, quiet_option
 from steelyard_eval.commands.options import tell
 from steelyard_eval.layout import painted
@@ -120,6 +120,12 @@ def main() -> None:
     """Find the hybrid-search strategy and the weights that are right for a memory, and prove it."""
 
 
-for command in (*workbench.COMMANDS, *gate.COMMANDS, *export.COMMANDS, *vault.COMMANDS):
+for command in (
+    *workbench.COMMANDS,
+    *gate.COMMANDS,
+    *feedback.COMMANDS,
+    *export.COMMANDS,
+    *vault.COMMANDS,
+):
     main.add_command(mannered(command))
 main.params.append(quiet_option())

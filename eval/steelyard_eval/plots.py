@@ -65,6 +65,22 @@ def curve(points: Sequence[Mapping[str, float]], objective: str, label: str) -> 
     return figure
 
 
+def rates(acts: Mapping[str, Any]) -> Figure:
+    """Plot how often relevant entries and others are acted upon, by place."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 3), layout="constrained")
+    axes = figure.subplots()
+    for name, label in (("relevant", "relevant entries"), ("other", "other entries")):
+        axes.plot(range(1, len(acts[name]) + 1), acts[name], marker="o", label=label)
+    axes.set_xlabel("place")
+    axes.set_ylabel("acts per show")
+    axes.set_ylim(bottom=0)
+    axes.legend()
+    axes.grid(color="0.9")
+    return figure
+
+
 def contributions(rows: Sequence[tuple[str, Mapping[str, float]]], title: str) -> Figure:
     """Plot a bar for each entry, best on top, with a part for what each signal adds to its score."""
     from matplotlib.figure import Figure
