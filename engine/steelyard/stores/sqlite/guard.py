@@ -21,10 +21,14 @@ import apsw
 from steelyard.stores.sqlite.damage import checked
 
 T = TypeVar("T")
-TABLES = frozenset({"meta", "entries", "edges", "keyword_indexes", "spaces", "models", "model_arrays"})
+TABLES = frozenset(
+    """meta entries edges keyword_indexes spaces models model_arrays
+    changes word_indexes postings""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
+)
 """The tables of a vault beside those of its keyword indexes and vectors."""
 OWN = re.compile(
     r"(fts|vec)_\w+|sqlite_(schema|master|sequence|autoindex_\w+)|entries_(created|project)|edges_(source|target|insert|delete|update)"
+    r"|changes_(revision|insert|delete|update)"
 )
 """The names of everything else that lies in a vault."""
 TABLE_FUNCTIONS = frozenset({"json_each", "pragma_user_version", "pragma_application_id"})
