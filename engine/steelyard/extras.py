@@ -1,4 +1,4 @@
-"""What embedders, endpoints and widgets need beside the engine's own dependencies, and the error when it is absent."""
+"""What embedders, endpoints and widgets need beside the engine's own dependencies, and the error without it."""
 
 from __future__ import annotations
 

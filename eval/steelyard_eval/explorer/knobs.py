@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import count
 from typing import Any
 
-from steelyard.fusion import Expr, Term, parse_strategy
+from steelyard.fusion import Expr, Term
 from steelyard.grammar import Duration, number_text
 
 TOPS = (1.0, 2.0, 5.0)
@@ -52,7 +52,8 @@ class Choice:
 
 def choices(strategy: Expr, path: tuple[int, ...] = ()) -> Iterator[Choice]:
     """Every parameter with more than one value to try, of the strategy and then of the expressions in it."""
-    for one in fields(strategy):
+    node: Any = strategy  # every expression is a dataclass, which its base class cannot declare
+    for one in fields(node):
         own = getattr(strategy, one.name)
         near = [v for v in strategy.variants() if _alike(v, strategy, one.name)]
         values = list(dict.fromkeys([getattr(v, one.name) for v in near])) if len(near) > 1 else []
@@ -67,6 +68,7 @@ def choices(strategy: Expr, path: tuple[int, ...] = ()) -> Iterator[Choice]:
 def weight_names(strategy: Expr) -> list[str]:
     """What each weight of a strategy multiplies, in the order of `strategy.weights`; distinct.
 
+    >>> from steelyard.fusion import parse_strategy
     >>> weight_names(parse_strategy("tiered(fts, then=weighted_sum(0.3*fts, 0.7*vector))"))
     ['fts', 'vector']
     """
@@ -94,15 +96,14 @@ def top_of(weights: Sequence[float]) -> float:
 
 def _alike(variant: Expr, strategy: Expr, name: str) -> bool:
     """Whether a variant differs from the strategy in this field at most."""
-    if type(variant) is not type(strategy):
-        return False
-    same: bool = replace(variant, **{name: getattr(strategy, name)}) == strategy
-    return same
+    node: Any = variant
+    return type(variant) is type(strategy) and replace(node, **{name: getattr(strategy, name)}) == strategy
 
 
 def _replaced(strategy: Expr, path: tuple[int, ...], name: str, value: object) -> Expr:
     if not path:
-        changed: Expr = replace(strategy, **{name: value})  # type: ignore[arg-type]  # a field of its own class
+        node: Any = strategy
+        changed: Expr = replace(node, **{name: value})
         return changed
     children = list(strategy.children())
     children[path[0]] = _replaced(children[path[0]], path[1:], name, value)

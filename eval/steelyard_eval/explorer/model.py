@@ -21,8 +21,8 @@ from steelyard_eval.explorer.bench import Bench
 from steelyard_eval.explorer.knobs import STEPS, choices, top_of, weight_names
 from steelyard_eval.explorer.ranking import described, top
 from steelyard_eval.explorer.trial import Trial
-from steelyard_eval.measures.statistics import TIE, difference_interval, mean_interval
 from steelyard_eval.measures.runs import Ranked
+from steelyard_eval.measures.statistics import TIE, difference_interval, mean_interval
 from steelyard_eval.recording.replay import replay
 
 POINTS = 160
@@ -61,7 +61,9 @@ class Exploration:
         used = read(current, lists=bench.setting.lists or ())
         begin = start or used
         if not isinstance(begin, Named):
-            raise ConfigError(f"{begin.label} has lists only, and no weights to move; name a configuration beside it")
+            raise ConfigError(
+                f"{begin.label} has lists only, and no weights to move; name a configuration beside it"
+            )
         self.entries = bench.entries
         self._starts: dict[str, Named] = {begin.label: begin}
         for name in SYSTEMS if bench.space is not None else ():
@@ -233,7 +235,9 @@ class Exploration:
             ],
             "differences": differences[order[_evenly(len(order))]].round(4).tolist(),
             "worst": [self._query(at, differences) for at in order[:EXTREMES].tolist() if differences[at] < -TIE],
-            "best": [self._query(at, differences) for at in order[::-1][:EXTREMES].tolist() if differences[at] > TIE],
+            "best": [
+                self._query(at, differences) for at in order[::-1][:EXTREMES].tolist() if differences[at] > TIE
+            ],
         }
 
     def _query(self, at: int, differences: Floats) -> Record:

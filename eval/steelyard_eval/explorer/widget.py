@@ -15,7 +15,7 @@ from steelyard_eval.explorer.model import Exploration, Record
 HERE = Path(__file__).parent
 
 
-class Explorer(anywidget.AnyWidget):  # type: ignore[misc]  # ipywidgets publishes no types
+class Explorer(anywidget.AnyWidget):
     """Sliders for the weights of a strategy, and what every move does to the labelled queries.
 
     Everything is measured in Python, and is there without the picture: `exploration`.
