@@ -1,4 +1,4 @@
-"""How long the explorer takes from a moved weight to everything it shows, in Python: 2,000 queries x 200 candidates.
+"""How long the explorer takes, in Python, from a moved weight to all it shows: 2,000 queries x 200 candidates.
 
 The way through a browser and back is measured by `make browser`, on the same recording.
 """

@@ -75,17 +75,13 @@ def lab(tmp_path_factory):
 
 def _serve(home):
     """Start JupyterLab on a port of its own choice; the process, and where it listens."""
-    environ = {
-        **os.environ,
-        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
-        "JUPYTER_CONFIG_DIR": str(home / "config"),
-    }
-    environ |= {"IPYTHONDIR": str(home / "ipython"), "JUPYTER_PREFER_ENV_PATH": "1"}
+    folders = {"JUPYTER_RUNTIME_DIR": "runtime", "JUPYTER_CONFIG_DIR": "config", "IPYTHONDIR": "ipython"}
+    environ = os.environ | {name: str(home / folder) for name, folder in folders.items()}
     command = [
         sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0",
         "--IdentityProvider.token=", f"--ServerApp.root_dir={home / 'work'}",
         f"--LabApp.app_settings_dir={home / 'overrides'}", f"--LabApp.user_settings_dir={home / 'settings'}",
-        f"--LabApp.workspaces_dir={home / 'workspaces'}", "--LabApp.news_url=", "--LabApp.expose_app_in_browser=True",
+        f"--LabApp.workspaces_dir={home / 'workspaces'}", "--LabApp.news_url=",
     ]  # fmt: skip
     server = subprocess.Popen(
         command, cwd=home, env=environ, stdout=subprocess.DEVNULL, stderr=(home / "log").open("w")

@@ -234,15 +234,18 @@ class Exploration:
                 for name, own in self.bench.by_category().items()
             ],
             "differences": differences[order[_evenly(len(order))]].round(4).tolist(),
-            "worst": [self._query(at, differences) for at in order[:EXTREMES].tolist() if differences[at] < -TIE],
-            "best": [
-                self._query(at, differences) for at in order[::-1][:EXTREMES].tolist() if differences[at] > TIE
-            ],
+            "worst": self._moved(order[:EXTREMES], differences, -1.0),
+            "best": self._moved(order[::-1][:EXTREMES], differences, 1.0),
         }
 
-    def _query(self, at: int, differences: Floats) -> Record:
-        query = self.bench.queries[at]
-        return {"at": at, "id": query.id, "text": query.text, "difference": float(differences[at])}
+    def _moved(self, places: Indices, differences: Floats, sign: float) -> list[Record]:
+        """Those of the queries (int64[n]) whose difference has this sign."""
+        queries = self.bench.queries
+        return [
+            {"at": at, "id": queries[at].id, "text": queries[at].text, "difference": float(differences[at])}
+            for at in places.tolist()
+            if sign * differences[at] > TIE
+        ]
 
     def _ranking(self) -> Record:
         query = self.bench.queries[self.query]
