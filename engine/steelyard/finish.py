@@ -194,18 +194,22 @@ class Files:
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step."""
-        home, rows = table.home, np.arange(len(table))
-        folder = np.zeros(len(table), dtype=bool)
-        folder[home[(home >= 0) & (home != rows)]] = True
-        folder &= np.isnan(table.columns["l2"]) if "l2" in table.columns else True
-        files = ranking.keep(~folder[ranking.row])
+        folder, home = self.folders(table), table.home
         if self.instead == "none":
-            return files
+            return ranking.keep(~folder[ranking.row])
         score = np.full(len(table), np.nan)
         score[ranking.row] = ranking.score
         lent = np.where((home >= 0) & folder[home] & ~folder, score[home], np.nan)
         score[folder] = np.nan
         return order(table, np.where(np.isnan(score), lent, score))
+
+    @staticmethod
+    def folders(table: SignalTable) -> Bools:
+        """bool[N]: the rows of directories."""
+        home, rows = table.home, np.arange(len(table))
+        folder = np.zeros(len(table), dtype=bool)
+        folder[home[(home >= 0) & (home != rows)]] = True
+        return folder & np.isnan(table.columns["l2"]) if "l2" in table.columns else folder
 
     @property
     def needs(self) -> frozenset[str]:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.arrays import Floats
+from steelyard.config import SearchConfig
 from steelyard.entry import Hit
 from steelyard.errors import ConfigError, VaultError, shown
 from steelyard.explain import Explanation
@@ -41,6 +42,9 @@ class SearchResult:
         The stages after fusion, and what was searched, with its clock, intent and texts.
     seconds : mapping
         The time of each retriever, and of the whole search as ``search``.
+    explored, placed_by : tuple of SearchConfig, tuple of str
+        The other configuration of a list that was interleaved, and for each hit the hash of the one that
+        placed it.
     """
 
     hits: tuple[Hit, ...]
@@ -53,6 +57,8 @@ class SearchResult:
     finish: tuple[Stage, ...] = ()
     query: Query = field(default_factory=lambda: Query(""))
     seconds: Mapping[str, float] = field(default_factory=dict)
+    explored: tuple[SearchConfig, ...] = ()
+    placed_by: tuple[str, ...] = ()
 
     @property
     def progress(self) -> Progress | None:

@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -128,6 +129,17 @@ class Searcher:
         self.degraded = 0
         self._told: set[str] = set()
         self._counting = threading.Lock()
+
+    def with_config(self, config: SearchConfig) -> Searcher:
+        """A searcher with another strategy, finish or limit that shares what this one has read of the store.
+
+        Raises ConfigError for a configuration that retrieves in another way.
+        """
+        if (config.name, config.retrievers) != (self.config.name, self.config.retrievers):
+            raise ConfigError(f"{config.name} retrieves in another way than this searcher; make a searcher of it")
+        other = copy(self)
+        other.config = config
+        return other
 
     # Searching
 
