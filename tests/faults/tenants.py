@@ -166,7 +166,7 @@ def work(number):
 
 
 def by_command(number):
-    """The same through `index` and `search` with `--tenant`."""
+    """The same through commands with `--tenant`."""
     rng = np.random.default_rng([number, 15])
     tenants = [NAMES[at] for at in rng.permutation(len(NAMES))[:2]]
     with tempfile.TemporaryDirectory() as top:
@@ -193,7 +193,10 @@ def by_command(number):
             if others:
                 raise AssertionError(f"{tenant} was shown {others}")
             run(*words, "--tenant", one(rng, ("../acme", "..", "a/b", "", "A")), code=2)
-    return {"checks": 8, "checks by command line": 8}
+            said = run(one(rng, ("list", "context")), str(folder), "--json", "--tenant", tenant)
+            if f"mark<{tenant}>" not in said or said.count("mark<") != said.count(f"mark<{tenant}>"):
+                raise AssertionError(f"{tenant} was shown {said}")
+    return {"checks": 12, "checks by command line": 12}
 
 
 def run(*words, code=0):

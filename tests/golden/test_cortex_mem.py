@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard.chat import ChatEndpoint, chat_of
-from steelyard.embed import LAYER_RECIPES
+from steelyard.embed import LAYER_RECIPES, embed_missing, space_of
 from steelyard.endpoint import EndpointError
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError
@@ -540,7 +540,18 @@ class TestFiles:
             "profile.md",
         }
         assert any(notice.startswith("4 files are left out") for notice in report.notices)
+        assert not any("neither title nor text" in notice for notice in report.notices)  # directories have none
         assert not any("secret" in entry.text for entry in report.dataset.entries)
+
+    def test_a_directory_without_text_has_no_vector_of_its_text(self):
+        """Where no file has details, text stands for them, and a model has a direction for an empty text, too."""
+        vault = Vault(":memory:")
+        vault.upsert([directory()])
+        for layer in ("text", *LAYER_RECIPES):
+            embed_missing(vault, Spy(), space_of(Spy(), layer, DOCUMENTED.reading.recipe))
+        with CortexMem(vault, Spy()) as memory:
+            assert [hit.layer for hit in memory.semantic_search("plans")] == ["l0", "l1"]
+            assert memory.layered_semantic_search("plans") == []
 
     def test_a_changed_file_is_indexed_again_and_a_touched_one_is_not(self, tmp_path):
         write_memory(tmp_path / "m")
@@ -650,6 +661,14 @@ class TestTenants:
         assert "secret" not in json.dumps(json.loads(command(*search, "acme"))["hits"])
         assert "secret" in json.dumps(json.loads(command(*search, "umbrella"))["hits"])
         assert "is no name" in command(*search, "../acme", code=2)
+        for words in (("list",), ("context",), ("get", "cortex://user/ann/profile.md"), ("reindex",)):
+            name, *more = words
+            own = [
+                command(name, tmp_path / "all", *more, "--tenant", who, "--json") for who in ("acme", "umbrella")
+            ]
+            assert "the other tenant" not in own[0]
+            assert "is no name" in command(name, tmp_path / "all", *more, "--tenant", "../acme", code=2)
+        assert "the other tenant" in command("list", tmp_path / "all", "--tenant", "umbrella", "--json")
 
 
 class TestConcurrency:
