@@ -160,7 +160,7 @@ class Searcher:
         EmbedderError
             When the embedder fails and the strategy cannot do without vectors.
         """
-        asked = self._admit(Query(query) if isinstance(query, str) else query)
+        asked = self.admitted(Query(query) if isinstance(query, str) else query)
         calls = self._sources.embedding_calls
         vectors = self._wants_vectors(semantic)
         seconds: dict[str, float] = {}
@@ -338,7 +338,7 @@ class Searcher:
         depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
         lists: list[Lists] = []
         try:
-            admitted = [self._admit(query) for query in queries]
+            admitted = [self.admitted(query) for query in queries]
             for query in progress(admitted):
                 own: dict[str, Sequence[Found]] = {}
                 for name, depth in depths.items():
@@ -404,7 +404,7 @@ class Searcher:
         """The query with its clock."""
         return query if query.asked_at is not None else replace(query, asked_at=self._clock())
 
-    def _admit(self, query: Query) -> Query:
+    def admitted(self, query: Query) -> Query:
         """The query with its clock and the text that keywords match.
 
         Every query passes through here once, so this is the place to rewrite a text or detect an intent.

@@ -50,6 +50,8 @@ class Form:
     slot : int64[S]
         The index of each column's weight in the `weights` of the strategy; -1 for the weight 1 of a bare column,
         which is never searched. Empty for a form made from a plan alone.
+    row : int64[N]
+        The row of the table that each row is; -1 for those that `over` added.
     """
 
     offsets: Indices
@@ -63,6 +65,7 @@ class Form:
     judgments: Judgments
     limit: int | None = None
     slot: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    row: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @classmethod
     def of(cls, table: SignalTable, config: SearchConfig, strategy: Expr, judgments: Judgments) -> Form:
@@ -95,6 +98,7 @@ class Form:
             grade=grade[relevant].astype(np.float64),
             judgments=judgments,
             limit=limit,
+            row=row.astype(np.int64),
         )
         for at, branch in enumerate(plan.branches):
             if branch.floor is not None and branch.rows.any():
@@ -125,6 +129,7 @@ class Form:
             branch=np.append(self.branch, branch),
             weights=np.append(self.weights, 1.0),
             relevant=place[self.relevant],
+            row=np.concatenate([self.row, np.full(len(asked) * self.limit, -1)])[order].astype(np.int64),
         )
 
     def __len__(self) -> int:
@@ -176,6 +181,13 @@ def forms(
     They share the masked table and what it caches. See `Form.of` for the errors.
     """
     refuse_unjudged(table.queries, judgments)
+    yield from ungraded(table, config, strategies, judgments)
+
+
+def ungraded(
+    table: SignalTable, config: SearchConfig, strategies: Iterable[Expr], judgments: Judgments
+) -> Iterator[Form]:
+    """Iterate over the forms of `forms` without asking that every query has judgments: for scores and lists."""
     masked = table.at_depth(config.depths)
     for strategy in strategies:
         own = np.array(strategy.weights, dtype=np.float64)

@@ -140,13 +140,13 @@ def _forms(table: SignalTable, settings: Iterable[SearchConfig], judgments: Judg
 
 def _of(config: SearchConfig, form: Form, metric: Measure, columns: int) -> Grid:
     branches = movable(form)
-    shares = _shares(form, branches, columns)
+    laid = shares(form, branches, columns)
     parts = parts_for(metric)
-    weights = shares * _totals(form, branches)
+    weights = laid * totals(form, branches)
     values = Kernel.of(form, parts).values(weights)
     smooth = composite(values, parts)
     if len(branches) == 1 and len(branches[0]) == 2:
-        smooth = smoothing(shares[:, branches[0][0]]) @ smooth
+        smooth = smoothing(laid[:, branches[0][0]]) @ smooth
     limit = min((stage.limit for stage in config.finish if isinstance(stage, Cut)), default=None)
     shallow = limit is not None and limit < (metric.cutoff or DEEPEST)
     shown = replace(form, limit=limit)
@@ -155,7 +155,7 @@ def _of(config: SearchConfig, form: Form, metric: Measure, columns: int) -> Grid
     return Grid((block,), own.astype(np.float32), smooth.astype(np.float32))
 
 
-def _shares(form: Form, branches: Sequence[Indices], columns: int) -> Floats:
+def shares(form: Form, branches: Sequence[Indices], columns: int) -> Floats:
     """float64[W, S]: weights with those of each branch that moves summing to 1, the form's own first."""
     start = on_simplices(form.weights, form, list(branches))
     if not branches:
@@ -197,7 +197,7 @@ def _drawn(start: Floats, branches: Sequence[Indices], draws: int) -> Floats:
     return rows
 
 
-def _totals(form: Form, branches: Sequence[Indices]) -> Floats:
+def totals(form: Form, branches: Sequence[Indices]) -> Floats:
     """float64[S]: the sum of the written weights of each branch, so that scores keep their scale."""
     total = np.ones(len(form.weights))
     for own in branches:
