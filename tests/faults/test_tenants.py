@@ -13,8 +13,9 @@ _spec.loader.exec_module(tenants)
 
 
 @pytest.mark.parametrize("number", [0, 1, 49])
-def test_nothing_crosses_from_one_tenant_to_another(number):
+def test_nothing_crosses_from_one_tenant_to_another(monkeypatch, number):
     """Piece 49 goes through the command line."""
+    monkeypatch.setattr(tenants, "CHECKS", 50)
     assert tenants.work(number)["checks"] in (tenants.CHECKS, 12)
 
 
