@@ -35,7 +35,7 @@ from steelyard.systems.cortex_mem.layers import ask, extract, with_layers
 from steelyard.systems.cortex_mem.rewriting import Rewriter, accepted, profile_of
 from steelyard.systems.cortex_mem.snippets import snippet, snippet_shipped
 from steelyard.systems.cortex_mem.tenants import vault_of
-from steelyard.systems.cortex_mem.uris import check_uri, dimension_of, directory_of
+from steelyard.systems.cortex_mem.uris import DIMENSIONS, check_uri, directory_of
 from steelyard_eval.cli import main
 from steelyard_eval.datasets import check
 from steelyard_eval.export import export
@@ -489,7 +489,12 @@ class TestFiles:
 
     @pytest.mark.parametrize("dimension", ["resources", "user", "agent", "session"])
     def test_the_dimensions(self, dimension):
-        assert dimension_of(f"cortex://{dimension}/x/y.md") == dimension
+        others = [f"cortex://{one}/x/y.md" for one in DIMENSIONS]
+        assert check_uri(f"cortex://{dimension}/x/y.md") in others
+        vault = Vault(":memory:")
+        vault.upsert(Entry(uri, uri=uri) for uri in others)
+        within = SearchOptions(dimension=dimension).filters()
+        assert [entry.uri for entry in vault.entries(within)] == [f"cortex://{dimension}/x/y.md"]
 
     @pytest.mark.parametrize(
         "uri",
