@@ -37,6 +37,7 @@ LAYERS = ("none", "extractive", "llm")
 ABSTRACTS = "Where abstracts and overviews come from that are not written: the text, or a model at LLM_BASE_URL."
 THRESHOLD = "How similar results are at least, -1 to 1 (Cortex-Mem); its own, by the query's intent, by default."
 REWRITE = "Let the model at LLM_BASE_URL rewrite the query before it is embedded."
+LOG = "Add the list to this feedback log, to which `steelyard act` adds acts, for `steelyard learn`."
 TENANT = "VAULT is the folder of all tenants' vaults; read or write that of this tenant alone."
 
 tenant_option = click.option("--tenant", metavar="NAME", help=TENANT)
@@ -125,6 +126,8 @@ def reindex(vault: str, embedder: str | None, tenant: str | None, as_json: bool)
 @click.option("--threshold", type=float, help=THRESHOLD)
 @click.option("--rewrite", is_flag=True, help=REWRITE)
 @tenant_option
+@click.option("--log", "log", type=click.Path(), metavar="LOG", help=LOG)
+@click.option("--client", default="", help="Who searches, as a name that stays the same; for --log.")
 @click.option("--explain", is_flag=True, help="Show how each score came about.")
 @json_option
 def search(
@@ -146,6 +149,8 @@ def search(
     threshold: float | None,
     rewrite: bool,
     tenant: str | None,
+    log: str | None,
+    client: str,
     explain: bool,
     as_json: bool,
 ) -> None:
@@ -154,6 +159,7 @@ def search(
     A tier has the name of its file (agent.db is the tier agent), or is written TIER=FILE.
     """
     from steelyard.escape import visible
+    from steelyard.feedback import FeedbackLog
     from steelyard.query import Query
     from steelyard_eval.commands.arguments import parse_filters, parse_weights
     from steelyard_eval.terminal import hits, scan
@@ -190,6 +196,9 @@ def search(
             document["progress"] = progress.summary()
         if rewrite and result.query is not None:
             document["embedded"] = result.query.embedded
+        if log is not None:
+            document["query_id"] = FeedbackLog(log, searcher.config).shown(result, client)
+            notes.append(f"logged as {document['query_id']}: steelyard act {log} {document['query_id']} ENTRY_ID")
         if len(vaults) > 1:
             document["tiers"] = [hit.entry.vault for hit in result.hits]  # where each hit can be read
     for line in notes:
