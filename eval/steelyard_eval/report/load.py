@@ -16,6 +16,7 @@ from jsonschema.exceptions import ValidationError
 from steelyard.errors import DataError, Fault, nearest, shown
 from steelyard.files import STRICT_JSON, canonical
 from steelyard.inputs import read_text
+from steelyard_eval.report.rankings import ranking_faults
 
 SCHEMA_FILE = "results.schema.json"
 _REMEDY = (
@@ -83,14 +84,22 @@ def _with_comparison(record: Any) -> Any:  # noqa: ANN401 -- any JSON value
         "configurations": [],
         "results": [],
         "comparisons": [],
-        "tuning": record,
+        "per_query": record.get("per_query") or [],
+        "rankings": record.get("rankings"),
+        "tuning": {key: value for key, value in record.items() if key not in ("per_query", "rankings")},
     }
 
 
 def _faults(record: object, source: str) -> Iterator[Fault]:
     """Every fault: shape first, then values, then names (which are only looked up in a sound shape)."""
     found = list(_shape_faults(record, source)) + list(_value_faults(record, source))
-    yield from found or _label_faults(cast(Mapping[str, Any], record), source)
+    if found:
+        yield from found
+        return
+    sound = cast(Mapping[str, Any], record)
+    yield from _label_faults(sound, source)
+    for place, value, rule in ranking_faults(sound.get("rankings")):
+        yield Fault(source, 0, f"rankings.{place}", shown(value), rule, _REMEDY)
 
 
 def _shape_faults(record: object, source: str) -> Iterator[Fault]:
@@ -155,7 +164,7 @@ def _labels(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for section, key in _LABELLED:
         for index, item in enumerate(record.get(section, ())):
             yield f"{section}.{index}.{key}", item[key]
-    for index, query in enumerate(record.get("per_query", ())):
+    for index, query in enumerate(record.get("per_query", ()) if record["configurations"] else ()):
         for label in query["values"]:
             yield f"per_query.{index}.values", label
 
