@@ -70,8 +70,8 @@ def rankings(
 ) -> Record:
     """The part of a document that has the lists of contenders, the most important first.
 
-    Returns `lists` (a record a contender), `grades` of every query, and `entries`: the headline of every entry in a
-    list or a judgment. Contenders that would make more than `MOST` places are left out.
+    Returns `lists` (a record a contender), `grades` of every query, and `entries`: the headline of every entry in
+    a list or a judgment. Contenders that would make more than `MOST` places are left out.
     """
     ids = [query.id for query in queries]
     lists: list[Record] = []

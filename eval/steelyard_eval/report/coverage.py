@@ -35,8 +35,8 @@ def _warnings(baseline: str | None, shares: Mapping[str, float]) -> Iterator[str
     more = [label for label, share in shares.items() if share > base + UNJUDGED]
     if fewer:
         yield (
-            f"Fewer hits are judged than of {baseline} ({base:.0%}): {listed(fewer, 6)}. An unjudged hit counts as "
-            "a miss, so these may be better than they look."
+            f"Fewer hits are judged than of {baseline} ({base:.0%}): {listed(fewer, 6)}. An unjudged hit counts "
+            "as a miss, so these may be better than they look."
         )
     if more:
         yield (

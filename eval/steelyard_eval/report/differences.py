@@ -52,8 +52,8 @@ def differences(results: Record) -> tuple[Block, ...]:
 
 def _figure(chart: Any) -> tuple[Figure, ...]:  # noqa: ANN401 -- a chart or None
     note = (
-        "Right of the line is better than the baseline. Filled: better or worse by the corrected test; hollow: not "
-        "decided, or chosen on these queries and therefore not tested. Within the band "
+        "Right of the line is better than the baseline. Filled: better or worse by the corrected test; hollow: "
+        "not decided, or chosen on these queries and therefore not tested. Within the band "
         f"(\u00b1{MARGIN}) differences do not matter."
     )
     return (Figure(chart, note),) if chart else ()
