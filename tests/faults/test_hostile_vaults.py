@@ -3,6 +3,8 @@
 The first two are attacks that succeeded: they deleted another vault's entries and wrote a file where they liked.
 """
 
+import itertools
+
 import apsw
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from click.testing import CliRunner
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, VaultError
 from steelyard.stores.base import KeywordIndex, Space
-from steelyard.stores.sqlite import Vault
+from steelyard.stores.sqlite import Vault, guard
 from steelyard.systems import SYSTEMS, keyword_indexes
 from steelyard_eval.cli import main
 
@@ -121,6 +123,7 @@ FOREIGN = {
     "a vector table of no space": ["CREATE VIRTUAL TABLE vec_9 USING vec0(embedding float[4])"],
     "a missing vector table": ["DROP TABLE vec_1"],
     "an index with another tokenizer": ["UPDATE keyword_indexes SET tokenizer = 'trigram'"],
+    "an index with a tokenizer that is none": ["UPDATE keyword_indexes SET tokenizer = 'qorter'"],
     "an index of fields that are none": ["UPDATE keyword_indexes SET fields = '[\"rowid\"]'"],
     "an index of no list": ["UPDATE keyword_indexes SET fields = '{}'"],
     "an index of no JSON": ["UPDATE keyword_indexes SET fields = 'x'"],
@@ -132,6 +135,15 @@ FOREIGN = {
         "chunk_id INTEGER,chunk_offset INTEGER AS (hex(zeroblob(9))))' WHERE name = 'vec_1_rowids'",
     ],
     "a shadow view": ["DROP TABLE fts_content_config", "CREATE VIEW fts_content_config AS SELECT 1 AS k, 4 AS v"],
+    "a table on the pages of another": [
+        "UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema "
+        "WHERE name = 'vec_1_vector_chunks00') WHERE name = 'entries'",
+    ],
+    "two tables with each other's pages": [
+        "UPDATE sqlite_schema SET rootpage = (SELECT sum(rootpage) FROM sqlite_schema "
+        "WHERE name IN ('entries', 'models')) - rootpage WHERE name IN ('entries', 'models')",
+        "INSERT INTO entries(rowid, id) VALUES(9, 'x')",
+    ],
     "a schema version below 0": ["PRAGMA user_version = -5"],
     "a schema version of an empty file": ["PRAGMA user_version = 0"],
 }
@@ -189,6 +201,23 @@ class TestTheConnection:
         join = " JOIN ".join(f"json_each('[{','.join('1' * 90)}]') t{at}" for at in range(6))
         with pytest.raises(VaultError, match="is damaged"):
             vault._db.execute(f"SELECT count(*) FROM {join}").fetchall()
+
+    def test_a_statement_of_few_and_slow_steps_is_broken_off(self, vault, monkeypatch):
+        """By the clock: 60 seconds and one a megabyte. Here each look at the clock finds 40 seconds gone."""
+        ticks = itertools.count(0, 40)
+        monkeypatch.setattr(guard, "monotonic", lambda: float(next(ticks)))
+        join = " JOIN ".join(f"json_each('[{','.join('1' * 90)}]') t{at}" for at in range(3))
+        with pytest.raises(VaultError, match="is damaged"):
+            vault._db.execute(f"SELECT count(*) FROM {join}").fetchall()
+
+    def test_the_time_between_two_rows_is_the_caller_s(self, vault, monkeypatch):
+        """A clock that runs only while nobody is inside SQLite never ends a statement."""
+        now = 0.0
+        monkeypatch.setattr(guard, "monotonic", lambda: now)
+        numbers = f"json_each('[{','.join('1' * 90)}]')"
+        for _ in vault._db.execute(f"SELECT a.value FROM {numbers} a JOIN {numbers} b JOIN {numbers} c LIMIT 9000"):
+            now += 100.0
+        assert not vault._db.exhausted
 
 
 BOOKKEEPING = {

@@ -66,7 +66,7 @@ def _listed(about: Record) -> Block:
     legend = _add_signals(columns, entries)
     if any(entry["factor"] for entry in entries):
         factors = [entry["factor"]["value"] if entry["factor"] else 1.0 for entry in entries]
-        columns["factor"] = [f"x{number_text(value)}" for value in factors]
+        columns["factor"] = [f"x{value:.4g}" for value in factors]
     columns[""] = [entry["headline"] for entry in entries]
     lines = [*_about(about), *legend]
     if not entries:
