@@ -38,6 +38,7 @@
   };
   const field = (text, input) => {
     const label = make("label", "", text);
+    input.setAttribute("aria-label", text);
     label.append(input);
     return label;
   };
