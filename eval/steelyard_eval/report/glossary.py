@@ -44,6 +44,14 @@ COLUMNS = {
     "labelled queries": "how many labelled queries were used for choosing.",
     "value where chosen": "the mean on the queries that the setting was chosen on.",
     "value elsewhere": "the mean on queries that took no part in the choice; below it the least and greatest.",
+    "layered search": "a configuration that searches abstracts, then overviews, then details.",
+    "at threshold": "queries for which an abstract was similar enough.",
+    "lower step": "queries for which one was similar enough at a lower threshold only.",
+    "all details": "queries for which none was, so that all details were searched.",
+    "no result": "queries for which nothing was found.",
+    "L0, L1, L2 found": "the share of queries on which each layer let something through.",
+    "p50 ms L0, L1, L2, all": "half of the searches took less, in each layer and as a whole.",
+    "p99 ms L0, L1, L2, all": "99 of 100 searches took less.",
     "query": "the text of the query, its id and its category.",
 }
 """The meaning of every column that is not a metric or a configuration."""

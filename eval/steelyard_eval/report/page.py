@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from steelyard_eval import layers
 from steelyard_eval.layout import brief
-from steelyard_eval.report.blocks import Page, Paragraph, Section, Terms
+from steelyard_eval.report.blocks import Cell, Column, Page, Paragraph, Row, Section, Table, Terms
 from steelyard_eval.report.coverage import coverage
 from steelyard_eval.report.decision import ablation, promised, tuned, weight
 from steelyard_eval.report.differences import categories, differences
@@ -50,6 +51,7 @@ def _sections(results: Record, sha256: str, measured: bool) -> tuple[Section, ..
         Section("differences", "Paired differences", differences(results)),
         Section("categories", "Categories of queries", categories(results, two)),
         Section("cost", "Quality against cost", cost(results)),
+        Section("layers", "Layered searches", _layers(results)),
         Section("weight", "What the weight changes", curve),
         Section("ablation", "What signals and labels are worth", ablation(record)),
         Section("queries", "Queries", (*pairs(results, two), *disagreements(results))),
@@ -79,6 +81,12 @@ def _answer(results: Record, means: Mapping[str, Record], measured: bool) -> str
 
 def _notices(results: Record) -> tuple[Paragraph, ...]:
     return tuple(Paragraph(notice, "warning") for notice in results.get("notices", ()))
+
+
+def _layers(results: Record) -> tuple[Table, ...]:
+    rows = tuple(Row(tuple(Cell(row[name]) for name in layers.COLUMNS)) for row in layers.rows(results))
+    columns = tuple(Column(name, number=bool(at)) for at, name in enumerate(layers.COLUMNS.values()))
+    return (Table("Layers", "How far each layered search went.", columns, rows),) if rows else ()
 
 
 def _strategies(results: Record) -> tuple[Terms, ...]:
