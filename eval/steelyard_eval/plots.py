@@ -55,8 +55,8 @@ def intervals(rows: Sequence[Record], metric: str) -> Figure:
 def forest(rows: Sequence[Record], axis: str) -> Figure:
     """Plot differences with their intervals around zero, largest on top.
 
-    `rows` have label, delta, low, high and, where it was tested, a verdict: better and worse are filled, what is not
-    decided is hollow. The band of differences that do not matter is shaded.
+    `rows` have label, delta, low, high and, where it was tested, a verdict: better and worse are filled, what is
+    not decided is hollow. The band of differences that do not matter is shaded.
     """
     ranked = sorted(rows, key=lambda row: (row["delta"], row["label"]))
     with drawing(7.5, 0.45 * len(ranked) + 1.2) as (figure, axes):
@@ -72,7 +72,7 @@ def forest(rows: Sequence[Record], axis: str) -> Figure:
 
 
 def changes(rows: Sequence[Record], budget: float) -> Figure:
-    """Plot the change of every contender of a gate with its interval, and the drop that is accepted as a dashed line.
+    """Plot the change of every contender of a gate with its interval; dashed is the drop that is accepted.
 
     Pass is filled, fail a cross, inconclusive hollow.
     """
@@ -113,7 +113,7 @@ def curve(points: Sequence[Record], objective: str, axis: Record | None = None, 
     axis = axis or {}
     with drawing(7.5, 3.2) as (figure, axes):
         match plateau:
-            case [low, high]:
+            case [int() | float() as low, int() | float() as high]:
                 axes.axvspan(low, high, color="0.87", label="plateau of the chosen weight")
         weights, values = [point["weight"] for point in points], [point["value"] for point in points]
         axes.plot(weights, values, drawstyle="steps-mid", color=LINE)
@@ -145,7 +145,7 @@ def learning(rows: Sequence[Record], objective: str) -> Figure:
 
 
 def ablation(rows: Sequence[Record], objective: str) -> Figure:
-    """Plot what each signal is worth, on the queries tuned on and on those held out, with the latter's interval."""
+    """Plot what each signal is worth, on the queries tuned on and on those held out (with interval)."""
     ranked = sorted(rows, key=lambda row: row["in_sample"])
     with drawing(7.5, 0.5 * len(ranked) + 1.4) as (figure, axes):
         axes.axvline(0, color="0.3", linewidth=1)
@@ -176,7 +176,9 @@ def cost(rows: Sequence[Record], metric: str, key: str = "p50_ms") -> Figure:
             best = row["mean"]
     with drawing(7.5, 4) as (figure, axes):
         rest = [row for row in known if row not in front]
-        axes.plot([row[key] for row in rest], [row["mean"] for row in rest], "o", color=SOFT, markerfacecolor="white")
+        axes.plot(
+            [row[key] for row in rest], [row["mean"] for row in rest], "o", color=SOFT, markerfacecolor="white"
+        )
         axes.plot([row[key] for row in front], [row["mean"] for row in front], "o--", color=LINE, label="front")
         for row in front:
             axes.annotate(short(row["label"], 28), (row[key], row["mean"]), (5, 5), textcoords="offset points")

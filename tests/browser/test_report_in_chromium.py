@@ -1,8 +1,7 @@
-"""A real browser opens reports from file: addresses: it draws, answers clicks, and runs nothing that the data say."""
+"""A real browser opens reports from disk: it draws, answers clicks, and runs nothing that the data say."""
 
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -41,10 +40,9 @@ def report(tmp_path_factory):
 def poisoned(tmp_path_factory):
     """A report whose every text is hostile."""
     labels = ("fts", f"vector {PLANTED}")
-    lists = [
-        {"label": label, "queries": {f"q1 {PLANTED}": {"entries": [PLANTED], "scores": [1.0], "parts": {PLANTED: [1.0]}}}}
-        for label in labels
-    ]  # fmt: skip
+    found = {"entries": [PLANTED], "scores": [1.0], "parts": {PLANTED: [1.0]}}
+    lists = [{"label": label, "queries": {f"q1 {PLANTED}": found}} for label in labels]
+    values = {labels[0]: 0.0, labels[1]: 1.0}
     results = {
         "schema_version": 1, "split": "test", "limit": 10, "primary": "nDCG@10", "baseline": "fts",
         "dataset": {"name": "workshop", "description": PLANTED}, "command": PLANTED, "notices": [PLANTED],
@@ -54,9 +52,7 @@ def poisoned(tmp_path_factory):
             for at, label in enumerate(labels)
         ],
         "comparisons": [],
-        "per_query": [
-            {"id": f"q1 {PLANTED}", "text": PLANTED, "category": PLANTED, "values": {labels[0]: 0.0, labels[1]: 1.0}}
-        ],
+        "per_query": [{"id": f"q1 {PLANTED}", "text": PLANTED, "category": PLANTED, "values": values}],
         "rankings": {
             "lists": lists, "grades": {f"q1 {PLANTED}": {PLANTED: 1}}, "entries": {PLANTED: PLANTED},
         },

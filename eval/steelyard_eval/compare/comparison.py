@@ -93,12 +93,20 @@ class Comparison(Result):
     def _repr_html_(self) -> str:
         return frame_html(self.to_frame().drop(columns=["strategy"]))
 
-    def plot(self, metric: str | None = None) -> Figure:
-        """Plot means and intervals of one metric, best on top."""
-        from steelyard_eval.plots import intervals
+    def plot(self, metric: str | None = None, *, what: str = "means") -> Figure:
+        """Plot a figure of the comparison.
 
-        wanted = metric or self.record["primary"]
-        return intervals([row for row in self.record["results"] if row["metric"] == wanted], wanted)
+        Parameters
+        ----------
+        metric : str
+            Of the means; the primary one by default. All other figures are of the primary metric.
+        what : str
+            means (with intervals), differences (to the baseline), queries (the difference on each), categories,
+            cost (quality against latency).
+        """
+        from steelyard_eval.figures import compared
+
+        return compared(self.record, what, metric)
 
     def report(self, path: str | Path) -> list[Path]:
         """Write the report (HTML, Markdown, JSON, timing.json) into this folder and return the paths."""

@@ -23,6 +23,9 @@ PLACES = 10
 MOST = 60_000
 """The number of places over all lists; contenders beyond it are left out."""
 HEADLINE = 120
+"""The characters that are shown of an entry."""
+SHORT = 30
+"""Titles up to this length are followed by the text."""
 
 Record = dict[str, Any]
 
@@ -82,7 +85,7 @@ def rankings(
     grades = {id_: dict(dataset.qrels.get(id_, {})) for id_ in ids}
     named = {id_ for own in lists for found in own["queries"].values() for id_ in found["entries"]}
     named |= {id_ for own in grades.values() for id_ in own}
-    entries = {entry.id: headline(entry) for entry in dataset.entries if entry.id in named}
+    entries = {entry.id: _opening(entry) for entry in dataset.entries if entry.id in named}
     return {"lists": lists, "grades": grades, "entries": entries}
 
 
@@ -100,6 +103,14 @@ def query_rows(queries: Sequence[Query], values: Mapping[str, Floats]) -> list[R
 def headline(entry: Entry | None) -> str:
     """The title of an entry, else the start of its text."""
     return "" if entry is None else (entry.title or entry.text[:HEADLINE])
+
+
+def _opening(entry: Entry) -> str:
+    """The title of an entry and, after a short one, which may be no more than a speaker, the start of its text."""
+    if len(entry.title) > SHORT:
+        return entry.title[:HEADLINE]
+    text = " ".join(f"{entry.title}: {entry.text}".split()) if entry.title else entry.text
+    return text[:HEADLINE]
 
 
 def ordered(means: Mapping[str, float], first: Sequence[str]) -> list[str]:

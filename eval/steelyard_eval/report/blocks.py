@@ -80,10 +80,13 @@ class Figure:
 
 @dataclass(frozen=True)
 class Hit:
-    """A place of a list: what was found, its grade (an empty text when it is not judged), and where it was."""
+    """A place of a list: what was found, its grade, and where it was.
+
+    `grade` is an empty text for an entry that is not judged, None where grades are not known.
+    """
 
     text: str
-    grade: str
+    grade: str | None
     move: str
     parts: str
 

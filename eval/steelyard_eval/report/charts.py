@@ -103,6 +103,31 @@ def _words(value: float, record: Record, *, signed: bool) -> str:
 
 
 @dataclass(frozen=True)
+class Series:
+    """Values at the places 1, 2, 3 ... of lists; `look` is filled or hollow."""
+
+    name: str
+    values: tuple[float, ...]
+    look: str
+
+
+def places_chart(series: Sequence[Series], name: str, title: str, axis: str) -> Chart | None:
+    """Values by place, a line for each series; None without values."""
+    values = [value for one in series for value in one.values]
+    if not values:
+        return None
+    count = max(len(one.values) for one in series)
+    across = Scale(1.0, float(max(count, 2)), _CURVE_LEFT, _CURVE_RIGHT, 1.0)
+    up = Scale.of([0.0, *values], _HEIGHT, _TOP)
+    shapes: list[Shape] = [*_grid(up), *_below([Tick(across(at), str(at)) for at in range(1, count + 1)], axis)]
+    for one in series:
+        points = tuple((across(at), up(value)) for at, value in enumerate(one.values, 1))
+        shapes.append(Path(points, "curve" if one.look == "filled" else "front"))
+        shapes += [Dot(x, y, one.look) for x, y in points]
+    return Chart(name, title, WIDTH, _HEIGHT + 44, tuple(shapes))
+
+
+@dataclass(frozen=True)
 class Point:
     """A configuration in the chart of quality against cost; `name` is its number in the leaderboard."""
 

@@ -30,14 +30,14 @@ class Packed:
 
 def pack(results: Record, room: int) -> Packed:
     """As much as fits into `room` bytes: with all lists, else with fewer of them, shorter texts, fewer places."""
-    two = sides(results)
+    two = sides(results) if results.get("results") is not None else None
     if two is None or not (results.get("rankings") or {}).get("lists"):
         return Packed("")
     lists = results["rankings"]["lists"]
     for count, places, columns in _plans(len(lists)):
         text = _encoded(results, lists[:count], places, columns)
         if len(text) <= room:
-            return Packed(text, _note(count, len(lists), places))
+            return Packed(text, _note(count, max(len(lists), len(results["configurations"])), places))
     return Packed("", "The lists of all queries did not fit into this page; they are in report.json.")
 
 
@@ -53,7 +53,7 @@ def _note(count: int, whole: int, places: int) -> str:
     cuts += [f"the first {places} places"] if places < 10 else []
     if not cuts:
         return ""
-    return f"To stay below a megabyte this page has {' and '.join(cuts)} of each query; report.json has all."
+    return f"To stay small this page has {' and '.join(cuts)} of each query: the baseline and the best others."
 
 
 def _encoded(results: Record, lists: Sequence[Record], places: int, columns: int) -> str:

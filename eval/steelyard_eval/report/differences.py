@@ -103,12 +103,12 @@ def _row(record: Record) -> Row:
 
 def categories(results: Record, two: Sides | None) -> tuple[Block, ...]:
     """The difference between the two sides in every category of queries; nothing with fewer than two."""
-    found = _by_category(results, two) if two else {}
+    found = by_category(results, two) if two else {}
     if len(found) < 2 or two is None:
         return ()
     rows, spans = [], []
     drawn = {name: own for name, own in found.items() if len(own) >= FEW}
-    tested = {name: _test(own) for name, own in drawn.items()}
+    tested = {name: tested_change(own) for name, own in drawn.items()}
     changes = {name: change for name, (change, _) in tested.items()}
     corrected = (
         dict(zip(tested, benjamini_hochberg([p for _, p in tested.values()]), strict=True)) if tested else {}
@@ -140,7 +140,7 @@ def categories(results: Record, two: Sides | None) -> tuple[Block, ...]:
     return (*([Figure(chart, note)] if chart else []), Table("Categories", caption, columns, tuple(rows)))
 
 
-def _by_category(results: Record, two: Sides) -> dict[str, list[tuple[Record, float, float]]]:
+def by_category(results: Record, two: Sides) -> dict[str, list[tuple[Record, float, float]]]:
     """Queries with both values by category, the largest category first."""
     found: dict[str, list[tuple[Record, float, float]]] = defaultdict(list)
     for query, left, right in two.rows(results):
@@ -148,7 +148,7 @@ def _by_category(results: Record, two: Sides) -> dict[str, list[tuple[Record, fl
     return dict(sorted(found.items(), key=lambda item: (-len(item[1]), item[0])))
 
 
-def _test(own: Sequence[tuple[Record, float, float]]) -> tuple[Interval, float]:
+def tested_change(own: Sequence[tuple[Record, float, float]]) -> tuple[Interval, float]:
     """The mean difference with its interval, and the sign-flip p."""
     groups = [query.get("group") or query["id"] for query, _, _ in own]
     left, right = [a for _, a, _ in own], [b for _, _, b in own]

@@ -93,11 +93,13 @@ def _hit(rankings: Record, query: str, own: Record, at: int, other: Sequence[str
     return Hit(
         text=clip(rankings["entries"].get(id_) or id_, _HIT_COLUMNS),
         grade="" if grade is None else str(grade),
-        move=_move(at, other.index(id_), way) if id_ in other else gone,
+        move=move(at, other, id_, way, gone),
         parts=", ".join(f"{name} {value:.3g}" for name, value in parts),
     )
 
 
-def _move(at: int, elsewhere: int, way: str) -> str:
-    """Where the entry is in the other list."""
-    return "same" if elsewhere == at else f"{way} #{elsewhere + 1}"
+def move(at: int, other: Sequence[str], id_: str, way: str, gone: str) -> str:
+    """Where an entry is in the other list, in words: `way` and the rank, or `gone`."""
+    if id_ not in other:
+        return gone
+    return "same place" if other.index(id_) == at else f"{way} #{other.index(id_) + 1}"

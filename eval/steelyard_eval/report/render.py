@@ -16,17 +16,25 @@ from markupsafe import Markup
 from steelyard.files import canonical, write_texts
 from steelyard_eval.report.blocks import Page
 from steelyard_eval.report.data import MOST, Packed, pack
-from steelyard_eval.report.load import checked
+from steelyard_eval.report.gating import gate_page
+from steelyard_eval.report.learning import learn_page
+from steelyard_eval.report.load import checked, kind_of
 from steelyard_eval.report.page import page
 from steelyard_eval.report.tables import leaderboard_csv, queries_csv
 from steelyard_eval.report.text import breakable, markdown, markdown_code, visible
 
 _TEMPLATES = "templates"
-BADGES = ("ship", "try", "keep", "pass", "fail", "inconclusive")
+PAGES: Mapping[str, Callable[[Mapping[str, Any], str], Page]] = {
+    "results": page,
+    "gate": gate_page,
+    "learn": learn_page,
+}
+"""What makes the page of each kind of document."""
+BADGES = ("ship", "try", "keep", "pass", "fail", "inconclusive", "mismatch")
 
 
 def write_report(results: Mapping[str, Any], out: str | Path) -> list[Path]:
-    """Write report.html, report.md, report.json, leaderboard.csv, queries.csv and timing.json into `out`.
+    """Write report.html, report.md and report.json into `out`, for a comparison also CSV files and timing.json.
 
     Returns their paths. The same results give the same bytes. Timing is in timing.json and not in report.json, so
     that report.json can be compared byte for byte with that of another run. The page stays below a megabyte: the
@@ -37,16 +45,17 @@ def write_report(results: Mapping[str, Any], out: str | Path) -> list[Path]:
     """
     plain = checked(results)
     json_text = canonical({key: value for key, value in plain.items() if key != "timing"})
-    content = page(plain, hashlib.sha256(json_text.encode()).hexdigest())
+    kind = kind_of(plain)
+    content = PAGES[kind](plain, hashlib.sha256(json_text.encode()).hexdigest())
     # All texts are made before the first is written, so that a fault leaves no partial report.
     texts = {
-        "report.html": _page(content, plain),
+        "report.html": _page(content, plain if kind == "results" else {}),
         "report.md": _markdown().get_template("report.md.j2").render(page=content),
         "report.json": json_text,
-        "leaderboard.csv": leaderboard_csv(plain),
-        "queries.csv": queries_csv(plain),
-        "timing.json": canonical(plain.get("timing", [])),
     }
+    if kind == "results":
+        texts |= {"leaderboard.csv": leaderboard_csv(plain), "queries.csv": queries_csv(plain)}
+        texts["timing.json"] = canonical(plain.get("timing", []))
     files = {Path(out) / name: text for name, text in texts.items()}
     write_texts(files)
     return list(files)

@@ -476,7 +476,7 @@ def test_one_fault_is_told_once(tmp_path):
     with pytest.raises(DataError) as raised:
         load_results(tmp_path / "other.json")
     assert len(str(raised.value).splitlines()) == 1
-    assert "steelyard tune --json" in str(raised.value)
+    assert "--json of `steelyard compare`" in str(raised.value)
 
 
 def test_no_results_at_all(results, tmp_path):

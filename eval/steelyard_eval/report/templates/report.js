@@ -262,7 +262,7 @@
     for (const control of [search, kind, left, right, which, order]) control.addEventListener("input", update);
     more.addEventListener("click", add);
     update();
-    document.getElementById("static").hidden = true;
+    for (const block of document.querySelectorAll(".static")) block.hidden = true;
   };
   const packed = document.getElementById("lists");
   if (packed && document.getElementById("explorer") && "DecompressionStream" in window) unpack(packed.textContent).then(show);
