@@ -247,7 +247,9 @@ class TestTheConnection:
         now = 0.0
         monkeypatch.setattr(guard, "monotonic", lambda: now)
         numbers = f"json_each('[{','.join('1' * 90)}]')"
-        for _ in vault._db.execute(f"SELECT a.value FROM {numbers} a JOIN {numbers} b JOIN {numbers} c LIMIT 9000"):
+        for _ in vault._db.execute(
+            f"SELECT a.value FROM {numbers} a JOIN {numbers} b JOIN {numbers} c LIMIT 9000"
+        ):
             now += 100.0
         assert not vault._db.exhausted
 

@@ -189,7 +189,7 @@ class Readable(Protocol):
         """
 
     def expect(self, space: Space, vectors: Sequence[NDArray[np.float32]]) -> None:
-        """These vectors are asked for next: what can be computed for all of them at once, is. Changes no result."""
+        """Say that these vectors are asked for next: their products can be computed at once. Changes no result."""
 
     def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
         """Ids (ascending) and float32[n, dim] of all vectors in scope."""

@@ -69,7 +69,11 @@ class Gate:
 
     @classmethod
     def of(
-        cls, source: Dataset | str | Path, path: str | Path = BASELINE, embedder: str | None = None, **options: Any  # noqa: ANN401 -- the fields of the class
+        cls,
+        source: Dataset | str | Path,
+        path: str | Path = BASELINE,
+        embedder: str | None = None,
+        **options: Any,  # noqa: ANN401 -- the fields of the class
     ) -> Gate:
         """The gate of a data set or its folder, which is indexed when a contender needs it; see the class."""
         dataset = as_dataset(source)

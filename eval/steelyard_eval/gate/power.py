@@ -99,7 +99,9 @@ def statement(
         if -mean < drop:
             rows.append((name, mean, None))
             continue
-        caught, false = _blocked(Changes.of(difference[0], composite(difference, deep), unit, deep=deep), drop, rng)
+        caught, false = _blocked(
+            Changes.of(difference[0], composite(difference, deep), unit, deep=deep), drop, rng
+        )
         rows.append((name, mean, caught))
         alarms.append(false)
     shares = [caught for _, _, caught in rows if caught is not None]
