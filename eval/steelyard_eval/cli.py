@@ -21,7 +21,7 @@ from steelyard import __version__
 from steelyard.errors import MachineError, SteelyardError
 from steelyard.escape import harmless
 from steelyard_eval.__main__ import INTERRUPTED
-from steelyard_eval.commands import export, vault, workbench
+from steelyard_eval.commands import export, judge, vault, workbench
 from steelyard_eval.commands.manners import LOGGER, mannered, quiet_option
 from steelyard_eval.commands.options import tell
 from steelyard_eval.layout import painted
@@ -115,6 +115,6 @@ def main() -> None:
     """Find the hybrid-search strategy and the weights that are right for a memory, and prove it."""
 
 
-for command in (*workbench.COMMANDS, *export.COMMANDS, *vault.COMMANDS):
+for command in (*workbench.COMMANDS, *judge.COMMANDS, *export.COMMANDS, *vault.COMMANDS):
     main.add_command(mannered(command))
 main.params.append(quiet_option())

@@ -29,6 +29,7 @@ from steelyard_eval.tune import Tuning, tune
 if TYPE_CHECKING:
     from steelyard.query import Query
     from steelyard_eval.explorer.widget import Explorer
+    from steelyard_eval.label.widget import Judge
 
 
 class Workbench:
@@ -228,6 +229,50 @@ class Workbench:
         bench = Bench.of(self.dataset, parse_measures([metric])[0], limit, space, table)
         start = None if contender is None else read_config(contender, lists or ())
         return Explorer(Exploration(bench, start, used))
+
+    def judge(
+        self,
+        contenders: GivenMany = "bm25, vector",
+        out: str | Path = "judgments",
+        *,
+        judge: str = "judge",
+        second_to: str = "",
+        split: str | None = None,
+        seed: int = 0,
+    ) -> Judge:
+        """Open the judging widget in a notebook: label first what tells most about a choice.
+
+        Parameters
+        ----------
+        contenders : str, sequence, mapping, or one contender
+            What is chosen between. Each is compared with the first one. The pool is what they rank among the first
+            ten, and what other weights of theirs would bring there.
+        out : str or Path
+            Folder of the judgments: they are saved after each, and continued from there.
+        judge : str
+            Who judges; every judge has files of their own.
+        second_to : str
+            Judge again what this judge has judged; `agreement` then has kappa.
+        split : str
+            Whose queries; all by default.
+        seed : int
+            Of the order.
+        """
+        require("notebooks", "the judging widget")
+        from steelyard_eval.label.open import open_session
+        from steelyard_eval.label.widget import Judge
+
+        session = open_session(
+            self.dataset,
+            contenders,
+            Path(out),
+            judge,
+            second_to,
+            split,
+            seed,
+            workspace=lambda: self.workspace,
+        )
+        return Judge(session)
 
     def explain(
         self,
