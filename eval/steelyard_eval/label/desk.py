@@ -51,7 +51,7 @@ def _settled(one: Standing, left: int) -> str:
     if one.needed is None:
         return f"{against}: too early to say."
     if one.needed > left:
-        return f"{against}: about {one.needed} labels more, and {left} pairs are left; ask more queries."
+        return f"{against}: about {one.needed} labels more, and {left} pairs are left; add queries."
     return f"{against}: about {one.needed} labels more."
 
 

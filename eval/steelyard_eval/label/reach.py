@@ -39,13 +39,12 @@ def _columns(branch: Branch, rows: Indices) -> Floats:
 
 def _within(columns: Floats, offsets: Indices, places: int) -> Bools:
     if len(columns) != 2:
-        few: Bools = _beaten(columns, offsets, places) < places
-        return few
+        return np.asarray(_beaten(columns, offsets, places) < places, dtype=np.bool_)
     best = np.empty(columns.shape[1], dtype=np.int64)
     for begin in range(0, len(offsets) - 1, BLOCK):
         ends = offsets[begin : begin + BLOCK + 1]
         best[ends[0] : ends[-1]] = _best_ranks(columns[:, ends[0] : ends[-1]], ends - ends[0], places)
-    return best <= places
+    return np.asarray(best <= places, dtype=np.bool_)
 
 
 def _best_ranks(columns: Floats, offsets: Indices, places: int) -> Indices:
@@ -61,7 +60,7 @@ def _best_ranks(columns: Floats, offsets: Indices, places: int) -> Indices:
         walked -= np.repeat(walked[begins] - step[order][begins], np.diff(begins, append=len(of)))
         lowest = np.minimum.reduceat(walked, begins)
         best[of[begins]] = np.minimum(best[of[begins]], ranks[0][of[begins]] + lowest)
-    return best
+    return np.asarray(best, dtype=np.int64)
 
 
 @compiled

@@ -1,10 +1,10 @@
 """The order in which pairs are judged, and what the judged ones show of all pairs: priority sampling.
 
 A pair's key is ``value / u``, where u is drawn from (0, 1] once, by the seed. Pairs are judged by falling key.
-After n of them each judged pair of value x stands for ``1 / min(1, x / t)`` pairs like it, where t is the key of the
-next one. A sum over all pairs that is estimated in this way is unbiased for every n (Duffield, Lund and Thorup,
-JACM 54, 2007). It needs the fewest labels where a pair's value is in proportion to how much the pair can move the
-sum (Schnabel, Swaminathan, Frazier and Joachims, ICTIR 2016).
+After n of them each judged pair of value x stands for ``1 / min(1, x / t)`` pairs like it, where t is the key of
+the next one. A sum over all pairs that is estimated in this way is unbiased for every n (Duffield, Lund and
+Thorup, JACM 54, 2007). It needs the fewest labels where a pair's value is in proportion to how much the pair can
+move the sum (Schnabel, Swaminathan, Frazier and Joachims, ICTIR 2016).
 """
 
 from __future__ import annotations
