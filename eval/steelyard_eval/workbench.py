@@ -1,4 +1,4 @@
-"""One object for all jobs on a data set: check, compare, recommend, tune, explain, search, record."""
+"""One object for all jobs on a data set: check, compare, recommend, tune, learn, explain, search, record."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.explain import QueryExplanation, explain
 from steelyard_eval.explain.configs import read_config
 from steelyard_eval.found import Found
+from steelyard_eval.learn import Learned, learn
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recommend.answer import DEFAULT, Recommendation, recommend
 from steelyard_eval.recording.lists import save_lists
@@ -191,6 +192,29 @@ class Workbench:
             ablate=ablate,
             workspace=self.workspace if recording is None else None,
         )
+
+    def learn(
+        self,
+        feedback: str | Path | None = None,
+        current: Given | None = None,
+        *,
+        rule: str = "classes",
+        labels: bool = True,
+    ) -> Learned:
+        """Learn weights from a feedback log, corrected for what was shown and where.
+
+        Parameters
+        ----------
+        feedback : str or Path
+            The log; the data set's own by default.
+        current : any contender
+            What ranked it and is used today; by default the policy that ranked most of it.
+        rule : str
+            The learner (classes), or a rule to compare it with: naive, ips, dr, adaptive.
+        labels : bool
+            Whether 30 labelled queries or more are pooled with the log.
+        """
+        return learn(self.dataset, feedback, current, rule=rule, labels=labels, workspace=self.workspace)
 
     def explore(
         self,
