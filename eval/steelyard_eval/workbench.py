@@ -18,6 +18,9 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.explain import QueryExplanation, explain
 from steelyard_eval.explain.configs import read_config
 from steelyard_eval.found import Found
+from steelyard_eval.gate.gating import BASELINE, Gate
+from steelyard_eval.gate.result import Gating
+from steelyard_eval.gate.rule import BUDGET
 from steelyard_eval.learn import Learned, learn
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recommend.answer import DEFAULT, Recommendation, recommend
@@ -69,7 +72,7 @@ class Workbench:
         systems: str | Sequence[str] | None = None,
         strategies: str | Sequence[str] = (),
         labels: Mapping[str, Given] | None = None,
-        baseline: Given | None = None,
+        baseline: Given | int | None = None,
         metrics: str | Sequence[str] = METRICS,
         split: str | None = None,
         limit: int | None = None,
@@ -87,8 +90,9 @@ class Workbench:
             name several, separated by commas. The usual systems by default.
         systems, strategies, labels
             More contenders: systems by name, strategies, and any contender by label.
-        baseline : str or any contender
-            What the others are tested against, such as what you run today; the first one by default.
+        baseline : str, int or any contender
+            What the others are tested against, such as what you run today: by its label, by its place from 0, or
+            any contender; the first one by default.
         metrics : str or sequence of str
             Names of ir_measures; the first is tested.
         split : str
@@ -215,6 +219,41 @@ class Workbench:
             Whether 30 labelled queries or more are pooled with the log.
         """
         return learn(self.dataset, feedback, current, rule=rule, labels=labels, workspace=self.workspace)
+
+    def gate(
+        self,
+        contenders: GivenMany | None = None,
+        *,
+        baseline: str | Path = BASELINE,
+        because: str = "",
+        budget: float = BUDGET,
+        split: str | None = None,
+        limit: int | None = None,
+        seed: int = 0,
+    ) -> Gating:
+        """Say whether search got worse since a committed baseline: pass, fail, inconclusive or mismatch.
+
+        Parameters
+        ----------
+        contenders : str, sequence, mapping, or one contender
+            What is gated; all that the baseline names by default.
+        baseline : str or Path
+            The baseline. With `because` it is written first where there is none.
+        because : str
+            Why a first baseline is written; `steelyard gate --update` replaces one.
+        budget : float
+            The drop of nDCG@10 that is accepted unproven.
+        split, limit
+            Whose queries, and the length of the lists; the baseline's own by default.
+        seed : int
+            Of the planted regressions.
+        """
+        own = Gate(
+            self.dataset, Path(baseline), lambda _: self.workspace, self.embedder, split, limit, budget, seed=seed
+        )
+        if because and not own.path.exists():
+            own.update(contenders, because=because)
+        return own.check(contenders)
 
     def explore(
         self,

@@ -43,9 +43,9 @@ class Lab:
         """A page with the notebook open and every cell run."""
         page = self.context.new_page()
         page.on("request", self._note)
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(120_000)
         page.goto(f"{self.address}/lab/tree/{notebook}?reset")
-        page.locator(".jp-Toolbar-kernelName").get_by_text("Python 3 (ipykernel)").wait_for()
+        page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
         return page
