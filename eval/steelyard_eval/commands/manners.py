@@ -67,6 +67,11 @@ EXAMPLES = {
     ],
     "report": ["steelyard report results.json -o reports/mine"],
     "explain": ["steelyard explain mine q1 --against bm25", "steelyard explain mine q1 --entry m1"],
+    "judge": [
+        'steelyard judge mine bm25 "rrf(bm25, vector)" --judge ann',
+        "steelyard judge mine --judge bob --second-to ann",
+        "steelyard judge mine --json",
+    ],
     "doctor": ["steelyard doctor", "steelyard doctor memory.db"],
     "demo": ["steelyard demo -o reports/demo"],
     "export": ["steelyard export search-weights.json --to elasticsearch"],
