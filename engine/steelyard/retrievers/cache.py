@@ -9,6 +9,8 @@ from steelyard.filters import Filters
 from steelyard.stores.base import Readable
 
 T = TypeVar("T")
+SCOPES = 64
+"""How many scopes are kept, the newest ones: queries with clocks of their own have one each."""
 
 
 class ScopeCache(Generic[T]):
@@ -29,5 +31,8 @@ class ScopeCache(Generic[T]):
         if revision != kept[0]:
             self._kept = kept = (revision, {})
         if filters not in kept[1]:
-            kept[1][filters] = self._build(filters)
+            value = kept[1][filters] = self._build(filters)
+            while len(kept[1]) > SCOPES:
+                kept[1].pop(next(iter(kept[1])), None)
+            return value
         return kept[1][filters]

@@ -15,6 +15,7 @@ from steelyard.arrays import Floats
 from steelyard.embed import Vectors
 from steelyard.errors import ConfigError, nearest, shown
 from steelyard.filters import Filters
+from steelyard.postings import Analysis
 from steelyard.query import Query
 from steelyard.reading import Reading
 from steelyard.stores.base import COSINE, Found, Readable, Space
@@ -142,6 +143,10 @@ class RetrieverConfig:
         return cls(**own, depth=None if depth is None else int(depth), after=after, parameters=parameters)
 
 
+def _nothing(reading: Reading) -> None:
+    """No words."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ScorerKind:
     """The declaration of a scorer, which computes a number for every candidate, whichever retriever found it."""
@@ -152,6 +157,8 @@ class ScorerKind:
     """Makes one for a system over a store."""
     layer: str = ""
     """The layer of vectors that the query is compared with (text, l0, l1, l2); empty: it embeds nothing."""
+    counts: Callable[[Reading], Analysis | None] = _nothing
+    """The words that it counts in a system's entries."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +188,8 @@ class RetrieverKind:
     """The parameter that says how many places of each of their lists it reads."""
     parameters: tuple[Parameter, ...] = ()
     """The numbers that configure it."""
+    counts: Callable[[Reading], Analysis | None] = _nothing
+    """The words that it counts in a system's entries."""
 
     def depth(self, limit: int, pool: int) -> int | None:
         """Return its depth in a search for `limit` results by a system that retrieves `pool` candidates.

@@ -140,10 +140,11 @@ class Matrix:
         if known is None:
             known = np.concatenate([rows.vectors @ vector for rows in (self.base, self.tail)])
         if metric == COSINE:
-            cosines: Vectors = known / (lengths * np.float32(length))
+            cosines: Vectors = np.divide(known, lengths * np.float32(length), dtype=np.float32)
             return cosines, 1.0
         largest = float(lengths.max(initial=0)) + length
-        near: Vectors = np.float32(2) * known - lengths * lengths - np.float32(length * length)
+        sums: Vectors = lengths * lengths + np.float32(length * length)
+        near: Vectors = np.float32(2) * known - sums
         return near, largest * largest
 
 
