@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -50,13 +50,17 @@ class Analysis:
 
     name: str
     """Tells it from others."""
-    read: Callable[[Entry], Read]
+    read: Callable[[Any], Read]
     fields: tuple[str, ...] = EVERY_FIELD
     """What `read` reads of an entry."""
+    raw: bool = False
+    """Whether `read` is given the fields as they lie in the file, and what it counts need not last."""
 
     @cached_property
     def key(self) -> str:
         """The name, with a hash of what a sample is read as, which changes when the code does."""
+        if self.raw:
+            return self.name
         sample = Entry(
             "sample", SAMPLE, SAMPLE, why=SAMPLE, impact=SAMPLE, context=SAMPLE, uri=SAMPLE, tags=(SAMPLE,)
         )
@@ -134,6 +138,8 @@ class Counted:
     inside: Bools | None
     ids: Callable[[Indices], list[str]]
     within: Callable[[Filters], Bools]
+    made: dict[str, Any] = field(default_factory=dict)
+    """What users of the words compute from all of them, kept as long as they are."""
     _known: dict[str, Posting] = field(default_factory=dict)
 
     @classmethod

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from steelyard.arrays import Floats
 from steelyard.embed import Vectors
@@ -37,6 +37,14 @@ class Retriever(Protocol):
         depth : int or None
             How many to return at most; None for all.
         """
+
+
+@runtime_checkable
+class Foreseeing(Protocol):
+    """A retriever that is faster when it knows what comes."""
+
+    def expect(self, queries: Sequence[Query]) -> None:
+        """These queries come next, with their scopes: compute for all of them what can be at once."""
 
 
 class Dependent(Protocol):

@@ -13,10 +13,9 @@ from steelyard.stores.sqlite.entries import EntryTable
 from steelyard.stores.sqlite.keywords import KeywordTables
 from steelyard.stores.sqlite.models import ModelTable
 from steelyard.stores.sqlite.vectors import VectorTables
-from steelyard.stores.sqlite.words import WordTables
 
 
-class Vault(EntryTable, KeywordTables, VectorTables, WordTables, ModelTable):
+class Vault(EntryTable, KeywordTables, VectorTables, ModelTable):
     """A store in one SQLite file, or in memory with the path ``:memory:``. Threads may share it.
 
     Every thread has a connection of its own, so readers do not wait for each other, nor for a writer of a

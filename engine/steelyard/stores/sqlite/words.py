@@ -112,7 +112,7 @@ class WordTables(Journal):
 
     def _outdated(self, analysis: Analysis) -> bool:
         """Whether a search ought to store the words; asked once a revision."""
-        if self.path == MEMORY or self._db.in_transaction or self._db.readonly("main"):
+        if analysis.raw or self.path == MEMORY or self._db.in_transaction or self._db.readonly("main"):
             return False
         known = self._memory_of.get(("words", analysis.key))
         fresh = isinstance(known, _Index) and known.revision >= self.revision()
@@ -145,7 +145,9 @@ class WordTables(Journal):
 
     def _texts(self, analysis: Analysis, rowids: Indices | None = None) -> tuple[Indices, list[Read]]:
         """The entries, all or these, by ascending rowid, and their words."""
-        names = ("id", *(name for name in analysis.fields if name != "id"))
+        # Entries have ids; `skipped` is the one that a raw reader did not ask for.
+        names = analysis.fields if "id" in analysis.fields else ("id", *analysis.fields)
+        skipped = len(names) - len(analysis.fields)
         sql = select(names).replace("SELECT ", "SELECT e.rowid, ", 1)
         if rowids is None:
             cursor = self._db.execute(f"{sql} ORDER BY e.rowid")
@@ -157,7 +159,7 @@ class WordTables(Journal):
         numbers, texts = [], []
         for rowid, *row in cursor:
             numbers.append(rowid)
-            texts.append(analysis.read(from_row(names, row)))
+            texts.append(analysis.read(row[skipped:] if analysis.raw else from_row(names, row)))
         return np.array(numbers, dtype=np.int64), texts
 
     # Reading
