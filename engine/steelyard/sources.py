@@ -70,7 +70,7 @@ class Sources:
         kind, settings = RETRIEVER_KINDS[name], self.settings(name)
         if kind.aside is not None and not self.scopes.any_of(kind.aside):
             return []
-        scope = self.scopes.searched(query, kind.aside, settings.filters != "none")
+        scope = self.scopes.searched(query, name, kind.aside, settings.filters != "none")
         asked = replace(query, filters=scope)
         try:
             return same_copies(self._find(name, asked, depth, lists), lists)

@@ -103,12 +103,13 @@ class Bm25Retriever:
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; entries without any term of the query are not returned."""
-        index = self._index(self._corpus(query) if self._words.whole else query.filters)
+        corpus = self._corpus(query) if self._words.whole else query.filters
+        index = self._index(corpus)
         scores = index.scores(self._words.split(query.keywords))
-        at = np.flatnonzero(scores > 0)
+        found = scores > 0
         if self._words.whole and query.filters:
-            at = at[index.counted.within(query.filters)[at]]
-        best = index.counted.best(scores, at, depth)
+            found &= index.counted.within(query.filters)
+        best = index.counted.best(scores, np.flatnonzero(found), depth)
         return [Found(id_, score, place) for place, (id_, score) in enumerate(best, 1)]
 
 
