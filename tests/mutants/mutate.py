@@ -62,6 +62,9 @@ SWAPS = {
 }
 
 
+LEFT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "campaigns", "site")
+
+
 def beside(path):
     spec = importlib.util.spec_from_file_location(f"mutants_{path.stem}", path)
     module = importlib.util.module_from_spec(spec)
@@ -261,18 +264,7 @@ def main():
         importlib.import_module(name)
     with tempfile.TemporaryDirectory(prefix="steelyard-mutants-") as made:
         folder = Path(made)
-        for name in ("engine", "eval", "tests", "qrels", "notebooks", "docs"):
-            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        for name in (
-            "pyproject.toml",
-            "README.md",
-            "Makefile",
-            "constraints.txt",
-            "CHANGELOG.md",
-            "ARCHITECTURE.md",
-        ):
-            shutil.copy(ROOT / name, folder / name)
-        shutil.copytree(ROOT / "requirements", folder / "requirements")
+        shutil.copytree(ROOT, folder, ignore=LEFT, dirs_exist_ok=True)
         if chosen.map:
             return measure(folder)
         return campaign.campaign(f"mutants-{chosen.seed}", work_of(chosen.seed, chosen.goal, folder), chosen)
