@@ -2,7 +2,8 @@
 read options, call the API, and print.
 
 With ``--json`` a command prints one JSON document on stdout and nothing else. Progress and warnings
-go to stderr. Exit codes: 0 fine, 2 usage or bad input, 4 environment.
+go to stderr. Exit codes: 0 fine, 1 search got worse (`gate` alone), 2 usage or bad input, 3 inconclusive under
+`--strict`, 4 environment.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from steelyard import __version__
 from steelyard.errors import MachineError, SteelyardError
 from steelyard.escape import harmless
 from steelyard_eval.__main__ import INTERRUPTED, was_interrupted
-from steelyard_eval.commands import export, vault, workbench
+from steelyard_eval.commands import export, feedback, gate, vault, workbench
 from steelyard_eval.commands.manners import LOGGER, mannered, quiet_option
 from steelyard_eval.commands.options import tell
 from steelyard_eval.layout import painted
@@ -119,6 +120,12 @@ def main() -> None:
     """Find the hybrid-search strategy and the weights that are right for a memory, and prove it."""
 
 
-for command in (*workbench.COMMANDS, *export.COMMANDS, *vault.COMMANDS):
+for command in (
+    *workbench.COMMANDS,
+    *gate.COMMANDS,
+    *feedback.COMMANDS,
+    *export.COMMANDS,
+    *vault.COMMANDS,
+):
     main.add_command(mannered(command))
 main.params.append(quiet_option())

@@ -13,8 +13,9 @@ from click.testing import CliRunner
 
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, VaultError
-from steelyard.stores.base import KeywordIndex, Space
+from steelyard.stores.base import Edge, KeywordIndex, Space
 from steelyard.stores.sqlite import Vault, guard
+from steelyard.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS
 from steelyard.systems import SYSTEMS, keyword_indexes
 from steelyard_eval.cli import main
 
@@ -161,35 +162,66 @@ def test_what_steelyard_does_not_write_is_refused_at_the_door(path, foreign):
     assert path.read_bytes() == before
 
 
+DENIED = (
+    "ATTACH ':memory:' AS o",
+    "VACUUM",
+    "VACUUM INTO '/tmp/x'",
+    "CREATE VIEW v AS SELECT 1",
+    "CREATE TEMP TABLE t(x)",
+    "CREATE TABLE t(x)",
+    "CREATE VIRTUAL TABLE fts_x USING fts4(x)",
+    "PRAGMA writable_schema = on",
+    "PRAGMA temp_store_directory = '/'",
+    "SELECT load_extension('x')",
+    "SELECT randomblob(1)",
+    "SELECT * FROM pragma_database_list",
+    "INSERT INTO fts_content_data VALUES(1, x'00')",
+    "UPDATE sqlite_schema SET sql = ''",
+    "ANALYZE",
+)
+
+
+def first_version(path):
+    """Make the file one of version 1, with a relation, as an older Steelyard left it."""
+    path.unlink()
+    db = apsw.Connection(str(path))
+    for statement in MIGRATIONS[0]:
+        db.execute(statement)
+    db.execute("INSERT INTO entries(id, text, relations) VALUES('a', 't', '[[\"caused\", \"b\", 0.5, \"\"]]')")
+    db.execute("PRAGMA user_version = 1")
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    db.execute("PRAGMA journal_mode = wal")
+    db.close()
+
+
 class TestTheConnection:
     @pytest.fixture
     def vault(self, path):
         with Vault(path) as vault:
             yield vault
 
-    @pytest.mark.parametrize(
-        "sql",
-        [
-            "ATTACH ':memory:' AS o",
-            "VACUUM",
-            "VACUUM INTO '/tmp/x'",
-            "CREATE VIEW v AS SELECT 1",
-            "CREATE TEMP TABLE t(x)",
-            "CREATE TABLE t(x)",
-            "CREATE VIRTUAL TABLE fts_x USING fts4(x)",
-            "PRAGMA writable_schema = on",
-            "PRAGMA temp_store_directory = '/'",
-            "SELECT load_extension('x')",
-            "SELECT randomblob(1)",
-            "SELECT * FROM pragma_database_list",
-            "INSERT INTO fts_content_data VALUES(1, x'00')",
-            "UPDATE sqlite_schema SET sql = ''",
-            "ANALYZE",
-        ],
-    )
+    @pytest.mark.parametrize("sql", DENIED)
     def test_what_no_statement_of_ours_needs_is_denied(self, vault, sql):
         with pytest.raises(VaultError, match="is damaged"):
             vault._db.execute(sql)
+
+    @pytest.mark.parametrize("sql", [*DENIED, "SELECT replace('a', 'a', 'b')"])
+    def test_an_upgrade_is_denied_the_same(self, path, sql, monkeypatch):
+        """A vault of version 1 from a stranger: the upgrade's own statements run, and no other one does."""
+        first_version(path)
+        before = path.read_bytes()
+        monkeypatch.setitem(MIGRATIONS, 1, (*MIGRATIONS[1], sql))
+        with pytest.raises(VaultError, match="is damaged"):
+            Vault(path)
+        monkeypatch.undo()
+        assert path.read_bytes() == before
+        with Vault(path) as vault:
+            assert vault.edges(["a"]) == [Edge("a", "b", "caused", 0.5)]
+
+    def test_after_an_upgrade_nothing_more_is_allowed(self, path):
+        first_version(path)
+        with Vault(path) as vault, pytest.raises(VaultError, match="is damaged"):
+            vault._db.execute("SELECT printf('x')")
 
     def test_one_statement_a_call(self, vault):
         with pytest.raises(ValueError, match="more than one statement"):
@@ -215,7 +247,9 @@ class TestTheConnection:
         now = 0.0
         monkeypatch.setattr(guard, "monotonic", lambda: now)
         numbers = f"json_each('[{','.join('1' * 90)}]')"
-        for _ in vault._db.execute(f"SELECT a.value FROM {numbers} a JOIN {numbers} b JOIN {numbers} c LIMIT 9000"):
+        for _ in vault._db.execute(
+            f"SELECT a.value FROM {numbers} a JOIN {numbers} b JOIN {numbers} c LIMIT 9000"
+        ):
             now += 100.0
         assert not vault._db.exhausted
 

@@ -98,7 +98,8 @@ def _foreign(db: apsw.Connection, version: int) -> str:
 def _swapped(db: apsw.Connection) -> bool:
     """Whether a table lies on another's pages: its values then have types that STRICT promises to refuse."""
     shared = "SELECT 1 FROM sqlite_schema WHERE rootpage IS NOT 0 GROUP BY rootpage HAVING count(*) > 1"
-    odd = "SELECT 1 FROM (SELECT id, title FROM entries LIMIT 1) WHERE typeof(id) <> 'text' OR typeof(title) <> 'text'"
+    first = "SELECT id, title FROM entries LIMIT 1"
+    odd = f"SELECT 1 FROM ({first}) WHERE typeof(id) <> 'text' OR typeof(title) <> 'text'"
     return bool(db.execute(shared).fetchone() or db.execute(odd).fetchone())
 
 

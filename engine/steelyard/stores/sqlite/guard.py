@@ -21,10 +21,14 @@ import apsw
 from steelyard.stores.sqlite.damage import checked
 
 T = TypeVar("T")
-TABLES = frozenset({"meta", "entries", "edges", "keyword_indexes", "spaces", "models", "model_arrays"})
+TABLES = frozenset(
+    """meta entries edges keyword_indexes spaces models model_arrays
+    changes word_indexes postings""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
+)
 """The tables of a vault beside those of its keyword indexes and vectors."""
 OWN = re.compile(
     r"(fts|vec)_\w+|sqlite_(schema|master|sequence|autoindex_\w+)|entries_(created|project)|edges_(source|target|insert|delete|update)"
+    r"|changes_(revision|insert|delete|update)"
 )
 """The names of everything else that lies in a vault."""
 TABLE_FUNCTIONS = frozenset({"json_each", "pragma_user_version", "pragma_application_id"})
@@ -136,8 +140,8 @@ class GuardedConnection(apsw.Connection):
 
     @contextmanager
     def upgrading(self) -> Iterator[None]:
-        """Lets SQLite's ALTER TABLE call functions of its own: for our statements, on a schema just checked."""
-        self.authorizer = None
+        """Lets SQLite's ALTER TABLE do what it does inside; everything else stays denied."""
+        self.authorizer = _authorize_upgrade
         try:
             yield
         finally:
@@ -164,6 +168,18 @@ def _authorize(
 ) -> int:
     allowed = _ALLOWED.get(action)
     return apsw.SQLITE_OK if allowed is not None and allowed(first, second) else apsw.SQLITE_DENY
+
+
+def _authorize_upgrade(
+    action: int, first: str | None, second: str | None, database: str | None, inside: str | None
+) -> int:
+    """ADD COLUMN compares the rows of the schema by two functions, and then checks the table."""
+    adding = (action, (second or "").lower()) in ADDING or (action, first) == (apsw.SQLITE_READ, CHECKING)
+    return apsw.SQLITE_OK if adding else _authorize(action, first, second, database, inside)
+
+
+ADDING = frozenset((apsw.SQLITE_FUNCTION, name) for name in ("printf", "glob"))
+CHECKING = "pragma_quick_check"
 
 
 def _table(name: str | None, _: str | None = None) -> bool:
