@@ -13,7 +13,7 @@ from steelyard.config import SearchConfig
 from steelyard.entry import Hit
 from steelyard.errors import ConfigError, VaultError, shown
 from steelyard.explain import Explanation
-from steelyard.finish import Ranking, Rerank, Rescore, Stage, finish
+from steelyard.finish import Ranking, Stage, scored_again
 from steelyard.fusion import Expr, Progress, compile_plan, leaves
 from steelyard.query import Query
 from steelyard.signals import PRIORS
@@ -70,16 +70,6 @@ class SearchResult:
         """float64[N]: the strategy's score of every row, before anything is finished; NaN where it ranks none."""
         return compile_plan(self.table, self.strategy).scores()
 
-    def _scored_again(self, row: int) -> Explanation | None:
-        """How the last finish stage that gives scores of its own came to that of a row; None where none does."""
-        for at in reversed(range(len(self.finish))):
-            stage = self.finish[at]
-            if isinstance(stage, Rerank | Rescore):
-                before = finish(self.table, self.fused, self.finish[:at])
-                if row in before.row:
-                    return stage.explain(self.table, before, row)
-        return None
-
     def place(self, hit: Hit, retriever: str) -> int | None:
         """The rank of a hit among what a retriever found, from 1; None where it did not find it."""
         if retriever not in self.table.columns:
@@ -101,7 +91,7 @@ class SearchResult:
         id_ = hit if isinstance(hit, str) else hit.entry.id
         names = self.table.entries
         rows = [row for row, entry in enumerate(self.table.entry) if plain_id(names[entry]) == id_]
-        again = self._scored_again(rows[0]) if rows else None
+        again = scored_again(self.table, self.fused, self.finish, rows[0]) if rows else None
         if again is not None:
             return again
         tree = compile_plan(self.table, self.strategy).explain(rows[0]) if rows else None

@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -40,7 +41,8 @@ from steelyard.table import DEPENDENT, EMBEDDING, LAYERS, RERANK, RETRIEVERS, SC
 from steelyard.text import content
 
 _log = logging.getLogger(__name__)
-
+BLOCK = 128
+"""Queries of a recording that are prepared together."""
 
 _DEGRADED: dict[type[SteelyardError], str] = {
     EmbedderError: "the embedder failed, keywords answer alone",
@@ -134,6 +136,17 @@ class Searcher:
         self._told: set[str] = set()
         self._counting = threading.Lock()
 
+    def with_config(self, config: SearchConfig) -> Searcher:
+        """A searcher with another strategy, finish or limit that shares what this one has read of the store.
+
+        Raises ConfigError for a configuration that retrieves in another way.
+        """
+        if (config.name, config.retrievers) != (self.config.name, self.config.retrievers):
+            raise ConfigError(f"{config.name} retrieves in another way than this searcher; make a searcher of it")
+        other = copy(self)
+        other.config = config
+        return other
+
     # Searching
 
     def search(self, query: Query | str, *, semantic: str | bool = "always") -> SearchResult:
@@ -153,7 +166,7 @@ class Searcher:
         EmbedderError
             When the embedder fails and the strategy cannot do without vectors.
         """
-        asked = self._admit(Query(query) if isinstance(query, str) else query)
+        asked = self.admitted(Query(query) if isinstance(query, str) else query)
         calls = self._sources.embedding_calls
         vectors = self._wants_vectors(semantic)
         seconds: dict[str, float] = {}
@@ -350,8 +363,10 @@ class Searcher:
         depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
         lists: list[Lists] = []
         try:
-            admitted = [self._admit(query) for query in queries]
-            for query in progress(admitted):
+            admitted = [self.admitted(query) for query in queries]
+            for at, query in enumerate(progress(admitted)):
+                if at % BLOCK == 0:
+                    self._sources.expect(depths, admitted[at : at + BLOCK])
                 own: dict[str, Sequence[Found]] = {}
                 for name, depth in depths.items():
                     own[name] = self._sources.retrieve(name, query, depth, own)
@@ -399,12 +414,13 @@ class Searcher:
 
     def _wanted(self, table: SignalTable, strategy: Expr, missing: frozenset[str]) -> list[str]:
         """What has to be fetched next; a retriever stands behind those that it starts from."""
-        possible = self._retrievable(missing)
+        possible, instead = self._retrievable(missing), self.system.searching.instead
         needs = dict(strategy.needs(table, possible))
         needs |= dict.fromkeys(sorted(self.config.needs - missing), np.ones(len(table.queries), dtype=bool))
         names = {name for name, queries in needs.items() if queries.any()}
         for name in names & DEPENDENT & self.config.retrievers.keys():
-            names |= set(self.config.before(name)) & set(possible)
+            starts = self.config.before(name)
+            names |= {instead.get(other, other) if other in missing else other for other in starts} & set(possible)
         return sorted(names - table.columns.keys(), key=lambda name: (name in DEPENDENT, name))
 
     def _retrievable(self, missing: frozenset[str]) -> list[str]:
@@ -416,7 +432,7 @@ class Searcher:
         """The query with its clock."""
         return query if query.asked_at is not None else replace(query, asked_at=self._clock())
 
-    def _admit(self, query: Query) -> Query:
+    def admitted(self, query: Query) -> Query:
         """The query with its clock and the text that keywords match.
 
         Every query passes through here once, so this is the place to rewrite a text or detect an intent.

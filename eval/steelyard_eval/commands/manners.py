@@ -39,6 +39,11 @@ EXAMPLES = {
         "steelyard tune mine --system echovault -o search-weights.json",
         'steelyard tune mine --strategy "rrf(bm25, vector)" --ablate',
     ],
+    "gate": [
+        "steelyard gate mine",
+        "steelyard gate mine --weights search-weights.json --strict",
+        'steelyard gate mine --update --because "the new weights of March"',
+    ],
     "learn": [
         "steelyard learn mine -o search-weights.json",
         'steelyard learn mine --feedback prod.jsonl.gz --current "weighted_sum(0.3*bm25, 0.7*vector)"',
@@ -62,6 +67,11 @@ EXAMPLES = {
     ],
     "report": ["steelyard report results.json -o reports/mine"],
     "explain": ["steelyard explain mine q1 --against bm25", "steelyard explain mine q1 --entry m1"],
+    "judge": [
+        'steelyard judge mine bm25 "rrf(bm25, vector)" --judge ann',
+        "steelyard judge mine --judge bob --second-to ann",
+        "steelyard judge mine --json",
+    ],
     "doctor": ["steelyard doctor", "steelyard doctor memory.db"],
     "demo": ["steelyard demo -o reports/demo"],
     "export": ["steelyard export search-weights.json --to elasticsearch"],

@@ -93,14 +93,16 @@ def _counted(counts: dict[str, Any]) -> str:
 @click.command()
 @click.argument("vault", type=click.Path())
 @vault_embedder_option
+@tenant_option
 @json_option
-def reindex(vault: str, embedder: str | None, as_json: bool) -> None:
+def reindex(vault: str, embedder: str | None, tenant: str | None, as_json: bool) -> None:
     """Rebuild keyword indexes and vectors after a change of model, dimension or tokenizer.
 
     All models of the vault are rebuilt; with --embedder only that one is kept.
     """
     from steelyard_eval.vaults import reindex_vault
 
+    vault = _vault_of(vault, tenant)
     counts = reindex_vault(vault, embedder)
     put(counts, as_json, f"{vault}: {_counted(counts)}")
 
@@ -222,10 +224,11 @@ def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iter
     from steelyard.errors import shown
     from steelyard.finish import Cut
     from steelyard.fusion import intents_of
+    from steelyard.fusion.progress import LAST
 
     config = searcher.config
-    if (progress := result.progress) is not None and progress.asked[0] and progress.step[0] < 0:
-        yield "no abstract is similar enough at any step, so all details were searched"
+    if (progress := result.progress) is not None and progress.asked[0] and progress.step[0] == LAST:
+        yield "no abstract reaches any step of the ladder, so all details were searched"
     known = intents_of(config.effective)
     if intent and intent not in known:
         has = f"only for {', '.join(sorted(known))}" if known else "for no intent at all"
@@ -242,12 +245,13 @@ def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iter
 @click.argument("vault", type=click.Path())
 @click.argument("ids", nargs=-1, required=True)
 @scope_option
+@tenant_option
 @json_option
-def get(vault: str, ids: tuple[str, ...], scopes: tuple[str, ...], as_json: bool) -> None:
+def get(vault: str, ids: tuple[str, ...], scopes: tuple[str, ...], tenant: str | None, as_json: bool) -> None:
     """Print whole entries by id, including details."""
     from steelyard_eval.vaults.read import read_entries
 
-    records = read_entries(vault, ids, scopes)
+    records = read_entries(_vault_of(vault, tenant), ids, scopes)
     lines = [json.dumps(record, indent=2, sort_keys=True) for record in records]
     put({"entries": records}, as_json, "\n".join(lines))
 
@@ -264,6 +268,7 @@ def get(vault: str, ids: tuple[str, ...], scopes: tuple[str, ...], as_json: bool
 @click.option("--topup/--no-topup", default=None, help=f"Fill up with recent entries. {CONFIGURED}")
 @scope_option
 @model_option
+@tenant_option
 @json_option
 def context(
     vault: str,
@@ -277,6 +282,7 @@ def context(
     semantic: str | None,
     topup: bool | None,
     model: str,
+    tenant: str | None,
     as_json: bool,
 ) -> None:
     """Print relevant entries, filled up with recent ones; without a QUERY, only recent ones."""
@@ -286,6 +292,7 @@ def context(
 
     size = limit or (None if weights else 10)
     numbers = parse_weights(changed)
+    vault = _vault_of(vault, tenant)
     with open_searcher([vault], system, weights, size, scopes=scopes, model=model, changed=numbers) as searcher:
         found, total = searcher.context(query, parse_filters(filters), semantic=semantic, topup_recent=topup)
         shown = [searcher.system.showing.present(hit) for hit in found]
@@ -297,14 +304,22 @@ def context(
 @click.option("--limit", type=click.IntRange(1), help="How many; all by default.")
 @filter_option
 @scope_option
+@tenant_option
 @json_option
-def list_(vault: str, limit: int | None, filters: tuple[str, ...], scopes: tuple[str, ...], as_json: bool) -> None:
+def list_(
+    vault: str,
+    limit: int | None,
+    filters: tuple[str, ...],
+    scopes: tuple[str, ...],
+    tenant: str | None,
+    as_json: bool,
+) -> None:
     """List every entry that passes the filters, newest first, without ranking."""
     from steelyard_eval.commands.arguments import parse_filters
     from steelyard_eval.terminal import listing
     from steelyard_eval.vaults.read import list_entries, record_of
 
-    entries, total = list_entries(vault, parse_filters(filters), limit, scopes)
+    entries, total = list_entries(_vault_of(vault, tenant), parse_filters(filters), limit, scopes)
     document = {"total": total, "entries": [record_of(entry) for entry in entries]}
     put(document, as_json, f"{listing(entries)}\n{len(entries)} of {total} entries")
 

@@ -93,6 +93,13 @@ class Named:
     kind: str
     given: str | SearchConfig
 
+    @property
+    def word(self) -> str | None:
+        """How a command names it; None for a configuration that exists in Python alone."""
+        if not isinstance(self.given, str):
+            return None
+        return written_as(self.label, self.given)
+
     def config(self, setting: Setting) -> SearchConfig:
         """Build the configuration; ConfigError when it cannot be read, or needs retrievers that are not there."""
         if self.kind == "strategy":
@@ -164,6 +171,17 @@ def _read_name(text: str, label: str, lists: Collection[str]) -> Named:
     )
 
 
+def written_as(label: str, given: str) -> str:
+    """A contender as a command names it, with its label where that is not the usual one.
+
+    >>> written_as("bm25", "bm25"), written_as("prod.run", "runs/prod.run"), written_as("mine", "bm25")
+    ('bm25', 'runs/prod.run', 'mine=bm25')
+    """
+    labelled = f"{label}={given}"
+    usual = label in (given, given.removesuffix(":documented"), Path(given).name)
+    return given if usual or not _LABELLED.fullmatch(labelled) else labelled
+
+
 def separate(text: str) -> list[str]:
     """Split a string into contenders at commas and semicolons outside brackets.
 
@@ -230,6 +248,15 @@ def read_run_file(text: str) -> Listed:
     """Read one TREC run of any name, with an optional label; DataError when it cannot be read."""
     label, path = _parted(text)
     return of_run(label or Path(path).name, Path(path))
+
+
+def without_label(text: str) -> str:
+    """The text of a contender without its label.
+
+    >>> without_label("today=http://localhost/search?q={query}#ids=hits"), without_label("bm25")
+    ('http://localhost/search?q={query}#ids=hits', 'bm25')
+    """
+    return _parted(text)[1]
 
 
 def _parted(text: str) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from steelyard.arrays import Bools, Floats, Indices
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError, DataError, shown
-from steelyard.finish import Cut, Drop, Merge, Stage
+from steelyard.finish import Cut, Drop, Files, Merge, Stage
 from steelyard.fusion import Branch, Column, Expr, Plan, compile_plan
 from steelyard.table import SignalTable
 from steelyard_eval.measures.metrics import Judgments
@@ -219,8 +219,9 @@ def finished(table: SignalTable, plan: Plan, stages: Sequence[Stage]) -> tuple[P
         if isinstance(stage, Cut):
             limit = stage.limit if limit is None else min(limit, stage.limit)
         elif isinstance(stage, Drop):
-            kept = table.column(stage.signal) != 0
-            plan = Plan(plan.size, tuple(replace(branch, rows=branch.rows & kept) for branch in plan.branches))
+            plan = _only(plan, table.column(stage.signal) != 0)
+        elif isinstance(stage, Files) and stage.instead == "none":
+            plan = _only(plan, ~stage.folders(table))
         elif isinstance(stage, Merge):
             rows = ~np.isnan(table.column(stage.retriever)) & ~_ranked(plan)
             column = Column(str(stage), np.full(plan.size, stage.score), "fixed")
@@ -229,6 +230,10 @@ def finished(table: SignalTable, plan: Plan, stages: Sequence[Stage]) -> tuple[P
         else:
             raise ConfigError(f"weights cannot be searched under the finish stage {shown(str(stage))}")
     return plan, limit
+
+
+def _only(plan: Plan, kept: Bools) -> Plan:
+    return Plan(plan.size, tuple(replace(branch, rows=branch.rows & kept) for branch in plan.branches))
 
 
 def _ranked(plan: Plan) -> NDArray[np.bool_]:
