@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from steelyard_eval.cli import main
 from steelyard_eval.datasets import load
 from steelyard_eval.demonstration import starter
 from steelyard_eval.learn import learn
+from steelyard_eval.learn.simulation import simulate_log
 from steelyard_eval.workbench import Workbench
 
 LOG = starter() / "feedback.jsonl.gz"
@@ -182,3 +184,39 @@ def test_open_bandit_is_covered_where_policies_overlap_and_refused_where_not():
             assert one["low"] <= rate <= one["high"]
     assert by_name["women"]["estimated"]["effective"] == pytest.approx(2.08, abs=0.01)
     assert "worth 2, and 100 are needed" in by_name["women"]["estimated"]["refusal"]
+
+
+@pytest.fixture(scope="module")
+def tagged():
+    """200 queries with a tag over 60 entries of 10 tags; every entry has the words of every query."""
+    import steelyard_eval as sy
+
+    words = "rotate signing keys session tokens database index backup restore deploy".split()
+    corpus = [
+        {"id": f"e{at:02}", "title": " ".join(words[at % 7 :]), "text": " ".join(words), "tags": [f"t{at % 10}"]}
+        for at in range(60)
+    ]
+    queries = [
+        {"id": f"q{at:03}", "text": f"{words[at % 10]} {words[at % 9]} {at}", "tags": [f"t{at % 10}"]}
+        for at in range(200)
+    ]
+    qrels = {f"q{at:03}": {f"e{own:02}": 1 for own in range(at % 10, 60, 10)} for at in range(200)}
+    return sy.load(corpus, queries, qrels, embedder="none")
+
+
+def weight_of(strategy, signal):
+    found = re.search(rf"([\d.]+)\*{signal}", strategy)
+    return float(found[1]) if found else 0.0
+
+
+def test_a_user_who_prefers_tag_matches_shifts_the_weights_towards_tags(tagged, tmp_path):
+    """seeds/soleri.txt, adaptive weights. True of the learner; the rule moves tfidf, and tags follow downwards."""
+    log = tmp_path / "tags.jsonl"
+    simulate_log(tagged.dataset, ["soleri"], model="tags", signal="tags", sessions=4000, act="accepted",
+                 workspace=tagged.workspace).save(log)  # fmt: skip
+    found = tagged.learn(log, labels=False)
+    before = weight_of(found.record["current"]["strategy"], "tags")
+    assert found.record["refusal"] is None
+    assert weight_of(found.record["best"]["strategy"], "tags") > 1.5 * before
+    ruled = tagged.learn(log, rule="adaptive", labels=False)
+    assert weight_of(ruled.record["chosen"]["strategy"], "tags") < before
