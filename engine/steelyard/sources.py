@@ -10,7 +10,7 @@ from typing import Any
 
 from steelyard.arrays import Floats
 from steelyard.config import SearchConfig
-from steelyard.embed import Embedder, Vectors, embed_checked, space_of
+from steelyard.embed import LAYER_RECIPES, Embedder, Vectors, embed_checked, space_of
 from steelyard.errors import ConfigError, EmbedderError, LostError, SteelyardError
 from steelyard.filters import Filters
 from steelyard.query import Query
@@ -157,8 +157,8 @@ class Sources:
         return calls
 
     def _searched(self, embedder: Embedder) -> set[Space]:
-        """The spaces of which any one makes the embedder worth asking: the text's, and that of all details."""
-        return {self._space(embedder, layer) for layer in ("text", "l2")}
+        """The spaces of which any one makes the embedder worth asking: the text's, and those of the layers."""
+        return {self._space(embedder, layer) for layer in ("text", *LAYER_RECIPES)}
 
     def _space(self, embedder: Embedder, layer: str) -> Space:
         return space_of(embedder, layer, self.reading.recipe)
