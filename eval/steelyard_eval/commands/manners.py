@@ -44,6 +44,7 @@ EXAMPLES = {
         "steelyard gate mine --weights search-weights.json --strict",
         'steelyard gate mine --update --because "the new weights of March"',
     ],
+    "init": ["steelyard init", "steelyard init mine --current prod.run"],
     "report": ["steelyard report results.json -o reports/mine"],
     "explain": ["steelyard explain mine q1 --against bm25", "steelyard explain mine q1 --entry m1"],
     "doctor": ["steelyard doctor", "steelyard doctor memory.db"],

@@ -69,7 +69,11 @@ class Gate:
 
     @classmethod
     def of(
-        cls, source: Dataset | str | Path, path: str | Path = BASELINE, embedder: str | None = None, **options: Any  # noqa: ANN401 -- the fields of the class
+        cls,
+        source: Dataset | str | Path,
+        path: str | Path = BASELINE,
+        embedder: str | None = None,
+        **options: Any,  # noqa: ANN401 -- the fields of the class
     ) -> Gate:
         """The gate of a data set or its folder, which is indexed when a contender needs it; see the class."""
         dataset = as_dataset(source)
@@ -274,6 +278,5 @@ def _kept(baseline: Baseline, asked: Asked, alone: bool) -> Kept:
         return baseline.contenders[0]
     labels = [own.label for own in baseline.contenders]
     raise ConfigError(
-        f"{shown(label)} is not in the baseline{nearest(label, labels)}; write LABEL= before it, the name of what it "
-        "replaces"
+        f"{shown(label)} is not in the baseline{nearest(label, labels)}; write LABEL=, what it replaces, before it"
     )

@@ -31,7 +31,9 @@ def test_the_test_is_scipys_one_sided_t_test(n, mean):
 
     found = judge(changes(values))
 
-    assert float(found.p_worse) == pytest.approx(stats.ttest_1samp(values, 0, alternative="less").pvalue, abs=1e-12)
+    assert float(found.p_worse) == pytest.approx(
+        stats.ttest_1samp(values, 0, alternative="less").pvalue, abs=1e-12
+    )
     assert float(found.p_better) == pytest.approx(
         stats.ttest_1samp(values, 0, alternative="greater").pvalue, abs=1e-12
     )
