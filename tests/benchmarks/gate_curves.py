@@ -27,8 +27,8 @@ from steelyard_eval.gate.rule import Changes, judge
 from steelyard_eval.gate.values import composite
 
 SIZES = (40, 100, 300)
-DRAWS = 300
-PAIRS = 60
+DRAWS = 200
+PAIRS = 90
 """Of each kind and collection, over the three classes."""
 KINDS = {"neutral": (-0.001, 0.001), "-.01": (-0.012, -0.008), "-.02": (-0.022, -0.018), "-.05": (-0.053, -0.047)}
 TOUCHED = {"few": (0.02, 0.25), "some": (0.25, 0.5), "most": (0.5, 1.01)}

@@ -36,7 +36,7 @@ DROP = 0.05
 DRAWS = 400
 """Samples of the units, a planted regression."""
 ASLEEP = 0.5
-CHURN = 1.8
+CHURN = 1.4
 """How many queries a real drop touches, over those of one that only loses: as measured between configurations of
 public collections (docs/gate.md). A planted regression has to be that much larger than the drop."""
 NOISE = (1.0, 3.0)
