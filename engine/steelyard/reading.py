@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from steelyard.entry import Entry
+from steelyard.entry import EVERY_FIELD, Entry
 from steelyard.errors import ConfigError
 from steelyard.filters import EVERYTHING, Filters
+from steelyard.postings import Analysis
 from steelyard.stores.base import KeywordIndex, TextSearch
-from steelyard.text import content, quote, terms, unique_words
+from steelyard.text import CONTENT, content, quote, terms, unique_words
 
 MatchBuilder = Callable[[str], str]
 """From the text of a query to an FTS5 expression; empty when there is nothing to search for."""
@@ -52,6 +54,8 @@ class Words:
     """Returns the text of an entry that is counted."""
     split: Callable[[str], list[str]] = terms
     """Splits a text into words."""
+    fields: tuple[str, ...] = EVERY_FIELD
+    """The fields of an entry that `text` reads, so that others need not be."""
     least: int = 0
     """How many words an entry needs to be counted at all."""
     whole: bool = False
@@ -60,6 +64,13 @@ class Words:
     def of(self, entry: Entry) -> list[str]:
         """Return the words of an entry."""
         return self.split(self.text(entry))
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """How a store counts these words."""
+        names = (f"{own.__module__}.{own.__qualname__}" for own in (self.text, self.split))
+        fields = CONTENT if self.text is content else self.fields
+        return Analysis(" ".join(names), lambda entry: (self.of(entry), ()), fields)
 
 
 @dataclass(frozen=True)
@@ -89,6 +100,8 @@ class Reading:
     """Whether TF-IDF counts only the entries that are valid at the query's clock."""
     corpus: Filters = EVERYTHING
     """The entries that are searched."""
+    hidden: Mapping[str, Filters] = field(default_factory=dict)
+    """By retriever, the entries of the corpus that it may return, where these are not all."""
     valid_only: bool = False
     """Whether only entries whose validity window contains the query's clock are searched."""
     directory: Callable[[str], str] = itself
@@ -114,6 +127,7 @@ class Reading:
             "match_memory": self.match_memory.__name__,
             "words": [self.words.text.__name__, self.words.split.__name__, self.valid_words],
             "searched": [str(self.corpus), self.valid_only],
+            "hidden": {name: str(shown) for name, shown in self.hidden.items()},
             "directory": self.directory.__name__,
             "classified": self.classify.__name__,
             "bm25_words": [own.text.__name__, own.split.__name__, own.least, own.whole],

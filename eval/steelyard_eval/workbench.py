@@ -1,4 +1,4 @@
-"""One object for all jobs on a data set: check, compare, recommend, tune, explain, gate, search, record."""
+"""One object for all jobs on a data set: check, compare, recommend, tune, learn, explain, gate, search, record."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import ConfigError
+from steelyard.extras import require
 from steelyard.systems import find_system
 from steelyard_eval import SYSTEMS
 from steelyard_eval.checked import Checked
@@ -17,10 +18,12 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.explain import QueryExplanation, explain
 from steelyard_eval.explain.configs import read_config
 from steelyard_eval.found import Found
-from steelyard_eval.gate.gating import Gate
+from steelyard_eval.gate.gating import BASELINE, Gate
 from steelyard_eval.gate.result import Gating
 from steelyard_eval.gate.rule import BUDGET
-from steelyard_eval.recommend.answer import Recommendation, recommend
+from steelyard_eval.learn import Learned, learn
+from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.recommend.answer import DEFAULT, Recommendation, recommend
 from steelyard_eval.recording.lists import save_lists
 from steelyard_eval.recording.record import needed, record_systems
 from steelyard_eval.recording.select import open_recording, recorded_lists
@@ -29,6 +32,8 @@ from steelyard_eval.tune import Tuning, tune
 
 if TYPE_CHECKING:
     from steelyard.query import Query
+    from steelyard_eval.explorer.widget import Explorer
+    from steelyard_eval.label.widget import Judge
 
 
 class Workbench:
@@ -67,7 +72,7 @@ class Workbench:
         systems: str | Sequence[str] | None = None,
         strategies: str | Sequence[str] = (),
         labels: Mapping[str, Given] | None = None,
-        baseline: Given | None = None,
+        baseline: Given | int | None = None,
         metrics: str | Sequence[str] = METRICS,
         split: str | None = None,
         limit: int | None = None,
@@ -85,8 +90,9 @@ class Workbench:
             name several, separated by commas. The usual systems by default.
         systems, strategies, labels
             More contenders: systems by name, strategies, and any contender by label.
-        baseline : str or any contender
-            What the others are tested against, such as what you run today; the first one by default.
+        baseline : str, int or any contender
+            What the others are tested against, such as what you run today: by its label, by its place from 0, or
+            any contender; the first one by default.
         metrics : str or sequence of str
             Names of ir_measures; the first is tested.
         split : str
@@ -191,6 +197,111 @@ class Workbench:
             workspace=self.workspace if recording is None else None,
         )
 
+    def learn(
+        self,
+        feedback: str | Path | None = None,
+        current: Given | None = None,
+        *,
+        rule: str = "classes",
+        labels: bool = True,
+    ) -> Learned:
+        """Learn weights from a feedback log, corrected for what was shown and where.
+
+        Parameters
+        ----------
+        feedback : str or Path
+            The log; the data set's own by default.
+        current : any contender
+            What ranked it and is used today; by default the policy that ranked most of it.
+        rule : str
+            The learner (classes), or a rule to compare it with: naive, ips, dr, adaptive.
+        labels : bool
+            Whether 30 labelled queries or more are pooled with the log.
+        """
+        return learn(self.dataset, feedback, current, rule=rule, labels=labels, workspace=self.workspace)
+
+    def explore(
+        self,
+        contender: str | Named | None = None,
+        current: Given | None = None,
+        *,
+        metric: str = "nDCG@10",
+        limit: int | None = None,
+        recording: str | Path | None = None,
+    ) -> Explorer:
+        """Open the live explorer in a notebook: move weights and parameters, see what every move does.
+
+        Parameters
+        ----------
+        contender : str
+            The system or strategy to start from; the current one by default.
+        current : any contender
+            What you run today, which every move is held against; what dataset.json names as `system` by default,
+            else bm25.
+        metric : str
+            What is shown, by its name in ir_measures.
+        limit : int
+            Length of the lists; the cutoff of the metric by default.
+        recording : str or Path
+            A folder that `record` wrote with all queries, to be replayed instead of searching.
+        """
+        require("notebooks", "the explorer")
+        from steelyard_eval.explorer.bench import Bench
+        from steelyard_eval.explorer.model import Exploration
+        from steelyard_eval.explorer.widget import Explorer
+
+        table = None if recording is None else open_recording(Path(recording), self.dataset)
+        lists = recorded_lists(table)
+        used = current or (self.dataset.system or DEFAULT if lists is None else f"rrf({', '.join(lists)})")
+        space = self.workspace if table is None else None
+        bench = Bench.of(self.dataset, parse_measures([metric])[0], limit, space, table)
+        start = None if contender is None else read_config(contender, lists or ())
+        return Explorer(Exploration(bench, start, used))
+
+    def judge(
+        self,
+        contenders: GivenMany = "bm25, vector",
+        out: str | Path = "judgments",
+        *,
+        judge: str = "judge",
+        second_to: str = "",
+        split: str | None = None,
+        seed: int = 0,
+    ) -> Judge:
+        """Open the judging widget in a notebook: label first what tells most about a choice.
+
+        Parameters
+        ----------
+        contenders : str, sequence, mapping, or one contender
+            What is chosen between. Each is compared with the first one. The pool is what they rank among the first
+            ten, and what other weights of theirs would bring there.
+        out : str or Path
+            Folder of the judgments: they are saved after each, and continued from there.
+        judge : str
+            Who judges; every judge has files of their own.
+        second_to : str
+            Judge again what this judge has judged; `agreement` then has kappa.
+        split : str
+            Whose queries; all by default.
+        seed : int
+            Of the order.
+        """
+        require("notebooks", "the judging widget")
+        from steelyard_eval.label.open import open_session
+        from steelyard_eval.label.widget import Judge
+
+        session = open_session(
+            self.dataset,
+            contenders,
+            Path(out),
+            judge,
+            second_to,
+            split,
+            seed,
+            workspace=lambda: self.workspace,
+        )
+        return Judge(session)
+
     def explain(
         self,
         query_id: str,
@@ -221,7 +332,8 @@ class Workbench:
         self,
         contenders: GivenMany | None = None,
         *,
-        baseline: str | Path = "reports/baseline.json",
+        baseline: str | Path = BASELINE,
+        because: str = "",
         budget: float = BUDGET,
         block_slices: bool = False,
         split: str | None = None,
@@ -236,6 +348,8 @@ class Workbench:
             What is gated; everything that the baseline names by default.
         baseline : str or Path
             The file; `update_baseline` writes it.
+        because : str
+            Why a first baseline is written, where there is none.
         budget : float
             The drop of nDCG@10 that is accepted unproven.
         block_slices : bool
@@ -246,6 +360,8 @@ class Workbench:
             Of the planted regressions from which the gate's own power is measured.
         """
         own = self._gate(baseline, budget=budget, block_slices=block_slices, split=split, limit=limit, seed=seed)
+        if because and not own.path.exists():
+            own.update(contenders, because=because)
         return own.check(contenders)
 
     def update_baseline(
@@ -253,7 +369,7 @@ class Workbench:
         contenders: GivenMany | None = None,
         *,
         because: str,
-        baseline: str | Path = "reports/baseline.json",
+        baseline: str | Path = BASELINE,
         accept_worse: bool = False,
         split: str | None = None,
         limit: int | None = None,

@@ -5,6 +5,7 @@ Vectors are placed by their cosine with the query, which is always the vector (1
 """
 
 import asyncio
+import itertools
 import json
 import os
 import re
@@ -17,11 +18,11 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard.chat import ChatEndpoint, chat_of
-from steelyard.embed import LAYER_RECIPES
+from steelyard.embed import LAYER_RECIPES, embed_missing, space_of
 from steelyard.endpoint import EndpointError
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError
-from steelyard.filters import Filters
+from steelyard.filters import EVERYTHING, Filters
 from steelyard.query import Query
 from steelyard.search import Searcher
 from steelyard.stores.base import Space
@@ -34,7 +35,7 @@ from steelyard.systems.cortex_mem.layers import ask, extract, with_layers
 from steelyard.systems.cortex_mem.rewriting import Rewriter, accepted, profile_of
 from steelyard.systems.cortex_mem.snippets import snippet, snippet_shipped
 from steelyard.systems.cortex_mem.tenants import vault_of
-from steelyard.systems.cortex_mem.uris import check_uri, dimension_of, directory_of
+from steelyard.systems.cortex_mem.uris import DIMENSIONS, check_uri, directory_of
 from steelyard_eval.cli import main
 from steelyard_eval.datasets import check
 from steelyard_eval.export import export
@@ -396,6 +397,16 @@ class TestRewriting:
         assert "Ann likes tea" in server.seen[0][1]["messages"][0]["content"]
         assert profile_of(vault) == "Ann likes tea"
 
+    def test_a_changed_profile_is_sent_the_next_time(self, chatty):
+        server = chatty(said("x"))
+        vault = session(0.9, 0.9, a=0.9)
+        with CortexMem(vault, Spy(), chat=ChatEndpoint(server.url, "small")) as memory:
+            memory.layered_semantic_search("what does she like")
+            vault.upsert([Entry("p", uri="cortex://agent/ann/profile.md", text="Ann likes coffee now")])
+            memory.layered_semantic_search("what does she like")
+        sent = [body["messages"][0]["content"] for _, body in server.seen]
+        assert ["Ann likes coffee now" in text for text in sent] == [False, True]
+
     @pytest.mark.parametrize(
         "reply",
         [said(""), said(" \n "), said("x" * 100), said(None), {"choices": []}, [], b"no json", b""],
@@ -478,7 +489,12 @@ class TestFiles:
 
     @pytest.mark.parametrize("dimension", ["resources", "user", "agent", "session"])
     def test_the_dimensions(self, dimension):
-        assert dimension_of(f"cortex://{dimension}/x/y.md") == dimension
+        others = [f"cortex://{one}/x/y.md" for one in DIMENSIONS]
+        assert check_uri(f"cortex://{dimension}/x/y.md") in others
+        vault = Vault(":memory:")
+        vault.upsert(Entry(uri, uri=uri) for uri in others)
+        within = SearchOptions(dimension=dimension).filters()
+        assert [entry.uri for entry in vault.entries(within)] == [f"cortex://{dimension}/x/y.md"]
 
     @pytest.mark.parametrize(
         "uri",
@@ -529,7 +545,18 @@ class TestFiles:
             "profile.md",
         }
         assert any(notice.startswith("4 files are left out") for notice in report.notices)
+        assert not any("neither title nor text" in notice for notice in report.notices)  # directories have none
         assert not any("secret" in entry.text for entry in report.dataset.entries)
+
+    def test_a_directory_without_text_has_no_vector_of_its_text(self):
+        """Where no file has details, text stands for them, and a model has a direction for an empty text, too."""
+        vault = Vault(":memory:")
+        vault.upsert([directory()])
+        for layer in ("text", *LAYER_RECIPES):
+            embed_missing(vault, Spy(), space_of(Spy(), layer, DOCUMENTED.reading.recipe))
+        with CortexMem(vault, Spy()) as memory:
+            assert [hit.layer for hit in memory.semantic_search("plans")] == ["l0", "l1"]
+            assert memory.layered_semantic_search("plans") == []
 
     def test_a_changed_file_is_indexed_again_and_a_touched_one_is_not(self, tmp_path):
         write_memory(tmp_path / "m")
@@ -639,6 +666,12 @@ class TestTenants:
         assert "secret" not in json.dumps(json.loads(command(*search, "acme"))["hits"])
         assert "secret" in json.dumps(json.loads(command(*search, "umbrella"))["hits"])
         assert "is no name" in command(*search, "../acme", code=2)
+        for words in (("list",), ("context",), ("get", "cortex://user/ann/profile.md"), ("reindex",)):
+            name, *more = words
+            own = command(name, tmp_path / "all", *more, "--tenant", "acme", "--json")
+            assert "the other tenant" not in own
+            assert "is no name" in command(name, tmp_path / "all", *more, "--tenant", "../acme", code=2)
+        assert "the other tenant" in command("list", tmp_path / "all", "--tenant", "umbrella", "--json")
 
 
 class TestConcurrency:
@@ -679,6 +712,40 @@ class TestConcurrency:
                 thread.join()
         assert faults == []
 
+    def test_64_awaited_searches_of_a_file_go_on_while_messages_are_written(self, tmp_path):
+        """Each answer is whole: what it found has its own score, and what was there before is there."""
+        space = Space("spy", "l2", LAYER_RECIPES["l2"])
+        with Vault(tmp_path / "v.db", create=True) as vault:
+            first = session(0.9, 0.9, **{f"m{at}": 0.9 for at in range(5)})
+            vault.upsert(first.entries())
+            for layer in ("l0", "l1", "l2", "text"):
+                recipe = LAYER_RECIPES.get(layer, DOCUMENTED.reading.recipe)
+                vault.put_vectors(own := Space("spy", layer, recipe), *first.vectors(own, EVERYTHING))
+
+            def write():
+                for at in range(20):
+                    entry = message(f"new{at}")
+                    with vault.transaction():
+                        vault.upsert([entry])
+                        vault.put_vectors(space, [entry.id], placed(0.6)[None])
+
+            async def many(memory):
+                searches = [
+                    memory.layered_semantic_search_async("plans", SearchOptions(limit=30)) for _ in range(64)
+                ]
+                return (await asyncio.gather(asyncio.to_thread(write), *searches))[1:]
+
+            with CortexMem(vault, Spy()) as memory:
+                answers = [*asyncio.run(many(memory)), memory.layered_semantic_search("plans", SearchOptions(30))]
+        for answer in answers:
+            names = [hit.uri.rpartition("/")[2] for hit in answer]
+            assert names[:5] == [f"m{at}.md" for at in range(5)]
+            assert all(name.startswith("new") for name in names[5:])
+            # 0.2 x 0.9 + 0.3 x 0.9 + 0.5 x 0.9, and with 0.6 for the details of a new one
+            expected = [0.9] * 5 + [0.75] * (len(names) - 5)
+            assert [hit.score for hit in answer] == pytest.approx(expected, abs=1e-6)
+        assert len(answers[-1]) == 25
+
     def test_a_cancelled_search_stops_before_its_next_layer(self):
         """The embedder waits; meanwhile the task is cancelled, and no second layer is read."""
         waiting, go_on = threading.Event(), threading.Event()
@@ -701,10 +768,9 @@ class TestConcurrency:
                 await task
 
         with CortexMem(vault, Slow()) as memory:
-            (searcher,) = [memory._searcher(SearchOptions(), True)]
-            read = []
-            original = searcher._sources.retrieve
-            searcher._sources.retrieve = lambda name, *rest: (read.append(name), original(name, *rest))[1]
+            read, sources = [], memory._searcher._sources
+            original = sources.retrieve
+            sources.retrieve = lambda name, *rest: (read.append(name), original(name, *rest))[1]
             asyncio.run(cancelled(memory))
         assert len(read) == 1
 
@@ -739,6 +805,11 @@ def test_details_are_read_together_and_once():
     assert sorted(store.reads) == ["l0", "l1", "l2", "l2"]  # once more for the files without a vector
     searcher.search("other plans")
     assert len(store.reads) == 4
+    with CortexMem(store, Spy()) as memory:
+        for limit, threshold in itertools.product((5, 10), (None, 0.3, 0.7)):
+            assert memory.layered_semantic_search("plans", SearchOptions(limit, threshold))
+            assert memory.semantic_search("plans", SearchOptions(limit, threshold))
+    assert len(store.reads) == 8  # once for all limits and thresholds
 
 
 class TestObservability:
@@ -752,7 +823,19 @@ class TestObservability:
             "at_threshold": 0,
             "relaxed": {"1": 1},
             "full_search": 0,
+            "without_result": 0,
         }
+
+    def test_a_search_that_finds_nothing_is_counted(self):
+        """The abstract opens the session at 0.5; 0.2 x 0.5 + 0.3 x 0.5 + 0.5 x 0.1 stays below it."""
+        summary = progress(session(0.5, 0.5, a=0.1)).summary()
+        assert summary["hit_rates"] == {"l0": 1.0, "l1": 1.0, "l2": 0.0}
+        assert (summary["at_threshold"], summary["without_result"]) == (1, 1)
+
+    def test_a_full_search_is_no_layered_one(self):
+        summary = progress(session(0.2, 0.9, a=0.9)).summary()
+        assert summary["hit_rates"] == {"l0": 0.0, "l1": 0.0, "l2": 0.0}
+        assert (summary["full_search"], summary["without_result"]) == (1, 0)
 
     def test_the_time_of_every_layer(self):
         with CortexMem(session(0.9, 0.9, a=0.9), Spy()) as memory:

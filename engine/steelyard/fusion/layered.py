@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import ClassVar, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from steelyard.arrays import Bools, Floats, Indices
 from steelyard.fusion.base import Expr, Needs, Term, join_needs
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.fusion.progress import Progress
+from steelyard.fusion.progress import LAST, Progress
 from steelyard.fusion.reading import Reading
 from steelyard.fusion.sums import Sum, terms_without
 from steelyard.grammar import number_text
@@ -81,15 +82,13 @@ class Layered(Sum):
 
     def variants(self) -> Iterator[Expr]:
         """Each threshold with each ladder below it, and, where there is a cut, with it and without."""
-        made: dict[tuple[float, tuple[float, ...], float | None], Expr] = {}
-        for threshold in sorted({*self.THRESHOLDS, self.threshold}):
-            for relax in (self.relax, *self.LADDERS):
-                for cut in dict.fromkeys((self.cut, None)):
-                    steps = tuple(step for step in relax if step < threshold)
-                    made.setdefault(
-                        (threshold, steps, cut), replace(self, threshold=threshold, relax=relax, cut=cut)
-                    )
-        yield from made.values()
+        thresholds = sorted({*self.THRESHOLDS, self.threshold})
+        each = product(thresholds, (self.relax, *self.LADDERS), (self.cut, None))
+        shapes = (
+            replace(self, threshold=threshold, relax=tuple(step for step in ladder if step < threshold), cut=cut)
+            for threshold, ladder, cut in each
+        )
+        yield from dict.fromkeys(shapes)
 
     def coordinates(self) -> tuple[float, ...]:
         """The threshold, the lowest step, the cut."""
@@ -143,35 +142,39 @@ class Layered(Sum):
         filled, counted = self._filled(table, [*above, own[-1]])
         layers = Branch(gated & counted & within, filled, self.weights, "layers, coarse to fine", floor=self.cut)
         column, present = own[-1] if self.then == "last" else _best(own)
-        alone = present & (step < 0)[table.query] & within
+        alone = present & (step == LAST)[table.query] & within
         why = "last layer alone" if self.then == "last" else "best layer alone"
         return Plan(len(table), (layers, Branch(alone, (_zeros(column, present),), (1.0,), why, floor=self.cut)))
 
     def progress(self, table: SignalTable) -> Progress | None:
-        """Say how far each query went."""
-        rows = super().members(table, self.everywhere(table))
+        """How far each query went; with one layer there is nothing but the search of all details."""
+        everything = self.everywhere(table)
+        rows = super().members(table, everything)
         own = self._columns(table, rows)
         above = [_of_directory(table, *pair) for pair in own[:-1]]
         gated, step = self._gate(table, *(above or own)[0])
         near = self._near(self._filled(table, [*above, own[-1]])[0])
-        ranked = self.compile(table, self.everywhere(table)).branches[0].ranked
+        layers, alone = self.compile(table, everything).branches
+        if not above:
+            gated, step = np.zeros(len(table), dtype=bool), np.full(len(table.queries), LAST)
         return Progress(
             step,
             _directories(table, gated),
             _directories(table, gated & near),
-            count_rows(table, ranked),
+            count_rows(table, layers.ranked) * (step != LAST),
+            count_rows(table, layers.ranked | alone.ranked),
             np.ones(len(table.queries), dtype=bool),
         )
 
     def _gate(self, table: SignalTable, first: Column, present: Bools) -> tuple[Bools, Indices]:
         """The rows that pass their query's threshold, bool[N], and the step at which any does, see Progress."""
         gated = np.zeros(len(table), dtype=bool)
-        passed = np.full(len(table.queries), -1, dtype=np.int64)
+        passed = np.full(len(table.queries), LAST, dtype=np.int64)
         home = table.home if len(self.terms) > 1 else np.arange(len(table))
         if self.scope == "gate":
             present = present & (table.column(INSIDE)[home] != 0)
         for at, step in enumerate((self.threshold, *(s for s in self.relax if s < self.threshold))):
-            above = present & (first.values >= step) & (passed < 0)[table.query]
+            above = present & (first.values >= step) & (passed == LAST)[table.query]
             if self.depths:
                 depth = self.depths[min(at, len(self.depths) - 1)]
                 above &= table.positions[str(self.terms[0].expr)][home] <= depth
@@ -260,7 +263,7 @@ def _zeros(column: Column, present: Bools) -> Column:
 
 
 def _instead(pair: tuple[Column, Bools], values: Floats, formula: str) -> Column:
-    """A column with other values where it has none; the formula of the column says so."""
+    """A column with other values where it has none, which its formula shows."""
     column, present = pair
     merged = np.where(present, column.values, values)
     if present.all():

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, shown
 from steelyard.filters import EVERYTHING, Filters
+from steelyard.postings import Analysis, Counted
 from steelyard.stores.base import COSINE, Edge, Found, KeywordIndex, Readable, Space
 from steelyard.stores.sqlite.schema import COLUMNS
 
@@ -177,6 +178,15 @@ class Federation:
 
     # Searching
 
+    def expect_keywords(self, index: KeywordIndex, searches: int) -> None:
+        """See Readable.expect_keywords."""
+        for tier in self.tiers:
+            tier.store.expect_keywords(index, searches)
+
+    def counted(self, analysis: Analysis, filters: Filters) -> Counted:
+        """See Readable.counted; of each entry one copy counts."""
+        return Counted.of(((entry.id, analysis.read(entry)) for entry in self.entries(filters)), self.within)
+
     def keyword(
         self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int
     ) -> list[Found]:
@@ -215,6 +225,11 @@ class Federation:
 
         found = self._merged(depth, search, dict.fromkeys(self.weights, 1.0))
         return [hit for hit in found if hit.id in inside] if late else found
+
+    def expect(self, space: Space, vectors: Sequence[NDArray[np.float32]]) -> None:
+        """See Readable.expect."""
+        for tier in self._with_vectors:
+            tier.store.expect(space, vectors)
 
     def spaces(self) -> list[tuple[Space, int]]:
         """See Readable.spaces; those of the tiers whose vectors the rule lets be searched."""

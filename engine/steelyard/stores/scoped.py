@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError
 from steelyard.filters import EVERYTHING, SUPERSEDED, Filters
+from steelyard.postings import Analysis, Counted
 from steelyard.stores.base import COSINE, Edge, Found, KeywordIndex, Readable, Space
 
 if TYPE_CHECKING:
@@ -82,6 +83,14 @@ class ScopedStore:
         """See Readable.keyword; statistics are those of what is visible."""
         return self._seen().keyword(index, match, weights, filters, depth)
 
+    def expect_keywords(self, index: KeywordIndex, searches: int) -> None:
+        """See Readable.expect_keywords."""
+        self._seen().expect_keywords(index, searches)
+
+    def counted(self, analysis: Analysis, filters: Filters) -> Counted:
+        """See Readable.counted; statistics are those of what is visible."""
+        return self._seen().counted(analysis, filters)
+
     def edges(self, ids: Sequence[str]) -> list[Edge]:
         """See Readable.edges; those that visible entries state, to whatever they lead."""
         return self._seen().edges(ids)
@@ -105,6 +114,10 @@ class ScopedStore:
     ) -> list[Found]:
         """See Readable.nearest."""
         return self._seen().nearest(space, vector, filters, depth, filter_first, metric)
+
+    def expect(self, space: Space, vectors: Sequence[NDArray[np.float32]]) -> None:
+        """See Readable.expect."""
+        self._seen().expect(space, vectors)
 
     def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
         """See Readable.vectors."""

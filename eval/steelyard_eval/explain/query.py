@@ -22,6 +22,7 @@ from steelyard_eval.explain.moves import moves
 from steelyard_eval.explain.places import place
 from steelyard_eval.explain.view import View, contributions
 from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.rankings import headline
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.results import Result
 
@@ -39,9 +40,9 @@ class QueryExplanation(Result):
     """The result of `steelyard explain`; `record` is its JSON document.
 
     Keys: `dataset`, `query`, `model`, `configurations` (one, or two with `against`; each with
-    `strategy`, `metrics`, `asked`, `ranked`, the listed `entries` and the relevant ones that are
-    `missing`), `changes` (a record for each entry of either list, None without `against`), `entry` (the
-    explanation of a requested entry, else None).
+    `strategy`, `metrics`, `asked`, `intent`, the text `matched`, `ranked`, the listed `entries` and the
+    relevant ones that are `missing`), `changes` (a record for each entry of either list, None without
+    `against`), `entry` (the explanation of a requested entry, else None).
     """
 
     record: Mapping[str, Any]
@@ -204,13 +205,16 @@ class _Case:
         return {str(measure): float(values[0]) for measure, values in found.items()}
 
     def _hit(self, view: AnyView, id_: str, rank: int) -> dict[str, Any]:
-        tree = view.tree(id_)
+        tree, again = view.fused(id_), view.finished(id_)
         terms, factor = contributions(tree) if tree else ([], None)
         own = {"rank": rank, **self._about(id_), "score": view.score(id_), "signals": view.signals(id_)}
-        return own | {"contributions": terms, "factor": factor}
+        own |= {"contributions": terms, "factor": factor}
+        if again is None:
+            return own
+        return own | {"fused": None if tree is None else tree.value, "finished": _finite(again.to_json())}
 
     def _about(self, id_: str) -> dict[str, Any]:
-        return {"id": id_, "headline": _headline(self.entries.get(id_)), "grade": self.grades.get(id_)}
+        return {"id": id_, "headline": headline(self.entries.get(id_)), "grade": self.grades.get(id_)}
 
     def _missing(self, view: AnyView) -> list[dict[str, Any]]:
         """The relevant entries outside the list: best grade first, then the nearest to it."""
@@ -258,11 +262,6 @@ def _known_entry(dataset: Dataset, query: Query, id_: str | None) -> str | None:
     if id_ is not None and id_ not in ids and id_ not in dataset.qrels.get(query.id, {}):
         raise DataError(f"{dataset.name}: there is no entry {shown(id_)}{nearest(id_, ids)}")
     return id_
-
-
-def _headline(entry: Entry | None) -> str:
-    """Title, else the start of the text."""
-    return "" if entry is None else (entry.title or entry.text[:120])
 
 
 def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
