@@ -13,7 +13,7 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.5 --no-header
 # What `make check` tests: what runs in seconds, chosen by measured CPU time.
 FAST := tests/unit/engine tests/unit/measures tests/unit/terminal tests/unit/report tests/unit/datasets
 
-.PHONY: help check demo test docs gate curves lab lint types parity bench evidence coverage priors fuzz endpoints interference tenants kills mutants lock clean
+.PHONY: help check demo test docs gate curves lab lint types parity bench evidence coverage priors feedback fuzz endpoints interference tenants kills mutants lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -48,6 +48,7 @@ parity: .venv/tested  ## recorded outputs of the real systems beside ours
 
 bench: .venv/benched  ## speed, as ratios against peers in one process
 	$(BIN)/python tests/benchmarks/bench.py
+	$(BIN)/python tests/benchmarks/logs.py
 
 evidence: .venv/tested  ## whether recommendations keep what they promise (STEELYARD_DATA; EVIDENCE='--minutes 30')
 	$(BIN)/python tests/benchmarks/evidence.py $(EVIDENCE)
@@ -60,6 +61,9 @@ priors: .venv/tested  ## make the table of public collections again, from the ma
 
 curves: .venv/tested  ## how often the gate blocks what is as good and catches what is worse (STEELYARD_DATA)
 	$(BIN)/python tests/benchmarks/gate_curves.py $(EVIDENCE)
+
+feedback: .venv/tested  ## what can be learned from feedback, on simulated logs (STEELYARD_DATA; FEEDBACK='--minutes 30')
+	$(BIN)/python tests/benchmarks/feedback.py $(FEEDBACK)
 
 MINUTES ?= 10
 CAMPAIGN = $(BIN)/python tests/faults/
