@@ -221,9 +221,9 @@ def test_a_vault_shows_what_is_kept_in_memory(tmp_path, monkeypatch):
         vault.upsert([Entry("b")])
     value = diagnose([str(tmp_path / "vault")]).rows[-1].value
     assert value == ("129 entries; vectors of up to 2 MiB, searched in memory; word indexes: 1, changes since: 1")
-    monkeypatch.setenv("STEELYARD_VECTOR_MEMORY", "1")
+    monkeypatch.setenv("STEELYARD_MEMORY", "1")
     value = diagnose([str(tmp_path / "vault")]).rows[-1].value
-    assert "vectors of 2 MiB are left to sqlite-vec: STEELYARD_VECTOR_MEMORY is 1 MiB" in value
+    assert "vectors of 2 MiB are left to sqlite-vec: STEELYARD_MEMORY is 1 MiB" in value
 
 
 def test_no_value_of_the_environment_is_told_and_no_variable_of_the_tests(monkeypatch):
