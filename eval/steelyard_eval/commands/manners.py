@@ -57,6 +57,14 @@ EXAMPLES = {
         "steelyard act feedback.jsonl 4be1a2f09c3d7e55 m1 --action cited",
         "steelyard act feedback.jsonl 4be1a2f09c3d7e55 --action none_useful",
     ],
+    "interleave": [
+        'steelyard interleave feedback.jsonl memory.db "rotate keys" --against search-weights.try.json',
+        "steelyard interleave feedback.jsonl",
+    ],
+    "feedback": [
+        "steelyard feedback ubi_queries.jsonl ubi_events.jsonl --from ubi -o feedback.jsonl",
+        "steelyard feedback open-bandit/feedback.csv.gz --from open-bandit",
+    ],
     "report": ["steelyard report results.json -o reports/mine"],
     "explain": ["steelyard explain mine q1 --against bm25", "steelyard explain mine q1 --entry m1"],
     "judge": [

@@ -25,6 +25,7 @@ from steelyard_eval.compare.contenders import (
     read_strategies,
     read_systems,
     separate,
+    written_as,
 )
 from steelyard_eval.compare.lists import Listed
 from steelyard_eval.compare.verification import run_folder, verify_runs
@@ -34,6 +35,7 @@ from steelyard_eval.measures.metrics import Measure, parse_measures
 from steelyard_eval.measures.runs import Ranked, write_run
 from steelyard_eval.measures.statistics import compare_all, mean_interval
 from steelyard_eval.progress import bar
+from steelyard_eval.rankings import Lists, ordered, query_rows, rankings, spelled
 from steelyard_eval.recording.select import open_recording, recorded_lists
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.results import Result, frame_html
@@ -116,12 +118,20 @@ class Comparison(Result):
     def _repr_html_(self) -> str:
         return frame_html(self.table().reset_index())
 
-    def plot(self, metric: str | None = None) -> Figure:
-        """Plot means and intervals of one metric, best on top."""
-        from steelyard_eval.plots import intervals
+    def plot(self, metric: str | None = None, *, what: str = "means") -> Figure:
+        """Plot a figure of the comparison.
 
-        wanted = metric or self.record["primary"]
-        return intervals([row for row in self.record["results"] if row["metric"] == wanted], wanted)
+        Parameters
+        ----------
+        metric : str
+            Of the means; the primary one by default. All other figures are of the primary metric.
+        what : str
+            means (with intervals), differences (to the baseline), queries (the difference on each), categories,
+            cost (quality against latency).
+        """
+        from steelyard_eval.figures import compared
+
+        return compared(self.record, what, metric)
 
     def report(self, path: str | Path) -> list[Path]:
         """Write the report (HTML, Markdown, JSON, timing.json) into this folder and return the paths."""
@@ -224,6 +234,7 @@ def compare(
     facts = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
+        "command": _command(dataset, named, names, base, split, limit, seed),
         "dataset": _about(dataset, len(chosen), len(queries)),
         "split": split or dataset.report_split or "all",
         "limit": size,
@@ -241,7 +252,8 @@ def compare(
         "configurations": [row.about() for row in rows],
         "results": _results(rows, values, groups, seed),
         "comparisons": _comparisons(values, str(measures[0]), base, groups, seed),
-        "per_query": _per_query(queries, values, str(measures[0])),
+        "per_query": query_rows(queries, {label: own[str(measures[0])] for label, own in values.items()}),
+        "rankings": _rankings(dataset, queries, rows, values, str(measures[0]), base),
         "timing": [row.timing() for row in rows],
         "layers": [{"label": row.label, **row.progress} for row in rows if row.progress],
         "tuning": None,
@@ -353,18 +365,41 @@ def _comparisons(
     ]
 
 
-def _per_query(
-    queries: Sequence[Query], values: Mapping[str, Mapping[str, Floats]], metric: str
-) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": query.id,
-            "text": query.text,
-            "category": query.category,
-            "values": {label: float(own[metric][at]) for label, own in values.items()},
-        }
-        for at, query in enumerate(queries)
-    ]
+def _rankings(
+    dataset: Dataset,
+    queries: Sequence[Query],
+    rows: Sequence[Row],
+    values: Mapping[str, Mapping[str, Floats]],
+    metric: str,
+    baseline: str,
+) -> dict[str, Any]:
+    """The lists of the baseline, then of the others, best first."""
+    own: dict[str, Lists] = {row.label: row.lists for row in rows}
+    labels = ordered({label: float(found[metric].mean()) for label, found in values.items()}, [baseline])
+    return rankings(dataset, queries, [(label, partial(own.__getitem__, label)) for label in labels])
+
+
+def _command(
+    dataset: Dataset,
+    named: Sequence[Named | Listed],
+    metrics: Sequence[str],
+    baseline: str,
+    split: str | None,
+    limit: int | None,
+    seed: int,
+) -> str | None:
+    """The command that compares the same; None where a contender is known in Python alone."""
+    words = [_word(one) for one in named]
+    if None in words:
+        return None
+    options = {"--metrics": ",".join(metrics), "--baseline": baseline, "--split": split, "--limit": limit}
+    return spelled("compare", dataset.name, *filter(None, words), options={**options, "--seed": seed or None})
+
+
+def _word(one: Named | Listed) -> str | None:
+    if isinstance(one, Named):
+        return one.word
+    return written_as(one.label, one.source) if one.kind in ("run", "endpoint") else None
 
 
 def _write_runs(folder: Path, rows: Sequence[Row]) -> dict[str, Path]:
