@@ -15,6 +15,7 @@ from steelyard.fusion import parse_strategy
 from steelyard.retrievers import RetrieverConfig
 from steelyard.table import NO_FACTS, SignalTable
 from steelyard_eval.cli import main
+from steelyard_eval.datasets import load
 from steelyard_eval.demonstration import starter
 from steelyard_eval.label import sampling
 from steelyard_eval.label.agreement import agreement
@@ -309,13 +310,15 @@ class TestCommand:
 
         assert found.exit_code == 0
         assert [(one.grade, one.note) for one in given] == [(3, ""), (1, "why not")]
-        assert "2 judged, 665 left" in found.stdout
+        assert "\n2 judged, " in found.stdout
         assert f"saved in {tmp_path / 'judge.qrels.txt'}" in found.stdout.replace("\n", " ")
 
     def test_json_asks_nothing(self, tmp_path):
         found = json.loads(self.run("--out", tmp_path, "--json").stdout)
 
-        assert (found["given"], found["left"]) == (0, 667)
+        qrels = load(starter()).qrels
+        assert (found["given"], found["left"] > 0) == (0, True)
+        assert found["card"]["pair"][1] not in qrels.get(found["card"]["pair"][0], {})
         assert found["comparisons"][0]["challenger"] == "rrf(bm25, vector, k=60)"
         assert not list(tmp_path.iterdir())
 
