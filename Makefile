@@ -13,7 +13,7 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.5 --no-header
 # What `make check` tests: what runs in seconds, chosen by measured CPU time.
 FAST := tests/unit/engine tests/unit/measures tests/unit/terminal tests/unit/report tests/unit/datasets
 
-.PHONY: help check demo test docs gate curves lab lint types parity bench evidence coverage priors feedback fuzz endpoints interference tenants kills mutants lock clean
+.PHONY: help check demo test browser docs gate curves lab lint types parity bench evidence coverage priors feedback fuzz endpoints interference tenants kills mutants lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -42,6 +42,9 @@ docs: .venv/tested  ## the documentation as a site in reports/site, the referenc
 
 lab: .venv/tested  ## JupyterLab on the notebooks
 	$(BIN)/jupyter lab notebooks
+
+browser: .venv/tested  ## JupyterLab and reports in a headless Chromium, with the time from a key to the picture
+	$(BIN)/python -m pytest tests/browser
 
 parity: .venv/tested  ## recorded outputs of the real systems beside ours
 	$(BIN)/python tests/parity/report.py
