@@ -5,14 +5,17 @@ Nothing here reads a label, so the candidates are the same in every fold and on 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
+from steelyard.finish import stages_without
 from steelyard.fusion import FAMILIES, parse_strategy
 from steelyard.query import Query
 from steelyard.systems import find_system
+from steelyard.table import RERANK
 from steelyard_eval import SYSTEMS
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.recommend.grid import LINE
@@ -38,6 +41,8 @@ SPECIAL = {
 """Around these settings and weights are laid out; the other families take two lists as they are."""
 SAME = frozenset({"comb_sum"})
 """Another name of a weighted sum."""
+TRIED = (*SYSTEMS, "spec_kit")
+"""The systems around which weights are laid out, as the environment configures them."""
 LEAST_PER_INTENT = 5
 """Queries of an intent, below which it goes with the rest."""
 
@@ -53,8 +58,9 @@ class Start:
 
     @property
     def settings(self) -> list[SearchConfig]:
-        """Itself first, then its shapes and depths."""
-        return settings(self.config, SETTINGS if self.wide else FEW)
+        """Itself first, then its shapes and depths, none re-ranked: a re-ranker would have to score them all."""
+        bare = replace(self.config, finish=stages_without(self.config.finish, {RERANK}))
+        return settings(bare, SETTINGS if self.wide else FEW)
 
     @property
     def columns(self) -> int:
@@ -72,7 +78,7 @@ def starts(space: Workspace, queries: Sequence[Query], limit: int) -> list[Start
     plain = find_system("plain").config(limit, space.model)
     texts = {**dict(_families()), **dict(_over_facts(space, queries)), **dict(_by_intent(queries))}
     rows = [Contender(label, plain.with_strategy(parse_strategy(text)), "family") for label, text in texts.items()]
-    rows += [Contender(name, find_system(name).config(limit, space.model), "system") for name in SYSTEMS]
+    rows += [Contender(name, find_system(name).config(limit, space.model, os.environ), "system") for name in TRIED]
     found = (_whole(space, row) for row in rows)
     return [Start(row.label, row.config, row.kind == "system") for row in found if row is not None]
 

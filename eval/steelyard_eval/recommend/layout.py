@@ -99,7 +99,8 @@ def record_all(space: Workspace, queries: Sequence[Query], starts: Sequence[Star
     """One recording for all systems that retrieve alike."""
     found = []
     for group in share([start.config for start in starts]):
-        table = record(space, queries, [config for at in group for config in starts[at].settings])
+        configs = [config for at in group for config in (starts[at].config, *starts[at].settings)]
+        table = record(space, queries, configs)
         found.append(Recorded(table, Judgments.of(space.dataset.qrels, table.queries, table.entries)))
     return tuple(found)
 
