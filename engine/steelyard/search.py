@@ -41,7 +41,8 @@ from steelyard.table import DEPENDENT, EMBEDDING, LAYERS, RERANK, RETRIEVERS, SC
 from steelyard.text import content
 
 _log = logging.getLogger(__name__)
-
+BLOCK = 128
+"""Queries of a recording that are prepared together."""
 
 _DEGRADED: dict[type[SteelyardError], str] = {
     EmbedderError: "the embedder failed, keywords answer alone",
@@ -362,8 +363,15 @@ class Searcher:
         depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
         lists: list[Lists] = []
         try:
+<<<<<<< HEAD
+            admitted = [self._admit(query) for query in queries]
+            for at, query in enumerate(progress(admitted)):
+                if at % BLOCK == 0:
+                    self._sources.expect(depths, admitted[at : at + BLOCK])
+=======
             admitted = [self.admitted(query) for query in queries]
             for query in progress(admitted):
+>>>>>>> main
                 own: dict[str, Sequence[Found]] = {}
                 for name, depth in depths.items():
                     own[name] = self._sources.retrieve(name, query, depth, own)

@@ -268,7 +268,7 @@ class TestDegradation:
         assert asked.degraded == 2
         assert sum("embedder failed" in record.message for record in caplog.records) == 1
 
-    @pytest.mark.parametrize(("part", "method"), [("graph", "edges"), ("bm25", "entries")])
+    @pytest.mark.parametrize(("part", "method"), [("graph", "edges"), ("bm25", "counted")])
     def test_a_retriever_that_dies_is_left_out(self, vault, monkeypatch, caplog, part, method):
         def dies(*args, **options):
             raise VaultError("gone")
