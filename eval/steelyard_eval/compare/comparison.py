@@ -79,19 +79,44 @@ class Comparison(Result):
 
         return pd.DataFrame(self.record["comparisons"]).drop(columns=["baseline", "metric"], errors="ignore")
 
-    def per_query(self) -> pd.DataFrame:
-        """Return a row for each query: text, category, and the primary metric of every contender."""
+    def table(self, round: int | None = None) -> pd.DataFrame:  # noqa: A002 -- PyTerrier's name for it
+        """Return a row for each contender and a column for each metric, as PyTerrier's Experiment does.
+
+        Beside them are queries won and lost against the baseline on the primary metric, and the corrected p-value.
+        `round` is the number of decimals.
+        """
         import pandas as pd
 
-        rows = self.record["per_query"]
-        facts = [{name: row[name] for name in ("id", "text", "category")} | dict(row["values"]) for row in rows]
-        return pd.DataFrame(facts).set_index("id")
+        primary = self.record["primary"]
+        tests = {row["challenger"]: row for row in self.record["comparisons"]}
+        rows = []
+        for label, own in self.values.items():
+            test = tests.get(label, dict.fromkeys(("wins", "losses", "p_holm")))
+            names = zip(("+", "-", "p-value"), ("wins", "losses", "p_holm"), strict=True)
+            means = {metric: float(values.mean()) for metric, values in own.items()}
+            rows.append({"name": label, **means, **{f"{primary} {sign}": test[name] for sign, name in names}})
+        return _rounded(pd.DataFrame(rows).set_index("name"), round)
+
+    def per_query(self, metric: str | None = None, round: int | None = None) -> pd.DataFrame:  # noqa: A002
+        """Return a row for each query: text, category, and one metric (the primary one) of every contender."""
+        import pandas as pd
+
+        wanted = str(parse_measures([metric or self.record["primary"]])[0])
+        if wanted not in self._metrics:
+            raise ConfigError(f"metric {shown(wanted)} was not compared{nearest(wanted, self._metrics)}")
+        facts = [{name: row[name] for name in ("id", "text", "category")} for row in self.record["per_query"]]
+        frame = pd.DataFrame(facts).set_index("id")
+        return _rounded(frame.assign(**{label: own[wanted] for label, own in self.values.items()}), round)
+
+    @property
+    def _metrics(self) -> list[str]:
+        return list(next(iter(self.values.values())))
 
     def __repr__(self) -> str:
         return visible(f"Comparison({', '.join(self.values)} on {self.record['dataset']['name']})")
 
     def _repr_html_(self) -> str:
-        return frame_html(self.to_frame().drop(columns=["strategy"]))
+        return frame_html(self.table().reset_index())
 
     def plot(self, metric: str | None = None, *, what: str = "means") -> Figure:
         """Plot a figure of the comparison.
@@ -122,7 +147,7 @@ def compare(
     *,
     systems: str | Sequence[str] | None = None,
     labels: Mapping[str, Given] | None = None,
-    baseline: Given | None = None,
+    baseline: Given | int | None = None,
     metrics: str | Sequence[str] = METRICS,
     split: str | None = None,
     limit: int | None = None,
@@ -151,9 +176,9 @@ def compare(
         More contenders, each read as a system.
     labels : mapping
         More contenders, by label.
-    baseline : str or any contender
-        What the others are tested against: a label of the comparison, or one more contender, such as what you run
-        today. The first contender by default.
+    baseline : str, int or any contender
+        What the others are tested against: a label of the comparison, or its place in the order of contenders from
+        0, or one more contender, such as what you run today. The first contender by default.
     metrics : str or sequence of str
         Names of ir_measures; the first is the primary one, which alone is tested, with Holm's correction.
     split : str
@@ -268,12 +293,17 @@ def _shallow(measures: Sequence[Measure], limit: int) -> list[str]:
 
 
 def _baseline(
-    named: list[Named | Listed], given: Given | None, lists: Collection[str]
+    named: list[Named | Listed], given: Given | int | None, lists: Collection[str]
 ) -> tuple[str, list[Named | Listed]]:
     """The label of the baseline, and the contenders including it, in front if it was not among them."""
     labels = [one.label for one in named]
     if given is None:
         return labels[0], named
+    if isinstance(given, int):
+        if not 0 <= given < len(labels):
+            places = f"0..{len(labels) - 1}, the places of {', '.join(labels)}"
+            raise ConfigError(f"baseline {given} is outside {places}")
+        return labels[given], named
     if isinstance(given, str) and given.removesuffix(":documented") in labels:
         return given.removesuffix(":documented"), named
     try:
@@ -285,6 +315,10 @@ def _baseline(
     if added.label in labels:
         return added.label, named
     return added.label, [added, *named]
+
+
+def _rounded(frame: pd.DataFrame, decimals: int | None) -> pd.DataFrame:
+    return frame if decimals is None else frame.round(decimals)
 
 
 def _values(ranked: Ranked, dataset: Dataset, measures: Sequence[Measure]) -> dict[str, Floats]:
