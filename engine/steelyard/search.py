@@ -363,15 +363,10 @@ class Searcher:
         depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
         lists: list[Lists] = []
         try:
-<<<<<<< HEAD
-            admitted = [self._admit(query) for query in queries]
+            admitted = [self.admitted(query) for query in queries]
             for at, query in enumerate(progress(admitted)):
                 if at % BLOCK == 0:
                     self._sources.expect(depths, admitted[at : at + BLOCK])
-=======
-            admitted = [self.admitted(query) for query in queries]
-            for query in progress(admitted):
->>>>>>> main
                 own: dict[str, Sequence[Found]] = {}
                 for name, depth in depths.items():
                     own[name] = self._sources.retrieve(name, query, depth, own)

@@ -71,13 +71,7 @@ class Sources:
         kind, settings = RETRIEVER_KINDS[name], self.settings(name)
         if kind.aside is not None and not self.scopes.any_of(kind.aside):
             return []
-<<<<<<< HEAD
-        scope = self.scopes.searched(query, kind.aside, settings.filters != "none")
-=======
-        if name not in self._retrievers:
-            self._retrievers[name] = kind.build(self, settings)
         scope = self.scopes.searched(query, name, kind.aside, settings.filters != "none")
->>>>>>> main
         asked = replace(query, filters=scope)
         try:
             return same_copies(self._find(name, asked, depth, lists), lists)

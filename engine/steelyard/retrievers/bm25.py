@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats
+from steelyard.arrays import Floats
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.postings import MOST_WORDS, Counted, Posting
 from steelyard.query import Query
@@ -95,23 +95,11 @@ class Bm25Retriever:
         B.checked(b)
         self._store, self._corpus = store, corpus
         self._words = words or Words()
-<<<<<<< HEAD
         self._index = ScopeCache(store, lambda filters: Bm25Index(self._counted(filters), k1, b))
-=======
-        self._index = ScopeCache(store, lambda filters: Bm25Index.of(self._documents(filters), k1, b))
-        self._inside = ScopeCache(store, self._mask)
->>>>>>> main
 
     def _counted(self, filters: Filters) -> Counted:
         counted, least = self._store.counted(self._words.analysis, filters), self._words.least
         return counted.only(counted.lengths >= least) if least else counted
-
-    def _mask(self, scopes: tuple[Filters, Filters]) -> Bools:
-        """bool[entries]: which entries of the index over one scope are in the other, too."""
-        corpus, filters = scopes
-        ids = self._index(corpus).ids
-        inside = self._store.within(ids, filters)
-        return np.fromiter((id_ in inside for id_ in ids), dtype=bool, count=len(ids))
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; entries without any term of the query are not returned."""
@@ -120,16 +108,9 @@ class Bm25Retriever:
         scores = index.scores(self._words.split(query.keywords))
         found = scores > 0
         if self._words.whole and query.filters:
-<<<<<<< HEAD
-            at = at[index.counted.within(query.filters)[at]]
-        best = index.counted.best(scores, at, depth)
+            found &= index.counted.within(query.filters)
+        best = index.counted.best(scores, np.flatnonzero(found), depth)
         return [Found(id_, score, place) for place, (id_, score) in enumerate(best, 1)]
-=======
-            found &= self._inside((corpus, query.filters))
-        at = np.flatnonzero(found)
-        best = at[np.argsort(-scores[at], kind="stable")][:depth]
-        return [Found(index.ids[i], float(scores[i]), place) for place, i in enumerate(best, 1)]
->>>>>>> main
 
 
 def _bm25(parts: Parts, settings: RetrieverConfig) -> Bm25Retriever:

@@ -31,15 +31,10 @@ class ScopeCache(Generic[T]):
         kept = self._kept
         if revision != kept[0]:
             self._kept = kept = (revision, {})
-<<<<<<< HEAD
-        if filters not in kept[1]:
-            value = kept[1][filters] = self._build(filters)
-            while len(kept[1]) > SCOPES:
-                kept[1].pop(next(iter(kept[1])), None)
-            return value
-        return kept[1][filters]
-=======
-        if scope not in kept[1]:
-            kept[1][scope] = self._build(scope)
-        return kept[1][scope]
->>>>>>> main
+        try:
+            return kept[1][scope]
+        except KeyError:
+            value = kept[1][scope] = self._build(scope)
+        while len(kept[1]) > SCOPES:
+            kept[1].pop(next(iter(kept[1])), None)
+        return value

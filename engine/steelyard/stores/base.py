@@ -198,11 +198,7 @@ class Readable(Protocol):
         """
 
     def expect(self, space: Space, vectors: Sequence[NDArray[np.float32]]) -> None:
-<<<<<<< HEAD
-        """These vectors are asked for next: compute for all of them what can be at once. Changes no result."""
-=======
         """Say that these vectors are asked for next: their products can be computed at once. Changes no result."""
->>>>>>> main
 
     def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
         """Ids (ascending) and float32[n, dim] of all vectors in scope."""

@@ -23,13 +23,8 @@ from steelyard.search import Searcher
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
-<<<<<<< HEAD
 from steelyard.systems import analyses, find_system
-from steelyard.systems.cortex_mem.rewriting import Rewriter, profile_of
-=======
-from steelyard.systems import find_system
 from steelyard.systems.cortex_mem.rewriting import Rewriter
->>>>>>> main
 from steelyard_eval.commands.arguments import parse_priorities, parse_scopes, parse_tier
 from steelyard_eval.vaults import vault_embedder, visible_vault
 

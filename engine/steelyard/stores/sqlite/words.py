@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -189,6 +189,7 @@ class WordTables(Journal):
         return self._load(analysis) if much and not isinstance(known.base, _Stored) else updated
 
     def _scope(self, index: _Index, filters: Filters) -> Counted:
+        @lru_cache(SCOPES)
         def within(asked: Filters) -> Bools:
             return np.isin(index.rowids, self._inside(asked)) & index.alive
 
