@@ -30,7 +30,8 @@ DATA = (ROOT / "docs" / "data.md").read_text("utf-8")
 
 
 def commands(text):
-    return [line.split("  #")[0].strip() for line in text.splitlines() if line.startswith("steelyard ")]
+    lines = text.replace("\\\n", " ").splitlines()
+    return [line.split("  #")[0].strip() for line in lines if line.startswith("steelyard ")]
 
 
 def blocks(text, language):
