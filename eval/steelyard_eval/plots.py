@@ -112,7 +112,7 @@ def curve(points: Sequence[Record], objective: str, axis: Record | None = None, 
     `axis` is that of the document: the signal whose weight it is, and where the current and the chosen weight are.
     """
     axis = axis or {}
-    with drawing(7.5, 3.2) as (figure, axes):
+    with drawing(6, 3) as (figure, axes):
         match plateau:
             case [int() | float() as low, int() | float() as high]:
                 axes.axvspan(low, high, color="0.87", label="plateau of the chosen weight")
