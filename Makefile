@@ -13,7 +13,7 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.5 --no-header
 # What `make check` tests: what runs in seconds, chosen by measured CPU time.
 FAST := tests/unit/engine tests/unit/measures tests/unit/terminal tests/unit/report tests/unit/datasets
 
-.PHONY: help check demo test browser docs gate curves lab lint types parity bench evidence coverage priors feedback fuzz endpoints interference tenants kills mutants lock clean
+.PHONY: help check demo test browser docs pictures gate curves lab lint types parity bench evidence coverage priors feedback fuzz endpoints interference tenants kills mutants lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -39,6 +39,9 @@ types: .venv/tested  ## mypy --strict
 
 docs: .venv/tested  ## the documentation as a site in reports/site, the reference of the Python API included
 	$(BIN)/mkdocs build --strict
+
+pictures: .venv/tested  ## the pictures of the documentation, made from the real thing in Chromium
+	$(BIN)/python docs/pictures/make.py
 
 lab: .venv/tested  ## JupyterLab on the notebooks
 	$(BIN)/jupyter lab notebooks
