@@ -332,7 +332,7 @@ def recommend(
 @click.option("--out", type=click.Path(), default="reports/report", show_default=True)
 @json_option
 def report(results: str, out: str, as_json: bool) -> None:
-    """Write HTML, Markdown and JSON from the JSON document of `steelyard compare` or `steelyard tune`."""
+    """Write HTML, Markdown, JSON and CSV from the document of compare, recommend, tune, gate or learn (--json)."""
     from steelyard_eval.report import load_results, write_report
 
     files = [str(path) for path in write_report(load_results(Path(results)), Path(out))]
