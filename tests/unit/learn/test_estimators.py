@@ -12,6 +12,7 @@ from steelyard_eval.learn.examination import examine, from_given, harvest, joint
 from steelyard_eval.learn.interleaving import Duel
 from steelyard_eval.learn.lists import DISCOUNT, PLACES
 from steelyard_eval.learn.offpolicy import estimate
+from steelyard_eval.learn.optimum import optimum
 from steelyard_eval.learn.rivals import rivals
 from steelyard_eval.learn.simulator import cells_of, simulate
 from steelyard_eval.learn.verdict import judge
@@ -155,6 +156,14 @@ def test_what_is_shipped_is_better_where_labels_say_so():
     value = truth(lists, grades)
     assert found.verdict == "ship"
     assert value[found.candidate] - value[0] > 0.8 * (value.max() - value[0])
+
+
+def test_the_exact_optimum_is_at_least_that_of_a_fine_grid():
+    lists, _, own = simulated(sessions=4000)
+    found = judge(lists, own)
+    best = optimum(lists, own, found.classes)
+    assert best["certificate"] == "exact"
+    assert best["gain"] >= found.views.mean.max() - 1e-3  # rows of gains below a thousandth are left out of it
 
 
 def test_weights_that_are_best_already_are_kept():
