@@ -12,8 +12,8 @@ from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
 from steelyard.fusion import FAMILIES, parse_strategy
 from steelyard.query import Query
-from steelyard.systems import find_system
-from steelyard_eval import SYSTEMS
+from steelyard.systems import SYSTEMS, find_system
+from steelyard.table import LAYERS
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.recommend.grid import LINE
 from steelyard_eval.recording.workspace import Workspace
@@ -38,6 +38,12 @@ SPECIAL = {
 """Around these settings and weights are laid out; the other families take two lists as they are."""
 SAME = frozenset({"comb_sum"})
 """Another name of a weighted sum."""
+PRESETS = tuple(
+    name.removesuffix(":documented")
+    for name in SYSTEMS
+    if name.endswith(":documented") and name != "plain:documented"
+)
+"""The baselines and the five systems, as documented."""
 LEAST_PER_INTENT = 5
 """Queries of an intent, below which it goes with the rest."""
 
@@ -72,7 +78,7 @@ def starts(space: Workspace, queries: Sequence[Query], limit: int) -> list[Start
     plain = find_system("plain").config(limit, space.model)
     texts = {**dict(_families()), **dict(_over_facts(space, queries)), **dict(_by_intent(queries))}
     rows = [Contender(label, plain.with_strategy(parse_strategy(text)), "family") for label, text in texts.items()]
-    rows += [Contender(name, find_system(name).config(limit, space.model), "system") for name in SYSTEMS]
+    rows += [Contender(name, find_system(name).config(limit, space.model), "system") for name in PRESETS]
     found = (_whole(space, row) for row in rows)
     return [Start(row.label, row.config, row.kind == "system") for row in found if row is not None]
 
@@ -87,12 +93,16 @@ def _families() -> Iterator[tuple[str, str]]:
 
 
 def _whole(space: Workspace, row: Contender) -> Contender | None:
-    """The contender where the data set can feed all of it; a family that lost a part is another family."""
+    """The contender where the data set can feed it: a system as far as it goes, a family only as a whole.
+
+    A family that lost a part is another family, and a system that lost its layers is a search by vectors.
+    """
     try:
         left, notices = usable(space, row)
     except ConfigError:
         return None
-    return left if not notices or row.kind == "system" else None
+    lost = row.config.effective.signals() - left.config.effective.signals()
+    return left if not notices or (row.kind == "system" and lost.isdisjoint(LAYERS)) else None
 
 
 def _over_facts(space: Workspace, queries: Sequence[Query]) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,7 @@ from steelyard.query import Query
 from steelyard.table import SignalTable
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recommend.families import Start
-from steelyard_eval.recommend.grid import Grid, grid, measured
+from steelyard_eval.recommend.grid import Grid, alone, grid, measured
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import Replay, replay
 from steelyard_eval.recording.workspace import Workspace
@@ -79,11 +79,9 @@ def lay_out(space: Workspace, queries: Sequence[Query], starts: Sequence[Start],
     whole = True
     try:
         for start in starts:
-            known = serving(recordings, start.config)
-            try:
-                grids.append((start, grid(known.table, start.settings, known.judgments, metric, start.columns)))
-            except ConfigError as error:
-                skipped.append(f"{start.label} was not tuned: {error}")
+            made, fault = laid_out(serving(recordings, start.config), start, metric)
+            grids += [] if made is None else [(start, made)]
+            skipped += [fault] if fault else []
     except KeyboardInterrupt:
         if not grids:
             raise
@@ -93,6 +91,15 @@ def lay_out(space: Workspace, queries: Sequence[Query], starts: Sequence[Start],
     owner = np.repeat(np.arange(len(grids)), [len(own) for _, own in grids])
     joined = Grid.joined([own for _, own in grids])
     return Layout(tuple(start for start, _ in grids), joined, owner, recordings, tuple(skipped), whole)
+
+
+def laid_out(known: Recorded, start: Start, metric: Measure) -> tuple[Grid | None, str]:
+    """Weights around a start, or why not: then a preset stands alone, and there is nothing of a family."""
+    try:
+        return grid(known.table, start.settings, known.judgments, metric, start.columns), ""
+    except ConfigError as error:
+        only = alone(known.table, start.config, known.judgments, metric) if start.preset else None
+        return only, f"{start.label} was not tuned: {error}"
 
 
 def record_all(space: Workspace, queries: Sequence[Query], starts: Sequence[Start]) -> tuple[Recorded, ...]:
