@@ -20,7 +20,8 @@ from steelyard_eval.datasets import load
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recommend.families import PRESETS, starts
 from steelyard_eval.recommend.grid import grid, measured
-from steelyard_eval.recommend.layout import Recorded, laid_out
+from steelyard_eval.recommend.layout import Measured, laid_out
+from steelyard_eval.recommend.source import Live
 from steelyard_eval.recommend.priors import key_of
 from steelyard_eval.recording import files
 from steelyard_eval.recording.record import record
@@ -129,7 +130,7 @@ class Collection:
     @property
     def starts(self):
         """Everything that `recommend` lays out here."""
-        return starts(self.space, judged(self.space.dataset, self.space.dataset.queries), 10)
+        return starts(Live(self.space), judged(self.space.dataset, self.space.dataset.queries), 10)
 
     def recorded(self, config):
         """The recording of a configuration, wide enough for all that is laid out."""
@@ -160,7 +161,7 @@ class Collection:
         """The matrices of one start."""
         path = self.folder / f"{self.name}.start.{start.label}.npz"
         if not path.exists():
-            made, _ = laid_out(Recorded(*self.recorded(start.config)), start, METRIC)
+            made, _ = laid_out(Measured(*self.recorded(start.config)), start, METRIC)
             texts = (keys_of(made), np.zeros(len(made)), (start.label,))
             Matrices(*texts, made.metric, made.composite, {}).save(path)
         return Matrices.load(path)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard_eval.recommend.decision import decide
+from steelyard_eval.recommend.posterior import Prior
 from steelyard_eval.recommend.rule import (
     ALL_FAMILIES,
     ONE_STRATEGY,
     Evidence,
-    Prior,
     best,
     proven,
 )

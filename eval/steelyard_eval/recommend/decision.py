@@ -11,16 +11,15 @@ import numpy as np
 
 from steelyard.arrays import Floats
 from steelyard_eval.measures.statistics import Interval, difference_interval
+from steelyard_eval.recommend.posterior import Posterior
 from steelyard_eval.recommend.rule import (
     Evidence,
     Gates,
-    Posterior,
     best,
     bound,
     chosen_out_of_fold,
     out_of_fold,
     passed,
-    posterior,
     quantiles,
     shrinkage,
 )
@@ -71,9 +70,8 @@ def decide(
     worth trying where it is likely better, and gains out of fold; else keeps what there is.
     """
     row = exact or (lambda c: np.asarray(evidence.metric[c], dtype=np.float64))
-    composite = posterior(evidence.composite, evidence.prior_composite, evidence.groups)
-    metric = posterior(evidence.metric, evidence.prior_metric, evidence.groups)
-    passing = passed(composite, metric, gates, evidence.prior_composite)
+    composite, metric = evidence.of_composite, evidence.of_metric
+    passing = passed(evidence, gates)
     limit = bound(evidence.metric, evidence.groups)
     folded = _folded(evidence, seed, row)
     if passing.any():
@@ -83,7 +81,7 @@ def decide(
             return Decision("ship", chosen, promise, float(metric.harm()[chosen]), limit, None)
     top = best(evidence)
     if top is not None and folded.mean > SMALLEST and _worst(composite, metric)[top] <= LIKELY:
-        more = _to_prove(evidence, composite, metric, gates, top)
+        more = _to_prove(evidence, gates, top)
         return Decision("try", top, folded, float(metric.harm()[top]), limit, more)
     return Decision("keep", None, Interval(0.0, 0.0, 0.0), 0.0, limit, 3 * evidence.metric.shape[1])
 
@@ -106,16 +104,14 @@ def _worst(composite: Posterior, metric: Posterior) -> Floats:
     return np.maximum(composite.harm(), metric.harm())
 
 
-def _to_prove(
-    evidence: Evidence, composite: Posterior, metric: Posterior, gates: Gates, candidate: int
-) -> int | None:
+def _to_prove(evidence: Evidence, gates: Gates, candidate: int) -> int | None:
     """How many more queries would carry both gates if means and spreads stay what they are."""
     n = evidence.metric.shape[1]
     factors: list[float] = []
     for of, prior, z in zip(
-        (composite, metric),
+        (evidence.of_composite, evidence.of_metric),
         (evidence.prior_composite, evidence.prior_metric),
-        quantiles(composite, metric, gates, evidence.prior_composite),
+        quantiles(evidence, gates),
         strict=True,
     ):
         mean, deviation = float(of.mean[candidate]), float(of.deviation[candidate])

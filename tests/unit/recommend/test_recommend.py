@@ -12,6 +12,8 @@ from steelyard.errors import ConfigError
 from steelyard.fusion import FAMILIES, parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.cli import main
+from steelyard_eval.compare.agreement import overlap, rank_biased
+from steelyard_eval.compare.warnings import effective_number
 from steelyard_eval.datasets import load
 from steelyard_eval.demonstration import starter
 from steelyard_eval.measures.metrics import Judgments, Measure
@@ -22,10 +24,9 @@ from steelyard_eval.recommend.composite import PARTS, composite, smoothing
 from steelyard_eval.recommend.decision import Decision
 from steelyard_eval.recommend.families import starts
 from steelyard_eval.recommend.grid import LINE, grid, measured
-from steelyard_eval.recommend.notices import effective_number
 from steelyard_eval.recommend.priors import Table, key_of, shipped
 from steelyard_eval.recommend.sentence import sentence
-from steelyard_eval.recommend.unlabelled import overlap, rank_biased
+from steelyard_eval.recommend.source import Live
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace, judged
@@ -116,11 +117,19 @@ def test_a_single_retriever_is_judged_by_the_composite_of_its_own_list(space, qu
 
 
 def test_every_family_is_tried_and_the_starts_do_not_depend_on_labels(space, queries):
-    tried = [start.config.strategy.keyword for start in starts(space, queries, 10)]
+    tried = [start.config.strategy.keyword for start in starts(Live(space), queries, 10)]
     assert set(FAMILIES) - {"comb_sum"} <= set(tried)  # CombSUM is a weighted sum by another name
     shuffled = replace(space.dataset, qrels={})
-    other = replace(space, dataset=shuffled)
-    assert [s.config for s in starts(other, queries, 10)] == [s.config for s in starts(space, queries, 10)]
+    other = Live(replace(space, dataset=shuffled))
+    assert [s.config for s in starts(other, queries, 10)] == [s.config for s in starts(Live(space), queries, 10)]
+
+
+def test_all_five_systems_are_tried_unless_their_layers_are_missing(space, queries):
+    names = {start.label for start in starts(Live(space), queries, 10) if start.preset}
+    assert names == {"fts", "bm25", "vector", "echovault", "soleri", "moltnet", "spec_kit", "cortex_mem"}
+    flat = {key: rows for key, rows in space.dataset.vectors.items() if key[1] == "text"}
+    without = Live(replace(space, dataset=replace(space.dataset, vectors=flat)))
+    assert names - {start.label for start in starts(without, queries, 10)} == {"cortex_mem"}
 
 
 # The table of other collections

@@ -63,6 +63,14 @@ class KeywordTables(VaultFile):
             "INSERT INTO keyword_indexes VALUES(?, ?, ?)", (index.name, json.dumps(index.fields), index.tokenizer)
         )
 
+    def index_bytes(self, index: KeywordIndex) -> int:
+        """Bytes of a keyword index: the words with their entries, and the lengths of entries; 0 before it is made."""
+        if self._index_settings(index) is None:
+            return 0
+        parts = ((f"fts_{index.name}_data", "block"), (f"fts_{index.name}_docsize", "sz"))
+        sizes = [self._db.execute(f"SELECT sum(length({column})) FROM {table}").fetchone() for table, column in parts]
+        return sum(int(size or 0) for (size,) in sizes)
+
     def keyword(
         self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int
     ) -> list[Found]:
