@@ -44,7 +44,8 @@ class Decision:
         The expected gain on unseen queries: out of fold, of the whole procedure, and its 95% interval. Under
         ship it is shrunk for having passed a gate. 0 under keep.
     harm : float
-        The posterior probability that the candidate is worse than the current configuration.
+        The probability that the candidate is worse than the current configuration, in the composite or the metric,
+        whichever is larger, widened for having been chosen.
     bound : float
         No candidate beats the current configuration by more, with 95% confidence.
     more : int or None
@@ -78,11 +79,11 @@ def decide(
         chosen = int(np.argmax(np.where(passing, composite.mean, -np.inf)))
         promise = scaled(folded, shrinkage(row(chosen), evidence.groups))
         if promise.mean > SMALLEST:
-            return Decision("ship", chosen, promise, float(metric.harm()[chosen]), limit, None)
+            return Decision("ship", chosen, promise, _stated(composite, metric, chosen), limit, None)
     top = best(evidence)
     if top is not None and folded.mean > SMALLEST and _worst(composite, metric)[top] <= LIKELY:
         more = _to_prove(evidence, gates, top)
-        return Decision("try", top, folded, float(metric.harm()[top]), limit, more)
+        return Decision("try", top, folded, _stated(composite, metric, top), limit, more)
     return Decision("keep", None, Interval(0.0, 0.0, 0.0), 0.0, limit, 3 * evidence.metric.shape[1])
 
 
@@ -97,6 +98,11 @@ def _folded(evidence: Evidence, seed: int, row: Callable[[int], Floats]) -> Inte
 def scaled(interval: Interval, factor: float) -> Interval:
     """The interval with everything times a factor."""
     return Interval(interval.mean * factor, interval.low * factor, interval.high * factor)
+
+
+def _stated(composite: Posterior, metric: Posterior, candidate: int) -> float:
+    """The larger of the two probabilities of a loss, as stated of a candidate that was chosen."""
+    return max(composite.stated_harm(candidate), metric.stated_harm(candidate))
 
 
 def _worst(composite: Posterior, metric: Posterior) -> Floats:
