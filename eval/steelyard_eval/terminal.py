@@ -182,7 +182,9 @@ def unlabelled(record: Mapping[str, Any]) -> str:
         (
             wrapped(record["sentence"], 0),
             table(rows, {"pair": f"against {name}", "rbo": "RBO", "jaccard": "Jaccard@10"}),
-            table(first, {"id": "label first", "disagreement": "disagreement", "text": "query", "entries": "judge"}),
+            table(
+                first, {"id": "label first", "disagreement": "disagreement", "text": "query", "entries": "judge"}
+            ),
         )
     )
 

@@ -21,8 +21,8 @@ from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recommend.families import PRESETS, starts
 from steelyard_eval.recommend.grid import grid, measured
 from steelyard_eval.recommend.layout import Measured, laid_out
-from steelyard_eval.recommend.source import Live
 from steelyard_eval.recommend.priors import key_of
+from steelyard_eval.recommend.source import Live
 from steelyard_eval.recording import files
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace, judged

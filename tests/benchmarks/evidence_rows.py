@@ -89,7 +89,9 @@ def priors_of(others, keys):
     def side(name):
         own = [getattr(other, name) for other in others]
         means, variances = (
-            np.array([np.where(row >= 0, getattr(one, of)[row], np.nan) for one, row in zip(own, rows, strict=True)])
+            np.array(
+                [np.where(row >= 0, getattr(one, of)[row], np.nan) for one, row in zip(own, rows, strict=True)]
+            )
             for of in ("mean", "variance")
         )
         return Prior.of(means, variances)

@@ -69,7 +69,7 @@ def agreement(lists: Lists, queries: Sequence[Query]) -> Record:
     """How far each two configurations agree, the least alike first, and the queries to label first.
 
     `agreement` has a record a pair; `label_first` the queries on which the mean RBO over all pairs is least, each
-    with the entries whose grades would part the configurations; `disagreement` is 1 less the mean RBO over queries.
+    with the entries whose grades would part the configurations; `disagreement` is 1 less the mean RBO.
     """
     pairs = [Agreement.of(one, other, lists) for one, other in combinations(lists, 2)]
     spread = _disagreement(lists, len(queries))

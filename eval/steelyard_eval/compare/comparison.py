@@ -114,7 +114,9 @@ class Comparison(Result):
     def _refuse_unlabelled(self, what: str) -> None:
         if not self.record["results"]:
             name = self.record["dataset"]["name"]
-            raise ConfigError(f"{name} has no judgments, so there is nothing to {what}; print it, or add qrels.txt")
+            raise ConfigError(
+                f"{name} has no judgments, so there is nothing to {what}; print it, or add qrels.txt"
+            )
 
 
 def compare(
@@ -250,7 +252,8 @@ def _warnings(
     model: str,
 ) -> list[str]:
     own, judged = (
-        {label: found[str(one)] for label, found in values.items() if str(one) in found} for one in (primary, JUDGED)
+        {label: found[str(one)] for label, found in values.items() if str(one) in found}
+        for one in (primary, JUDGED)
     )
     return warnings(queries, own, judged, baseline, tests, model)
 

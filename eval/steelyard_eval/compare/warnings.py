@@ -22,6 +22,8 @@ USUAL = 0.05
 UNJUDGED = 0.05
 """A difference in Judged@10 that can make a loser of a better list."""
 JUDGED = Measure("Judged", 10)
+SHOWN = 4
+"""Contenders that are named in one warning."""
 Values = Mapping[str, Floats]
 """Label -> float64[Q] of one metric."""
 
@@ -51,7 +53,9 @@ def _few(count: int, comparisons: Sequence[Mapping[str, Any]]) -> list[str]:
     """How many queries would do: as many times more as the detectable difference squared is too large."""
     detectable = [row["mde"] for row in comparisons if row["mde"]]
     if not detectable:
-        return [f"{count} judged queries tell little apart; label at least {FEW}, better 60"] if count < FEW else []
+        return (
+            [f"{count} judged queries tell little apart; label at least {FEW}, better 60"] if count < FEW else []
+        )
     usual = median(detectable)
     if count >= FEW and usual <= COARSE:
         return []
@@ -76,8 +80,8 @@ def shared_scopes(queries: Sequence[Query], values: Values, baseline: str) -> li
     if effective > 0.9 * len(queries):
         return []
     return [
-        f"the {len(queries)} queries share {len(set(scopes))} scopes, and those of one scope vary together: they are "
-        f"worth about {effective:.0f} independent queries; give them `group` to have that counted"
+        f"the {len(queries)} queries share {len(set(scopes))} scopes, and those of one scope vary together: they "
+        f"are worth about {effective:.0f} independent queries; give them `group` to have that counted"
     ]
 
 
@@ -111,15 +115,21 @@ def _unjudged(judged: Values, baseline: str) -> list[str]:
     found = []
     if less:
         found.append(
-            f"fewer of the first ten hits are judged than of {baseline} ({base:.0%}), and an unjudged hit counts as "
-            f"a miss, so these may be better than they look: {', '.join(less)}"
+            f"fewer of the first ten hits are judged than of {baseline} ({base:.0%}), and an unjudged hit counts "
+            f"as a miss, so these may be better than they look: {_some(less)}"
         )
     if more:
         found.append(
-            f"of {baseline} only {base:.0%} of the first ten hits are judged, and an unjudged hit counts as a miss, "
-            f"so it may be better than it looks beside {', '.join(more)}"
+            f"of {baseline} only {base:.0%} of the first ten hits are judged, and an unjudged hit counts as a "
+            f"miss, so it may be better than it looks beside {_some(more)}"
         )
     return found
+
+
+def _some(labels: Sequence[str]) -> str:
+    """The first few labels."""
+    others = f" and {len(labels) - SHOWN} others" if len(labels) > SHOWN else ""
+    return "; ".join(labels[:SHOWN]) + others
 
 
 def _lsa(model: str) -> list[str]:

@@ -28,10 +28,10 @@ POSTING = 16
 
 
 def timing(source: Source, queries: Sequence[Query], board: Board, timed: bool) -> list[Record]:
-    """A record a row: `queries`, `embedding_calls`, `keyword_bytes`, `vector_bytes`; with `timed` p50, p95, `pareto`.
+    """A record a row: `queries`, `embedding_calls` and bytes of indexes; with `timed` p50, p95 and `pareto`.
 
-    A row is on the Pareto front where no other is at least as good in the metric, in p50, in embedding calls and in
-    bytes, and better in one of them. Over a recording nothing can be timed.
+    A row is on the Pareto front where no other is at least as good in the metric, in p50, in embedding calls and
+    in bytes, and better in one of them. Over a recording nothing can be timed.
     """
     words = words_of_entries(source.dataset) if source.space else 0
     records = [_costs(source, len(queries), place, words) for place in board.places]

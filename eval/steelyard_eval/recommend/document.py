@@ -235,6 +235,7 @@ def _results(case: Case) -> Record:
 def _warnings(case: Case, tests: Sequence[Record]) -> list[str]:
     places = case.board.places
     values, judged = (
-        {one.label: one.values[metric] for one in places if metric in one.values} for metric in (case.metric, JUDGED)
+        {one.label: one.values[metric] for one in places if metric in one.values}
+        for metric in (case.metric, JUDGED)
     )
     return warnings(case.queries, values, judged, case.board.current.label, tests, case.source.model)

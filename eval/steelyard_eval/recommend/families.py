@@ -79,6 +79,7 @@ def starts(source: Source, queries: Sequence[Query], limit: int) -> list[Start]:
     setting = Setting(limit, source.model, source.lists)
     if source.lists is None:
         texts = {**dict(_families()), **dict(_over_facts(source.dataset, queries)), **dict(_by_intent(queries))}
+        texts = {label: text.replace("bm25", source.words) for label, text in texts.items()}
         presets = {name: find_system(name).config(limit, source.model) for name in PRESETS}
     else:
         texts, presets = dict(_over_lists(source.lists)), {name: setting.strategy(name) for name in source.lists}

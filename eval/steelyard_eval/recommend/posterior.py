@@ -21,8 +21,8 @@ Matrix = NDArray[np.floating]
 WORTH = 10.0
 """Queries that the table of other collections counts as at most, for the mean and for the variance."""
 WIDENED = 1.1
-"""Candidates are chosen for being far above 0. Without this, what is stated as 6.0% was worse in 8.2% of cases, and
-with it 8.6% (`try`, 40 labels, docs/tuning.md)."""
+"""How much wider the deviation of a chosen candidate is taken to be, because it was chosen for lying far above 0:
+at 40 labels a `try` said 6.0% without it, says 8.6% with it, and was worse in 8.2% of cases (docs/tuning.md)."""
 LEAST = 1e-6
 """A standard error of less is rounding."""
 BLOCK = 256

@@ -10,8 +10,8 @@ metric      float[C, n]         the metric that is reported, nDCG@10 as a rule, 
 composite   float[C, n]         a steadier measure of the same thing, smoothed along the weights: `composite.py`
 ==========  ==================  ===============================================================================
 
-A candidate's true mean difference has a posterior (`posterior.py`). `best` is the candidate of largest posterior mean, likely
-better but unproven; `proven` the largest among those that pass the gates. How the numbers were found:
+A candidate's true mean difference has a posterior (`posterior.py`). `best` is the candidate of largest posterior
+mean, likely better but unproven; `proven` the largest among those that pass the gates. How the numbers were found:
 docs/tuning.md.
 """
 
@@ -164,7 +164,7 @@ def out_of_fold(rows: Mapping[int, Floats], choices: Sequence[tuple[Bools, int |
 
 
 def shrinkage(differences: Floats, groups: Indices) -> float:
-    """What is left of a gain for having been let through a gate: ``1 - SELECTED / t^2`` of the sample's t, at least 0.
+    """What is left of a gain for having passed a gate: ``1 - SELECTED / t^2`` of the sample's t, at least 0.
 
     The gain out of fold has not seen the queries that it is measured on, but that there is something to promise at
     all was decided on them, so that the whole of ``1 / t^2`` is too much and nothing too little.

@@ -1,4 +1,4 @@
-"""Where candidates are measured: a workspace, which records what they need, or a recording that was made before."""
+"""Where candidates are measured: a workspace, which records what they need, or a recording made before."""
 
 from __future__ import annotations
 
@@ -39,6 +39,10 @@ class Source(Protocol):
         """The names of recorded lists of other engines; None where our own retrievers search."""
 
     @property
+    def words(self) -> str:
+        """The retriever by words that families are laid out over: bm25, or fts where that alone was recorded."""
+
+    @property
     def space(self) -> Workspace | None:
         """What live search can be timed on."""
 
@@ -77,6 +81,11 @@ class Live:
     def lists(self) -> None:
         """None: our own retrievers search."""
 
+    @property
+    def words(self) -> str:
+        """bm25."""
+        return "bm25"
+
     def usable(self, row: Contender) -> tuple[Contender, list[str]]:
         """The contender without the signals that the data set cannot supply."""
         return usable(self.space, row)
@@ -113,6 +122,11 @@ class Recorded:
         return recorded_lists(self.table)
 
     @property
+    def words(self) -> str:
+        """bm25 where it was recorded."""
+        return "bm25" if "bm25" in self.table.columns else "fts"
+
+    @property
     def space(self) -> None:
         """None: nothing can be searched live."""
 
@@ -128,6 +142,6 @@ class Recorded:
         """Those that search no deeper than the recording."""
         return [config for config in configs if reaches(self.table, config)]
 
-    def record(self, queries: Sequence[Query], configs: Sequence[SearchConfig]) -> SignalTable:  # noqa: ARG002 -- recorded already
+    def record(self, queries: Sequence[Query], configs: Sequence[SearchConfig]) -> SignalTable:
         """The recorded lists."""
         return only(self.table, [query.id for query in queries])

@@ -1,6 +1,8 @@
 """What is tried, what it is judged on, and the answer from end to end."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +13,9 @@ from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
 from steelyard.fusion import FAMILIES, parse_strategy
 from steelyard.systems import find_system
+from steelyard.text import content, terms
 from steelyard_eval.cli import main
+from steelyard_eval.compare import compare
 from steelyard_eval.compare.agreement import overlap, rank_biased
 from steelyard_eval.compare.warnings import effective_number
 from steelyard_eval.datasets import load
@@ -27,7 +31,7 @@ from steelyard_eval.recommend.grid import LINE, grid, measured
 from steelyard_eval.recommend.priors import Table, key_of, shipped
 from steelyard_eval.recommend.sentence import sentence
 from steelyard_eval.recommend.source import Live
-from steelyard_eval.recording.record import record
+from steelyard_eval.recording.record import record, record_systems
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.tune.settings import settings
@@ -235,6 +239,74 @@ def test_what_is_broken_off_ships_nothing(space, monkeypatch):
     assert found.interrupted
     assert found.record["verdict"] in ("try", "keep")
     assert str(found.config.strategy) == str(find_system("echovault").config(10).strategy)
+
+
+INTERRUPTED = """
+import os, signal, sys
+from steelyard_eval.cli import main
+from steelyard_eval.recommend import layout
+
+made, calls = layout.grid, []
+
+
+def breaking(*arguments):
+    calls.append(arguments)
+    if len(calls) == 3:
+        os.kill(os.getpid(), signal.SIGINT)
+    return made(*arguments)
+
+
+layout.grid = breaking
+sys.argv = ["steelyard", "recommend", *sys.argv[1:]]
+main()
+"""
+
+
+def test_a_real_ctrl_c_ends_with_130_and_a_whole_file_of_the_current_weights(tmp_path):
+    out = tmp_path / "search-weights.json"
+    command = [sys.executable, "-c", INTERRUPTED, str(starter()), "--out", str(out), "--json"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+    record = json.loads(ended.stdout)
+    assert ended.returncode == 130
+    assert "Traceback" not in ended.stderr
+    assert not record["whole"]
+    assert record["verdict"] == "try"
+    assert "the search was broken off, so run it again to prove it" in record["sentence"]
+    assert str(SearchConfig.load(out).strategy) == record["current"]["strategy"]
+    attempt = SearchConfig.load(tmp_path / "search-weights.try.json")
+    assert str(attempt.effective) == record["chosen"]["strategy"]
+
+
+def test_a_recording_gives_the_choice_of_a_search_among_what_it_holds(space, tmp_path):
+    out = tmp_path / "own"
+    record_systems(space.dataset, ["plain"], out, "all", 10, "auto")
+    found = recommend(space.dataset, "fts", recording=out / "plain.documented").to_json()
+
+    labels = {row["label"]: row for row in found["leaderboard"]}
+    assert {"fts", "vector", "RRF, tuned", "weighted sum, tuned"} <= labels.keys()  # over fts: it has no bm25
+    assert not {"bm25", "echovault", "soleri", "moltnet"} & labels.keys()
+    row = labels["RRF, tuned"]
+    assert row["depths"]["vector"] == 100  # that of plain, so a comparison searches the same
+    (same,) = compare(space.dataset, row["strategy"], timed=False, metrics="nDCG@10").values.values()
+    assert row["mean"] == pytest.approx(same["nDCG@10"].mean(), abs=1e-12)
+    assert all("p50_ms" not in row for row in found["timing"])
+    with pytest.raises(ConfigError, match="Record again with this configuration"):
+        recommend(space.dataset, "echovault", recording=out / "plain.documented")
+
+
+def test_the_cost_of_a_row_counts_the_indexes_that_it_reads(space, found):
+    timing = {row["label"]: row for row in found.to_json()["timing"]}
+    vectors = 4 * 384 * len(space.dataset.entries)  # float32 of 384 dimensions
+
+    assert (timing["vector"]["keyword_bytes"], timing["vector"]["vector_bytes"]) == (0, vectors)
+    assert (timing["bm25"]["vector_bytes"], timing["fts"]["vector_bytes"]) == (0, 0)
+    words = sum(len(set(terms(content(entry)))) for entry in space.dataset.entries)
+    assert timing["bm25"]["keyword_bytes"] == 16 * words
+    stored = space.store._db.execute("SELECT block FROM fts_content_data").fetchall()
+    lengths = space.store._db.execute("SELECT sz FROM fts_content_docsize").fetchall()
+    assert timing["fts"]["keyword_bytes"] == sum(len(part) for (part,) in [*stored, *lengths])
+    assert timing["soleri"]["vector_bytes"] == vectors
 
 
 def test_the_command_prints_the_sentence_first_and_writes_file_and_report(tmp_path):

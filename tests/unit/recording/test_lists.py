@@ -5,7 +5,6 @@ import json
 import bm25s
 import faiss
 import ir_measures
-import numpy as np
 import pytest
 import tantivy
 from ir_measures import nDCG
@@ -69,7 +68,9 @@ def by_tantivy(dataset):
     for query in dataset.queries:
         asked, _ = index.parse_query_lenient(query.text, ["text"])
         hits = searcher.search(asked, DEPTH).hits
-        found.append(named(dataset, [searcher.doc(at)["place"][0] for _, at in hits], [score for score, _ in hits]))
+        found.append(
+            named(dataset, [searcher.doc(at)["place"][0] for _, at in hits], [score for score, _ in hits])
+        )
     return found
 
 
@@ -213,9 +214,7 @@ def test_weights_over_lists_are_refused_by_live_search(dataset, recording, tmp_p
 
 
 def test_a_system_cannot_run_on_lists_and_says_what_can(dataset, recording):
-    with pytest.raises(
-        ConfigError, match=r"has lists of other engines \(dense, stems, words\); write a strategy"
-    ):
+    with pytest.raises(ConfigError, match=r"has lists of other engines \(dense, stems, words\); write a strategy"):
         compare(dataset, "echovault", recording=recording)
 
 

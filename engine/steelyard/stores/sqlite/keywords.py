@@ -64,12 +64,14 @@ class KeywordTables(VaultFile):
         )
 
     def index_bytes(self, index: KeywordIndex) -> int:
-        """Bytes of a keyword index: the words with their entries, and the lengths of entries; 0 before it is made."""
+        """Bytes of a keyword index: words with their entries, lengths of entries; 0 before it is made."""
         if self._index_settings(index) is None:
             return 0
-        parts = ((f"fts_{index.name}_data", "block"), (f"fts_{index.name}_docsize", "sz"))
-        sizes = [self._db.execute(f"SELECT sum(length({column})) FROM {table}").fetchone() for table, column in parts]
-        return sum(int(size or 0) for (size,) in sizes)
+        return sum(
+            int(size)
+            for table, column in (("data", "block"), ("docsize", "sz"))
+            for (size,) in self._db.execute(f"SELECT total(length({column})) FROM fts_{index.name}_{table}")
+        )
 
     def keyword(
         self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int
