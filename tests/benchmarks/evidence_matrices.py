@@ -8,6 +8,7 @@ a run that is broken off goes on where it stopped.
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,12 @@ class Matrices:
     metric: np.ndarray
     composite: np.ndarray
     currents: dict
+
+    @cached_property
+    def moments(self):
+        """Mean and variance of every candidate between queries, of the metric and of the composite."""
+        sides = (self.metric, self.composite)
+        return tuple((side.mean(axis=1, dtype=np.float64), side.var(axis=1, ddof=1)) for side in sides)
 
     def save(self, path):
         """One file, written whole."""

@@ -29,9 +29,10 @@ LOSS = 0.001
 
 @dataclass(frozen=True)
 class Side:
-    """float32[C, Q] of one measure, and float64[Q] of the current configuration: their differences, on demand."""
+    """float32[C, Q] of one measure with its means and variances, and float64[Q] of the current configuration."""
 
     values: np.ndarray
+    own: tuple
     base: np.ndarray
 
     def on(self, queries):
@@ -45,16 +46,14 @@ class Side:
     @cached_property
     def mean(self):
         """float64[C]: the mean difference over all queries."""
-        return self.values.mean(axis=1, dtype=np.float64) - self.base.mean()
+        return self.own[0] - self.base.mean()
 
     @cached_property
     def variance(self):
-        """float64[C]: the variance of the difference between queries, from sums, a block of rows at a time."""
-        own = np.empty(len(self.values))
-        for begin in range(0, len(own), 1024):
-            rows = slice(begin, begin + 1024)
-            own[rows] = (self.values[rows] - self.base.astype(np.float32)).var(axis=1, ddof=1)
-        return own
+        """float64[C]: the variance of the difference between queries: var x + var b - 2 cov(x, b)."""
+        away = self.base - self.base.mean()
+        shared = (self.values @ away.astype(np.float32)).astype(np.float64) / (len(away) - 1)
+        return np.maximum(self.own[1] + away @ away / (len(away) - 1) - 2 * shared, 0.0)
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,12 @@ class Differences:
     def of(cls, matrices, current):
         """Against one of the matrices' current configurations."""
         _, metric, composite = matrices.currents[current]
-        return cls(matrices.keys, Side(matrices.metric, metric), Side(matrices.composite, composite))
+        of_metric, of_composite = matrices.moments
+        return cls(
+            matrices.keys,
+            Side(matrices.metric, of_metric, metric),
+            Side(matrices.composite, of_composite, composite),
+        )
 
     def evidence(self, labelled, priors=None):
         """What the labelled queries show."""

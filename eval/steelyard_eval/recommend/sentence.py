@@ -51,14 +51,16 @@ def _settle(decision: Decision, whole: bool) -> str:
 
 
 def odds(probability: float) -> str:
-    """A probability in words: 1 in so many.
+    """A probability in words: 1 in so many, in one digit from 20 on.
 
-    >>> odds(0.02), odds(0.2), odds(0.00001)
-    ('1 in 50', '1 in 5', 'less than 1 in 1,000')
+    >>> odds(0.02), odds(0.2), odds(0.0019), odds(0.00001)
+    ('1 in 50', '1 in 5', '1 in 500', 'less than 1 in 1,000')
     """
     if probability < 0.001:
         return "less than 1 in 1,000"
-    return f"1 in {round(1 / probability):,}"
+    number = round(1 / probability)
+    step = 10 ** (len(str(number)) - 1) if number >= 20 else 1
+    return f"1 in {round(number / step) * step:,}"
 
 
 def _count(more: int | None) -> str:
