@@ -11,7 +11,7 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.5 --no-header
 # What `make check` tests: what runs in seconds, chosen by measured CPU time.
 FAST := tests/unit/engine tests/unit/measures tests/unit/terminal tests/unit/report tests/unit/datasets
 
-.PHONY: help check demo test lab lint types parity bench evidence coverage priors fuzz endpoints interference kills mutants lock clean
+.PHONY: help check demo test lab lint types parity bench evidence coverage priors fuzz endpoints interference tenants kills mutants lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -62,6 +62,9 @@ endpoints: .venv/tested  ## 200 behaviours of an endpoint
 
 interference: .venv/tested  ## 100,000 changes outside a scope: nothing inside it moves
 	$(CAMPAIGN)noninterference.py --minutes $(MINUTES)
+
+tenants: .venv/tested  ## 100,000 checks that nothing crosses from one tenant to another
+	$(CAMPAIGN)tenants.py --minutes $(MINUTES)
 
 kills: .venv/tested  ## 300 kills over all commands that write
 	$(CAMPAIGN)kill.py --minutes $(MINUTES)

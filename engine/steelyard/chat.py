@@ -15,7 +15,6 @@ URL, MODEL, KEY = "LLM_BASE_URL", "LLM_MODEL", "LLM_API_KEY"
 WHAT = "the language model"
 LARGEST = 2**20
 """Bytes of an answer."""
-AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class Chat(Protocol):
@@ -65,7 +64,7 @@ class ChatEndpoint:
         body = {"model": self._model, "messages": [{"role": "user", "content": prompt}], "temperature": 0}
         answer = self._endpoint.ask("/chat/completions", body)
         if answer.status != 200:
-            raise EndpointError(WHAT, f"answered with {answer.status}", again=answer.status in AGAIN)
+            raise EndpointError(WHAT, f"answered with {answer.status}", again=answer.may_pass)
         try:
             text = answer.json()["choices"][0]["message"]["content"]
         except (ValueError, KeyError, IndexError, TypeError):

@@ -58,6 +58,11 @@ class Answer:
     headers: Mapping[str, str]
     text: str
 
+    @property
+    def may_pass(self) -> bool:
+        """Whether the status is of a fault that may be over soon: asking once more may help."""
+        return self.status in (408, 425, 429) or self.status >= 500
+
     def json(self) -> Any:  # noqa: ANN401 -- whatever JSON held
         """The body as JSON; ValueError when it is none, or would take many times its size in memory."""
         if sum(self.text.count(mark) for mark in '"[{') > MARKS:

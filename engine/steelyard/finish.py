@@ -18,7 +18,7 @@ from steelyard.explain import Explanation
 from steelyard.fusion import Expr, Plan, parse_strategy
 from steelyard.grammar import Item, number_text, parse_call
 from steelyard.signals import PRIORS
-from steelyard.table import FETCHED, RERANK, RETRIEVERS, SCORERS, SignalTable, best_first, count_rows
+from steelyard.table import FETCHED, RERANK, RETRIEVERS, SCORERS, SignalTable, best_first, count_rows, ranks
 
 
 @dataclass(frozen=True)
@@ -105,15 +105,18 @@ class Cut:
 class Merge:
     """Add what a separate retriever found, all at one score (Soleri's memories at 0.5).
 
-    Rows that are already ranked keep their score, and come before added rows of the same score.
+    Rows that are already ranked keep their score, and come before added rows of the same score. With `if_none`
+    at most so many are added, and only to lists that have none of them (system-spec-kit's constitutional entries).
     """
 
     retriever: str
     score: float
+    if_none: int = 0
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step."""
-        added = ~np.isnan(table.column(self.retriever))
+        found = ~np.isnan(table.column(self.retriever))
+        added = found & self._admitted(table, ranking, found) if self.if_none else found
         added[ranking.row] = False
         extra = np.flatnonzero(added)
         extra = extra[np.lexsort((-table.column(self.retriever)[extra], table.query[extra]))]
@@ -123,13 +126,22 @@ class Merge:
         offsets = np.searchsorted(table.query[row][best], np.arange(len(table.queries) + 1)).astype(np.int64)
         return Ranking(offsets, row[best], score[best])
 
+    def _admitted(self, table: SignalTable, ranking: Ranking, found: Bools) -> Bools:
+        """bool[N]: the first rows of its list, in the queries whose ranking has none of them."""
+        listed = np.zeros(len(table), dtype=bool)
+        listed[ranking.row] = found[ranking.row]
+        place = ranks(table, table.column(self.retriever), found)
+        admitted: Bools = (count_rows(table, listed) == 0)[table.query] & (place <= self.if_none)
+        return admitted
+
     @property
     def needs(self) -> frozenset[str]:
         """The retriever whose rows are added."""
         return frozenset({self.retriever})
 
     def __str__(self) -> str:
-        return f"merge({self.retriever}, score={number_text(self.score)})"
+        most = f", if_none={self.if_none}" if self.if_none else ""
+        return f"merge({self.retriever}, score={number_text(self.score)}{most})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,18 +194,22 @@ class Files:
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step."""
-        home, rows = table.home, np.arange(len(table))
-        folder = np.zeros(len(table), dtype=bool)
-        folder[home[(home >= 0) & (home != rows)]] = True
-        folder &= np.isnan(table.columns["l2"]) if "l2" in table.columns else True
-        files = ranking.keep(~folder[ranking.row])
+        folder, home = self.folders(table), table.home
         if self.instead == "none":
-            return files
+            return ranking.keep(~folder[ranking.row])
         score = np.full(len(table), np.nan)
         score[ranking.row] = ranking.score
         lent = np.where((home >= 0) & folder[home] & ~folder, score[home], np.nan)
         score[folder] = np.nan
         return order(table, np.where(np.isnan(score), lent, score))
+
+    @staticmethod
+    def folders(table: SignalTable) -> Bools:
+        """bool[N]: the rows of directories."""
+        home, rows = table.home, np.arange(len(table))
+        folder = np.zeros(len(table), dtype=bool)
+        folder[home[(home >= 0) & (home != rows)]] = True
+        return folder & np.isnan(table.columns["l2"]) if "l2" in table.columns else folder
 
     @property
     def needs(self) -> frozenset[str]:
@@ -280,6 +296,17 @@ class Rescore:
 
     def __str__(self) -> str:
         return f"rescore({self.strategy})"
+
+
+def scored_again(table: SignalTable, scores: Floats, stages: Sequence[Stage], row: int) -> Explanation | None:
+    """How the last stage that gives scores of its own came to that of a row; None where none does."""
+    for at in reversed(range(len(stages))):
+        stage = stages[at]
+        if isinstance(stage, Rerank | Rescore):
+            before = finish(table, scores, stages[:at])
+            if row in before.row:
+                return stage.explain(table, before, row)
+    return None
 
 
 def facts_read(stages: Sequence[Stage]) -> frozenset[str]:
@@ -371,10 +398,10 @@ def _cut(limit: Item, all_below: float = 0.0, counting: Item | None = None) -> C
     return Cut(_whole(limit.weight), _whole(all_below, 0), "" if counting is None else _name(counting, RETRIEVERS))
 
 
-def _merge(retriever: Item, score: float) -> Merge:
+def _merge(retriever: Item, score: float, if_none: float = 0.0) -> Merge:
     if not isinstance(score, float):
         raise ValueError
-    return Merge(_name(retriever, RETRIEVERS), score)
+    return Merge(_name(retriever, RETRIEVERS), score, _whole(if_none, 0))
 
 
 def _at_least(score: Item) -> AtLeast:

@@ -17,7 +17,7 @@ from steelyard.table import EMBEDDING
 
 BY_RETRIEVER = ("field_weights", "filters", "similarity", "after")
 """The keys of an identity whose values are stored by retriever."""
-LATER = ("embedded", "classified", "rewritten", "bm25_words", "directory")
+LATER = ("hidden", "embedded", "classified", "rewritten", "bm25_words", "directory")
 """Keys that the oldest recordings lack; their absence is not a difference."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,6 +89,8 @@ class Reading:
     """Whether TF-IDF counts only the entries that are valid at the query's clock."""
     corpus: Filters = EVERYTHING
     """The entries that are searched."""
+    hidden: Mapping[str, Filters] = field(default_factory=dict)
+    """By retriever, the entries of the corpus that it may return, where these are not all."""
     valid_only: bool = False
     """Whether only entries whose validity window contains the query's clock are searched."""
     directory: Callable[[str], str] = itself
@@ -114,6 +116,7 @@ class Reading:
             "match_memory": self.match_memory.__name__,
             "words": [self.words.text.__name__, self.words.split.__name__, self.valid_words],
             "searched": [str(self.corpus), self.valid_only],
+            "hidden": {name: str(shown) for name, shown in self.hidden.items()},
             "directory": self.directory.__name__,
             "classified": self.classify.__name__,
             "bm25_words": [own.text.__name__, own.split.__name__, own.least, own.whole],

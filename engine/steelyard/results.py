@@ -9,10 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.arrays import Floats
+from steelyard.config import SearchConfig
 from steelyard.entry import Hit
 from steelyard.errors import ConfigError, VaultError, shown
 from steelyard.explain import Explanation
-from steelyard.finish import Ranking, Rerank, Rescore, Stage, finish
+from steelyard.finish import Ranking, Stage, scored_again
 from steelyard.fusion import Expr, Progress, compile_plan, leaves
 from steelyard.query import Query
 from steelyard.signals import PRIORS
@@ -41,6 +42,9 @@ class SearchResult:
         The stages after fusion, and what was searched, with its clock, intent and texts.
     seconds : mapping
         The time of each retriever, and of the whole search as ``search``.
+    explored, placed_by : tuple of SearchConfig, tuple of str
+        The other configuration of a list that was interleaved, and for each hit the hash of the one that
+        placed it.
     """
 
     hits: tuple[Hit, ...]
@@ -53,6 +57,8 @@ class SearchResult:
     finish: tuple[Stage, ...] = ()
     query: Query = field(default_factory=lambda: Query(""))
     seconds: Mapping[str, float] = field(default_factory=dict)
+    explored: tuple[SearchConfig, ...] = ()
+    placed_by: tuple[str, ...] = ()
 
     @property
     def progress(self) -> Progress | None:
@@ -63,16 +69,6 @@ class SearchResult:
     def fused(self) -> Floats:
         """float64[N]: the strategy's score of every row, before anything is finished; NaN where it ranks none."""
         return compile_plan(self.table, self.strategy).scores()
-
-    def _scored_again(self, row: int) -> Explanation | None:
-        """How the last finish stage that gives scores of its own came to that of a row; None where none does."""
-        for at in reversed(range(len(self.finish))):
-            stage = self.finish[at]
-            if isinstance(stage, Rerank | Rescore):
-                before = finish(self.table, self.fused, self.finish[:at])
-                if row in before.row:
-                    return stage.explain(self.table, before, row)
-        return None
 
     def place(self, hit: Hit, retriever: str) -> int | None:
         """The rank of a hit among what a retriever found, from 1; None where it did not find it."""
@@ -95,7 +91,7 @@ class SearchResult:
         id_ = hit if isinstance(hit, str) else hit.entry.id
         names = self.table.entries
         rows = [row for row, entry in enumerate(self.table.entry) if plain_id(names[entry]) == id_]
-        again = self._scored_again(rows[0]) if rows else None
+        again = scored_again(self.table, self.fused, self.finish, rows[0]) if rows else None
         if again is not None:
             return again
         tree = compile_plan(self.table, self.strategy).explain(rows[0]) if rows else None

@@ -33,17 +33,21 @@ class Scopes:
         """Return the scope of the entries that may answer a query, which needs its clock."""
         return self._corpus() & self._asked(query)
 
-    def searched(self, query: Query, aside: Filters | None, filtered: bool) -> Filters:
+    def searched(self, query: Query, name: str, aside: Filters | None, filtered: bool) -> Filters:
         """Return the scope that a retriever searches.
 
         Parameters
         ----------
+        name : str
+            The retriever.
         aside : Filters or None
             The entries of a retriever that does not search the corpus.
         filtered : bool
             Whether the query's own filters act in this retriever.
         """
-        inside = self._corpus() if aside is None else aside
+        inside = aside
+        if inside is None:
+            inside = self._corpus() & self._limited(self.reading.hidden.get(name, EVERYTHING))
         return inside & self._asked(query) if filtered else inside
 
     def counted(self, query: Query) -> Filters:
@@ -58,8 +62,10 @@ class Scopes:
         return query.filters & (self._valid(query) if self.reading.valid_only else EVERYTHING)
 
     def _corpus(self) -> Filters:
-        corpus = self.reading.corpus
-        return EVERYTHING if self._covers(corpus) else corpus
+        return self._limited(self.reading.corpus)
+
+    def _limited(self, scope: Filters) -> Filters:
+        return EVERYTHING if self._covers(scope) else scope
 
     def _valid(self, query: Query) -> Filters:
         return EVERYTHING if self._covers(UNLIMITED) else valid_at(query.asked_at or 0.0)

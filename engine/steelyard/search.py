@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -129,6 +130,17 @@ class Searcher:
         self._told: set[str] = set()
         self._counting = threading.Lock()
 
+    def with_config(self, config: SearchConfig) -> Searcher:
+        """A searcher with another strategy, finish or limit that shares what this one has read of the store.
+
+        Raises ConfigError for a configuration that retrieves in another way.
+        """
+        if (config.name, config.retrievers) != (self.config.name, self.config.retrievers):
+            raise ConfigError(f"{config.name} retrieves in another way than this searcher; make a searcher of it")
+        other = copy(self)
+        other.config = config
+        return other
+
     # Searching
 
     def search(self, query: Query | str, *, semantic: str | bool = "always") -> SearchResult:
@@ -148,7 +160,7 @@ class Searcher:
         EmbedderError
             When the embedder fails and the strategy cannot do without vectors.
         """
-        asked = self._admit(Query(query) if isinstance(query, str) else query)
+        asked = self.admitted(Query(query) if isinstance(query, str) else query)
         calls = self._sources.embedding_calls
         vectors = self._wants_vectors(semantic)
         seconds: dict[str, float] = {}
@@ -326,7 +338,7 @@ class Searcher:
         depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
         lists: list[Lists] = []
         try:
-            admitted = [self._admit(query) for query in queries]
+            admitted = [self.admitted(query) for query in queries]
             for query in progress(admitted):
                 own: dict[str, Sequence[Found]] = {}
                 for name, depth in depths.items():
@@ -392,7 +404,7 @@ class Searcher:
         """The query with its clock."""
         return query if query.asked_at is not None else replace(query, asked_at=self._clock())
 
-    def _admit(self, query: Query) -> Query:
+    def admitted(self, query: Query) -> Query:
         """The query with its clock and the text that keywords match.
 
         Every query passes through here once, so this is the place to rewrite a text or detect an intent.

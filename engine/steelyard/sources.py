@@ -72,7 +72,7 @@ class Sources:
             return []
         if name not in self._retrievers:
             self._retrievers[name] = kind.build(self, settings)
-        scope = self.scopes.searched(query, kind.aside, settings.filters != "none")
+        scope = self.scopes.searched(query, name, kind.aside, settings.filters != "none")
         asked = replace(query, filters=scope)
         try:
             return same_copies(self._find(name, asked, depth, lists), lists)

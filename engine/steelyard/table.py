@@ -138,7 +138,7 @@ def entry_facts(entries: Sequence[Entry], tag_codes: dict[str, int]) -> Facts:
 
 
 def _number(entry: Entry, name: str) -> float | None:
-    value: float | None = len(entry.text) if name == "length" else getattr(entry, name)
+    value: float | None = len(entry.text.strip()) if name == "length" else getattr(entry, name)
     return value
 
 

@@ -13,9 +13,19 @@ def main() -> None:
         from steelyard_eval.cli import main as run
 
         run(prog_name="steelyard")
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        if not was_interrupted(error):
+            raise
         sys.stderr.write(f"{INTERRUPTED}\n")
         sys.exit(130)
+
+
+def was_interrupted(error: BaseException) -> bool:
+    """Whether Ctrl-C is behind an error: extensions written in C raise SystemError where it falls into them."""
+    behind: BaseException | None = error
+    while behind is not None and not isinstance(behind, KeyboardInterrupt):
+        behind = behind.__cause__ or behind.__context__
+    return behind is not None
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 read options, call the API, and print.
 
 With ``--json`` a command prints one JSON document on stdout and nothing else. Progress and warnings
-go to stderr. Exit codes: 0 fine, 2 usage or bad input, 4 environment.
+go to stderr. Exit codes: 0 fine, 1 search got worse (`gate` alone), 2 usage or bad input, 3 inconclusive under
+`--strict`, 4 environment.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ import click
 from steelyard import __version__
 from steelyard.errors import MachineError, SteelyardError
 from steelyard.escape import harmless
-from steelyard_eval.__main__ import INTERRUPTED
-from steelyard_eval.commands import export, vault, workbench
+from steelyard_eval.__main__ import INTERRUPTED, was_interrupted
+from steelyard_eval.commands import export, feedback, gate, vault, workbench
 from steelyard_eval.commands.manners import LOGGER, mannered, quiet_option
 from steelyard_eval.commands.options import tell
 from steelyard_eval.layout import painted
@@ -61,7 +62,9 @@ class _Main(click.Group):
         LOGGER.setLevel(logging.INFO)  # --quiet raises it
         try:
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
-        except (click.Abort, KeyboardInterrupt):
+        except (click.Abort, KeyboardInterrupt, SystemError) as error:
+            if isinstance(error, SystemError) and not was_interrupted(error):
+                raise
             click.echo(INTERRUPTED, err=True)
             code = 130
         except click.ClickException as error:
@@ -103,7 +106,9 @@ class _Main(click.Group):
             ctx.exit(MachineError.exit_code)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
-        except Exception:  # a fault of ours: never exit code 1, which says that relevance got worse
+        except Exception as error:  # a fault of ours: never exit code 1, which says that relevance got worse
+            if was_interrupted(error):
+                raise KeyboardInterrupt from None
             tell(traceback.format_exc())
             _say("error", "this is a fault of steelyard; please report it with the lines above")
             ctx.exit(MachineError.exit_code)
@@ -115,6 +120,12 @@ def main() -> None:
     """Find the hybrid-search strategy and the weights that are right for a memory, and prove it."""
 
 
-for command in (*workbench.COMMANDS, *export.COMMANDS, *vault.COMMANDS):
+for command in (
+    *workbench.COMMANDS,
+    *gate.COMMANDS,
+    *feedback.COMMANDS,
+    *export.COMMANDS,
+    *vault.COMMANDS,
+):
     main.add_command(mannered(command))
 main.params.append(quiet_option())

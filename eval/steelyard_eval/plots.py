@@ -26,6 +26,25 @@ def intervals(rows: Sequence[Mapping[str, Any]], metric: str) -> Figure:
     return figure
 
 
+def changes(rows: Sequence[Mapping[str, Any]], budget: float) -> Figure:
+    """Plot the change of every contender with its interval, and the drop that is accepted as a dashed line."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.5, 0.45 * len(rows) + 1.4), layout="constrained")
+    axes = figure.subplots()
+    colours = {"pass": "tab:green", "fail": "tab:red", "inconclusive": "tab:orange"}
+    for at, row in enumerate(reversed(rows)):
+        axes.plot([row["low"], row["high"]], [at, at], color="0.55", linewidth=2, solid_capstyle="round")
+        axes.plot([row["delta"]], [at], "o", color=colours[row["verdict"]])
+    axes.axvline(0, color="0.7")
+    axes.axvline(-budget, color="0.4", linestyle="--")
+    axes.set_yticks(range(len(rows)), [_short(str(row["label"])) for row in reversed(rows)])
+    axes.set_xlabel("change of nDCG@10 since the baseline, 95% interval; dashed: the budget")
+    axes.grid(axis="x", color="0.9")
+    axes.set_axisbelow(True)
+    return figure
+
+
 def _short(label: str, width: int = 48) -> str:
     """Cut a label to `width`, and escape dollar signs, which would start a formula."""
     printable = "".join(char if char.isprintable() else "?" for char in label)
@@ -42,6 +61,22 @@ def curve(points: Sequence[Mapping[str, float]], objective: str, label: str) -> 
     axes.plot([point["weight"] for point in points], [point["value"] for point in points], drawstyle="steps-mid")
     axes.set_xlabel(label)
     axes.set_ylabel(objective)
+    axes.grid(color="0.9")
+    return figure
+
+
+def rates(acts: Mapping[str, Any]) -> Figure:
+    """Plot how often relevant entries and others are acted upon, by place."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 3), layout="constrained")
+    axes = figure.subplots()
+    for name, label in (("relevant", "relevant entries"), ("other", "other entries")):
+        axes.plot(range(1, len(acts[name]) + 1), acts[name], marker="o", label=label)
+    axes.set_xlabel("place")
+    axes.set_ylabel("acts per show")
+    axes.set_ylim(bottom=0)
+    axes.legend()
     axes.grid(color="0.9")
     return figure
 

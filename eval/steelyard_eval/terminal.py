@@ -10,6 +10,7 @@ from steelyard.entry import Entry, Hit
 from steelyard.errors import visible
 from steelyard.fields import format_time
 from steelyard.systems.forms import scan_result
+from steelyard_eval.layers import COLUMNS, rows
 from steelyard_eval.layout import painted, wrapped
 from steelyard_eval.layout import table as table
 from steelyard_eval.layout import width as width
@@ -69,6 +70,12 @@ def tests(record: Mapping[str, Any]) -> str:
         "queries_needed": "queries needed",
     }
     return table(rows, columns) if rows else ""
+
+
+def layers(record: Mapping[str, Any]) -> str:
+    """Print how far layered searches went and how long their layers took; nothing where none was layered."""
+    found = rows(record)
+    return table(found, COLUMNS) if found else ""
 
 
 def verification(record: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""One object for all jobs on a data set: check, compare, recommend, tune, explain, search, record."""
+"""One object for all jobs on a data set: check, compare, recommend, tune, learn, explain, search, record."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.errors import ConfigError
+from steelyard.extras import require
 from steelyard.systems import find_system
 from steelyard_eval import SYSTEMS
 from steelyard_eval.checked import Checked
@@ -17,7 +18,9 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.explain import QueryExplanation, explain
 from steelyard_eval.explain.configs import read_config
 from steelyard_eval.found import Found
-from steelyard_eval.recommend.answer import Recommendation, recommend
+from steelyard_eval.learn import Learned, learn
+from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.recommend.answer import DEFAULT, Recommendation, recommend
 from steelyard_eval.recording.lists import save_lists
 from steelyard_eval.recording.record import needed, record_systems
 from steelyard_eval.recording.select import open_recording, recorded_lists
@@ -26,6 +29,7 @@ from steelyard_eval.tune import Tuning, tune
 
 if TYPE_CHECKING:
     from steelyard.query import Query
+    from steelyard_eval.explorer.widget import Explorer
 
 
 class Workbench:
@@ -197,6 +201,67 @@ class Workbench:
             ablate=ablate,
             workspace=self.workspace if recording is None else None,
         )
+
+    def learn(
+        self,
+        feedback: str | Path | None = None,
+        current: Given | None = None,
+        *,
+        rule: str = "classes",
+        labels: bool = True,
+    ) -> Learned:
+        """Learn weights from a feedback log, corrected for what was shown and where.
+
+        Parameters
+        ----------
+        feedback : str or Path
+            The log; the data set's own by default.
+        current : any contender
+            What ranked it and is used today; by default the policy that ranked most of it.
+        rule : str
+            The learner (classes), or a rule to compare it with: naive, ips, dr, adaptive.
+        labels : bool
+            Whether 30 labelled queries or more are pooled with the log.
+        """
+        return learn(self.dataset, feedback, current, rule=rule, labels=labels, workspace=self.workspace)
+
+    def explore(
+        self,
+        contender: str | Named | None = None,
+        current: Given | None = None,
+        *,
+        metric: str = "nDCG@10",
+        limit: int | None = None,
+        recording: str | Path | None = None,
+    ) -> Explorer:
+        """Open the live explorer in a notebook: move weights and parameters, see what every move does.
+
+        Parameters
+        ----------
+        contender : str
+            The system or strategy to start from; the current one by default.
+        current : any contender
+            What you run today, which every move is held against; what dataset.json names as `system` by default,
+            else bm25.
+        metric : str
+            What is shown, by its name in ir_measures.
+        limit : int
+            Length of the lists; the cutoff of the metric by default.
+        recording : str or Path
+            A folder that `record` wrote with all queries, to be replayed instead of searching.
+        """
+        require("notebooks", "the explorer")
+        from steelyard_eval.explorer.bench import Bench
+        from steelyard_eval.explorer.model import Exploration
+        from steelyard_eval.explorer.widget import Explorer
+
+        table = None if recording is None else open_recording(Path(recording), self.dataset)
+        lists = recorded_lists(table)
+        used = current or (self.dataset.system or DEFAULT if lists is None else f"rrf({', '.join(lists)})")
+        space = self.workspace if table is None else None
+        bench = Bench.of(self.dataset, parse_measures([metric])[0], limit, space, table)
+        start = None if contender is None else read_config(contender, lists or ())
+        return Explorer(Exploration(bench, start, used))
 
     def explain(
         self,

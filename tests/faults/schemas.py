@@ -21,6 +21,8 @@ from steelyard.errors import SteelyardError
 HERE = Path(__file__).resolve().parent
 BATCH = 10
 """Vaults in one piece of work."""
+NAMES = "SELECT CAST(name AS BLOB) FROM sqlite_schema WHERE type = 'table' AND name IS NOT NULL"
+"""As bytes, because an earlier statement may have made a name that is no text."""
 
 
 def beside(name):
@@ -128,7 +130,7 @@ def tampered(path, rng, folder):
             db.create_collation("evil", lambda a, b: (a > b) - (a < b))
             db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
             db.config(apsw.SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1)
-            tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+            tables = [name.decode("utf-8", "replace") for (name,) in db.execute(NAMES)]
             columns = {}
             for table in tables:
                 with_name = table.replace("'", "''")

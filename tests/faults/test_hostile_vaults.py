@@ -3,6 +3,8 @@
 The first two are attacks that succeeded: they deleted another vault's entries and wrote a file where they liked.
 """
 
+import itertools
+
 import apsw
 import numpy as np
 import pytest
@@ -11,8 +13,9 @@ from click.testing import CliRunner
 
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, VaultError
-from steelyard.stores.base import KeywordIndex, Space
-from steelyard.stores.sqlite import Vault
+from steelyard.stores.base import Edge, KeywordIndex, Space
+from steelyard.stores.sqlite import Vault, guard
+from steelyard.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS
 from steelyard.systems import SYSTEMS, keyword_indexes
 from steelyard_eval.cli import main
 
@@ -121,6 +124,7 @@ FOREIGN = {
     "a vector table of no space": ["CREATE VIRTUAL TABLE vec_9 USING vec0(embedding float[4])"],
     "a missing vector table": ["DROP TABLE vec_1"],
     "an index with another tokenizer": ["UPDATE keyword_indexes SET tokenizer = 'trigram'"],
+    "an index with a tokenizer that is none": ["UPDATE keyword_indexes SET tokenizer = 'qorter'"],
     "an index of fields that are none": ["UPDATE keyword_indexes SET fields = '[\"rowid\"]'"],
     "an index of no list": ["UPDATE keyword_indexes SET fields = '{}'"],
     "an index of no JSON": ["UPDATE keyword_indexes SET fields = 'x'"],
@@ -132,6 +136,15 @@ FOREIGN = {
         "chunk_id INTEGER,chunk_offset INTEGER AS (hex(zeroblob(9))))' WHERE name = 'vec_1_rowids'",
     ],
     "a shadow view": ["DROP TABLE fts_content_config", "CREATE VIEW fts_content_config AS SELECT 1 AS k, 4 AS v"],
+    "a table on the pages of another": [
+        "UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema "
+        "WHERE name = 'vec_1_vector_chunks00') WHERE name = 'entries'",
+    ],
+    "two tables with each other's pages": [
+        "UPDATE sqlite_schema SET rootpage = (SELECT sum(rootpage) FROM sqlite_schema "
+        "WHERE name IN ('entries', 'models')) - rootpage WHERE name IN ('entries', 'models')",
+        "INSERT INTO entries(rowid, id) VALUES(9, 'x')",
+    ],
     "a schema version below 0": ["PRAGMA user_version = -5"],
     "a schema version of an empty file": ["PRAGMA user_version = 0"],
 }
@@ -149,35 +162,66 @@ def test_what_steelyard_does_not_write_is_refused_at_the_door(path, foreign):
     assert path.read_bytes() == before
 
 
+DENIED = (
+    "ATTACH ':memory:' AS o",
+    "VACUUM",
+    "VACUUM INTO '/tmp/x'",
+    "CREATE VIEW v AS SELECT 1",
+    "CREATE TEMP TABLE t(x)",
+    "CREATE TABLE t(x)",
+    "CREATE VIRTUAL TABLE fts_x USING fts4(x)",
+    "PRAGMA writable_schema = on",
+    "PRAGMA temp_store_directory = '/'",
+    "SELECT load_extension('x')",
+    "SELECT randomblob(1)",
+    "SELECT * FROM pragma_database_list",
+    "INSERT INTO fts_content_data VALUES(1, x'00')",
+    "UPDATE sqlite_schema SET sql = ''",
+    "ANALYZE",
+)
+
+
+def first_version(path):
+    """Make the file one of version 1, with a relation, as an older Steelyard left it."""
+    path.unlink()
+    db = apsw.Connection(str(path))
+    for statement in MIGRATIONS[0]:
+        db.execute(statement)
+    db.execute("INSERT INTO entries(id, text, relations) VALUES('a', 't', '[[\"caused\", \"b\", 0.5, \"\"]]')")
+    db.execute("PRAGMA user_version = 1")
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    db.execute("PRAGMA journal_mode = wal")
+    db.close()
+
+
 class TestTheConnection:
     @pytest.fixture
     def vault(self, path):
         with Vault(path) as vault:
             yield vault
 
-    @pytest.mark.parametrize(
-        "sql",
-        [
-            "ATTACH ':memory:' AS o",
-            "VACUUM",
-            "VACUUM INTO '/tmp/x'",
-            "CREATE VIEW v AS SELECT 1",
-            "CREATE TEMP TABLE t(x)",
-            "CREATE TABLE t(x)",
-            "CREATE VIRTUAL TABLE fts_x USING fts4(x)",
-            "PRAGMA writable_schema = on",
-            "PRAGMA temp_store_directory = '/'",
-            "SELECT load_extension('x')",
-            "SELECT randomblob(1)",
-            "SELECT * FROM pragma_database_list",
-            "INSERT INTO fts_content_data VALUES(1, x'00')",
-            "UPDATE sqlite_schema SET sql = ''",
-            "ANALYZE",
-        ],
-    )
+    @pytest.mark.parametrize("sql", DENIED)
     def test_what_no_statement_of_ours_needs_is_denied(self, vault, sql):
         with pytest.raises(VaultError, match="is damaged"):
             vault._db.execute(sql)
+
+    @pytest.mark.parametrize("sql", [*DENIED, "SELECT replace('a', 'a', 'b')"])
+    def test_an_upgrade_is_denied_the_same(self, path, sql, monkeypatch):
+        """A vault of version 1 from a stranger: the upgrade's own statements run, and no other one does."""
+        first_version(path)
+        before = path.read_bytes()
+        monkeypatch.setitem(MIGRATIONS, 1, (*MIGRATIONS[1], sql))
+        with pytest.raises(VaultError, match="is damaged"):
+            Vault(path)
+        monkeypatch.undo()
+        assert path.read_bytes() == before
+        with Vault(path) as vault:
+            assert vault.edges(["a"]) == [Edge("a", "b", "caused", 0.5)]
+
+    def test_after_an_upgrade_nothing_more_is_allowed(self, path):
+        first_version(path)
+        with Vault(path) as vault, pytest.raises(VaultError, match="is damaged"):
+            vault._db.execute("SELECT printf('x')")
 
     def test_one_statement_a_call(self, vault):
         with pytest.raises(ValueError, match="more than one statement"):
@@ -189,6 +233,25 @@ class TestTheConnection:
         join = " JOIN ".join(f"json_each('[{','.join('1' * 90)}]') t{at}" for at in range(6))
         with pytest.raises(VaultError, match="is damaged"):
             vault._db.execute(f"SELECT count(*) FROM {join}").fetchall()
+
+    def test_a_statement_of_few_and_slow_steps_is_broken_off(self, vault, monkeypatch):
+        """By the clock: 60 seconds and one a megabyte. Here each look at the clock finds 40 seconds gone."""
+        ticks = itertools.count(0, 40)
+        monkeypatch.setattr(guard, "monotonic", lambda: float(next(ticks)))
+        join = " JOIN ".join(f"json_each('[{','.join('1' * 90)}]') t{at}" for at in range(3))
+        with pytest.raises(VaultError, match="is damaged"):
+            vault._db.execute(f"SELECT count(*) FROM {join}").fetchall()
+
+    def test_the_time_between_two_rows_is_the_caller_s(self, vault, monkeypatch):
+        """A clock that runs only while nobody is inside SQLite never ends a statement."""
+        now = 0.0
+        monkeypatch.setattr(guard, "monotonic", lambda: now)
+        numbers = f"json_each('[{','.join('1' * 90)}]')"
+        for _ in vault._db.execute(
+            f"SELECT a.value FROM {numbers} a JOIN {numbers} b JOIN {numbers} c LIMIT 9000"
+        ):
+            now += 100.0
+        assert not vault._db.exhausted
 
 
 BOOKKEEPING = {

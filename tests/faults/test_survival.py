@@ -528,10 +528,20 @@ def test_an_error_of_the_machine_nobody_foresaw_is_one_line(monkeypatch, tmp_pat
     assert f"{tmp_path / 'x'}: No space left on device" in result.stderr
 
 
-def test_an_interrupt_says_so_in_one_line(monkeypatch):
-    def stopped(*_, **__):
+def inside_an_extension(*_, **__):
+    """What CPython makes of Ctrl-C where it falls into C code that goes on and returns a result."""
+    try:
         raise KeyboardInterrupt
+    except KeyboardInterrupt as error:
+        raise SystemError("a result with an exception set") from error
 
+
+def at_once(*_, **__):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("stopped", [at_once, inside_an_extension])
+def test_an_interrupt_says_so_in_one_line(monkeypatch, stopped):
     for name in ("steelyard_eval.vaults.read.read_entries", "steelyard_eval.cli._Main.make_context"):
         with monkeypatch.context() as patch:
             patch.setattr(name, stopped)

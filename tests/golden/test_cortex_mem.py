@@ -5,6 +5,7 @@ Vectors are placed by their cosine with the query, which is always the vector (1
 """
 
 import asyncio
+import itertools
 import json
 import os
 import re
@@ -396,6 +397,16 @@ class TestRewriting:
         assert "Ann likes tea" in server.seen[0][1]["messages"][0]["content"]
         assert profile_of(vault) == "Ann likes tea"
 
+    def test_a_changed_profile_is_sent_the_next_time(self, chatty):
+        server = chatty(said("x"))
+        vault = session(0.9, 0.9, a=0.9)
+        with CortexMem(vault, Spy(), chat=ChatEndpoint(server.url, "small")) as memory:
+            memory.layered_semantic_search("what does she like")
+            vault.upsert([Entry("p", uri="cortex://agent/ann/profile.md", text="Ann likes coffee now")])
+            memory.layered_semantic_search("what does she like")
+        sent = [body["messages"][0]["content"] for _, body in server.seen]
+        assert ["Ann likes coffee now" in text for text in sent] == [False, True]
+
     @pytest.mark.parametrize(
         "reply",
         [said(""), said(" \n "), said("x" * 100), said(None), {"choices": []}, [], b"no json", b""],
@@ -701,10 +712,9 @@ class TestConcurrency:
                 await task
 
         with CortexMem(vault, Slow()) as memory:
-            (searcher,) = [memory._searcher(SearchOptions(), True)]
-            read = []
-            original = searcher._sources.retrieve
-            searcher._sources.retrieve = lambda name, *rest: (read.append(name), original(name, *rest))[1]
+            read, sources = [], memory._searcher._sources
+            original = sources.retrieve
+            sources.retrieve = lambda name, *rest: (read.append(name), original(name, *rest))[1]
             asyncio.run(cancelled(memory))
         assert len(read) == 1
 
@@ -739,6 +749,11 @@ def test_details_are_read_together_and_once():
     assert sorted(store.reads) == ["l0", "l1", "l2", "l2"]  # once more for the files without a vector
     searcher.search("other plans")
     assert len(store.reads) == 4
+    with CortexMem(store, Spy()) as memory:
+        for limit, threshold in itertools.product((5, 10), (None, 0.3, 0.7)):
+            assert memory.layered_semantic_search("plans", SearchOptions(limit, threshold))
+            assert memory.semantic_search("plans", SearchOptions(limit, threshold))
+    assert len(store.reads) == 8  # once for all limits and thresholds
 
 
 class TestObservability:
@@ -752,7 +767,19 @@ class TestObservability:
             "at_threshold": 0,
             "relaxed": {"1": 1},
             "full_search": 0,
+            "without_result": 0,
         }
+
+    def test_a_search_that_finds_nothing_is_counted(self):
+        """The abstract opens the session at 0.5; 0.2 x 0.5 + 0.3 x 0.5 + 0.5 x 0.1 stays below it."""
+        summary = progress(session(0.5, 0.5, a=0.1)).summary()
+        assert summary["hit_rates"] == {"l0": 1.0, "l1": 1.0, "l2": 0.0}
+        assert (summary["at_threshold"], summary["without_result"]) == (1, 1)
+
+    def test_a_full_search_is_no_layered_one(self):
+        summary = progress(session(0.2, 0.9, a=0.9)).summary()
+        assert summary["hit_rates"] == {"l0": 0.0, "l1": 0.0, "l2": 0.0}
+        assert (summary["full_search"], summary["without_result"]) == (1, 0)
 
     def test_the_time_of_every_layer(self):
         with CortexMem(session(0.9, 0.9, a=0.9), Spy()) as memory:

@@ -3,30 +3,42 @@
     python tests/mutants/mutate.py [--minutes 30] [--goal 200] [--seed 0] [--fresh] [--only NUMBER]
 
 draws places at random (seeded) over both packages: a comparison, an operator, a number, a truth value, `and` for
-`or`, a `not` that goes. The tests of a module are the files under tests/unit, golden and contracts that are named
-after it or import it. Survivors are printed with their line; those that change nothing (equivalent.json, each
-with its reason, ten at most) are not counted.
+`or`, a `not` that goes. `--map` first measures which tests of tests/unit, golden and contracts run which line; a
+mutant's tests are those that run its line, and for a line that runs at import (or in compiled code) the files that
+are named after its module or import it. Survivors are printed with their line; those that change nothing
+(equivalent.json, each with its reason, ten at most) are not counted.
 """
 
 import ast
+import contextlib
+import importlib
 import importlib.util
 import json
 import os
 import random
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from functools import cache
 from pathlib import Path
 
+import coverage
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = {"steelyard": ROOT / "engine" / "steelyard", "steelyard_eval": ROOT / "eval" / "steelyard_eval"}
 LEFT_OUT = ("testing", "plots.py", "__main__.py", "lanes.py")
 """Contract tests, figures, the way in, and what numba compiles for minutes."""
-MOST_FILES = 3
-PATIENCE = 240
-"""Seconds for the tests of one mutant; one that hangs is killed, which counts."""
+MOST_FILES, MOST_TESTS = 3, 60
+MAP = ROOT / "reports" / "campaigns" / "tests-of-lines.coverage"
+PATIENCE = 120
+"""Seconds of CPU for the tests of one mutant; one that hangs is killed, which counts."""
+PRELOADED = "numpy scipy.stats scipy.sparse sklearn.decomposition pandas matplotlib.pyplot numba apsw click rich"
+"""Libraries that every fork inherits, because importing them costs more than most tests."""
+KINDS = ("unit", "golden", "contracts")
 EQUIVALENT = Path(__file__).with_name("equivalent.json")
 
 SWAPS = {
@@ -68,12 +80,12 @@ def modules():
 
 
 def places(tree):
-    """The nodes that can be changed; annotations and docstrings cannot."""
+    """The nodes that can be changed; annotations and the flags of dataclasses (slots, frozen) cannot."""
     skipped = set()
     for node in ast.walk(tree):
-        for name in ("annotation", "returns"):
-            if (part := getattr(node, name, None)) is not None:
-                skipped |= {id(inner) for inner in ast.walk(part)}
+        parts = [getattr(node, name, None) for name in ("annotation", "returns")]
+        for part in [*parts, *getattr(node, "decorator_list", ())]:
+            skipped |= {id(inner) for inner in ast.walk(part)} if part is not None else set()
     return [node for node in ast.walk(tree) if id(node) not in skipped and changeable(node)]
 
 
@@ -119,7 +131,7 @@ def name_of(path):
 
 @cache
 def tests():
-    folders = (ROOT / "tests" / kind for kind in ("unit", "golden", "contracts"))
+    folders = (ROOT / "tests" / kind for kind in KINDS)
     return {path: path.read_text() for folder in folders for path in folder.rglob("test_*.py")}
 
 
@@ -136,6 +148,47 @@ def own_tests(path):
     return [test for *_, test in sorted(ranked)[:MOST_FILES]]
 
 
+def tests_of(path, node):
+    """The tests that run the lines of a node, those of the module's own files first; else its own files."""
+    own = [str(test.relative_to(ROOT)) for test in own_tests(path)]
+    lines = running(path)
+    names = {name for line in range(node.lineno, node.end_lineno + 1) for name in lines.get(line, ()) if name}
+    found = sorted(filter(None, map(node_of, names)), key=lambda name: (name.split("::")[0] not in own, name))
+    return found[:MOST_TESTS] or own
+
+
+@cache
+def running(path):
+    """The test functions that run each line of a module, by line; empty where nothing was measured."""
+    data = coverage.CoverageData(str(MAP))
+    data.read()
+    part = str(path.relative_to(ROOT))
+    return next((data.contexts_by_lineno(file) for file in data.measured_files() if file.endswith(part)), {})
+
+
+@cache
+def node_of(name):
+    """pytest's name of a test function that coverage names module.Class.function; None for what is no test."""
+    parts = name.split(".")
+    at = next((at for at, part in enumerate(parts) if part.startswith("test_")), None)
+    if at is None or at + 1 == len(parts):
+        return None
+    where = next((test for test in tests() if test.stem == parts[at]), None)
+    return where and "::".join((str(where.relative_to(ROOT)), *parts[at + 1 :]))
+
+
+def measure(folder):
+    """Run every test once, and keep which of them runs which line."""
+    MAP.parent.mkdir(parents=True, exist_ok=True)
+    settings = folder / "coverage.ini"
+    settings.write_text(
+        f"[run]\ndynamic_context = test_function\nsource_pkgs = {','.join(SOURCES)}\ndata_file = {MAP}\n"
+    )
+    chosen = [f"tests/{kind}" for kind in KINDS]
+    command = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "-m", "pytest", "-q", *chosen]
+    return subprocess.run(command, cwd=folder, env={**os.environ, **surroundings(folder)}).returncode
+
+
 def work_of(seed, goal, folder):
     known = {line["place"] for line in json.loads(EQUIVALENT.read_text())}
 
@@ -146,7 +199,7 @@ def work_of(seed, goal, folder):
         before = ast.unparse(node)
         change(node)
         place = f"{name_of(path)}: {before} -> {ast.unparse(node)}"
-        own = own_tests(path)
+        own = tests_of(path, node)
         if not own:
             return {"mutants": 1, f"untested {place} line {node.lineno}": 1}
         target = folder / path.relative_to(ROOT)
@@ -164,27 +217,48 @@ def work_of(seed, goal, folder):
     return work
 
 
-def passes(files, folder):
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header"]
-    command += [str(path.relative_to(ROOT)) for path in files]
-    environment = {"PYTHONPATH": f"{folder / 'engine'}:{folder / 'eval'}", "PYTHONDONTWRITEBYTECODE": "1"}
-    environment |= {
-        "STEELYARD_DATA": str(folder / "none"),
-        "STEELYARD_EXAMPLES": "10",
-    }  # a module's own tests alone
-    try:
-        ran = subprocess.run(
-            command, cwd=folder, env={**os.environ, **environment}, capture_output=True, timeout=PATIENCE
-        )
-    except subprocess.TimeoutExpired:
-        return False
-    return ran.returncode == 0
+def passes(chosen, folder):
+    """Whether the tests pass, in a fork of this process, in which the libraries are imported already."""
+    child = os.fork()
+    if not child:
+        try:
+            os.setpgid(0, 0)
+            os._exit(_tests(chosen, folder))
+        finally:
+            os._exit(3)
+    _, status = os.waitpid(child, 0)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)  # what a test that was broken off had started
+    return status == 0
+
+
+def _tests(chosen, folder):
+    silent = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(silent, stream)
+    resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE, PATIENCE))
+    signal.alarm(10 * PATIENCE)  # for one that waits without working
+    os.chdir(folder)
+    os.environ |= surroundings(folder)
+    sys.path[:0] = os.environ["PYTHONPATH"].split(":")
+    sys.dont_write_bytecode = True
+    return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--no-header", *chosen]))
+
+
+def surroundings(folder):
+    """The environment of the tests: the copy's packages, no shared data, few examples of each property."""
+    here = f"{folder / 'engine'}:{folder / 'eval'}"
+    data = {"STEELYARD_DATA": str(folder / "none"), "STEELYARD_EXAMPLES": "10"}
+    return {"PYTHONPATH": here, "PYTHONDONTWRITEBYTECODE": "1", **data}
 
 
 def main():
     parser = campaign.options(__doc__, 200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--map", action="store_true", help="measure which tests run which line, and stop")
     chosen = parser.parse_args()
+    for name in PRELOADED.split():
+        importlib.import_module(name)
     with tempfile.TemporaryDirectory(prefix="steelyard-mutants-") as made:
         folder = Path(made)
         for name in ("engine", "eval", "tests", "qrels", "notebooks", "docs"):
@@ -199,6 +273,8 @@ def main():
         ):
             shutil.copy(ROOT / name, folder / name)
         shutil.copytree(ROOT / "requirements", folder / "requirements")
+        if chosen.map:
+            return measure(folder)
         return campaign.campaign(f"mutants-{chosen.seed}", work_of(chosen.seed, chosen.goal, folder), chosen)
 
 

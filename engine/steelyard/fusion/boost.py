@@ -113,29 +113,36 @@ class Boost(Expr):
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         """The branches of the strategy, their factors multiplied by ours."""
-        factor = self._factor(table, within)
-        names = " * ".join(str(term) for term in self.factors)
-        bounds = f"{number_text(self.low)}..{number_text(self.high)}"
-        text = f"product of 1 + weight * (factor - 1) of {names}, within {bounds}"
-        branches = tuple(_times(branch, factor, text) for branch in self.expr.compile(table, within).branches)
-        return Plan(len(table), branches)
-
-    def _factor(self, table: SignalTable, within: Bools) -> Floats:
+        parts = {_written(term): self._amount(term, table, within) for term in self.factors}
         product = np.ones(len(table))
         for term in self.factors:
-            values = term.expr.compile(table, within).branches[0].columns[0].values
-            product = product * (1.0 + term.weight * (values - 1.0))
-        clipped: Floats = np.clip(product, self.low, self.high)
-        return clipped
+            product = product * parts[_written(term)]
+        factor = np.clip(product, self.low, self.high)
+        text = f"product of 1 + weight * (factor - 1), within {number_text(self.low)}..{number_text(self.high)}"
+        acting = {_written(term): parts[_written(term)] for term in self.factors if term.weight}
+        inner = self.expr.compile(table, within).branches
+        return Plan(len(table), tuple(_times(branch, factor, text, acting) for branch in inner))
+
+    def _amount(self, term: Term, table: SignalTable, within: Bools) -> Floats:
+        """float64[N]: what one factor multiplies each row by."""
+        values = term.expr.compile(table, within).branches[0].columns[0].values
+        amount: Floats = 1.0 + term.weight * (values - 1.0)
+        return amount
 
     def __str__(self) -> str:
-        parts = [str(self.expr), *(str(t.expr) if t.weight == 1 else str(t) for t in self.factors)]
+        parts = [str(self.expr), *map(_written, self.factors)]
         parts += [f"low={number_text(self.low)}"] if self.low != LOW else []
         parts += [f"high={number_text(self.high)}"] if self.high != HIGH else []
         return f"boost({', '.join(parts)})"
 
 
-def _times(branch: Branch, factor: Floats, text: str) -> Branch:
+def _written(factor: Term) -> str:
+    return str(factor.expr) if factor.weight == 1 else str(factor)
+
+
+def _times(branch: Branch, factor: Floats, text: str, parts: dict[str, Floats]) -> Branch:
     if branch.factor is None:
-        return replace(branch, factor=factor, factor_formula=text)
-    return replace(branch, factor=branch.factor * factor, factor_formula=f"{branch.factor_formula}, and {text}")
+        return replace(branch, factor=factor, factor_formula=text, factor_inputs=parts)
+    known = dict(branch.factor_inputs) or {branch.factor_formula: branch.factor}
+    both = f"{branch.factor_formula}, and {text}"
+    return replace(branch, factor=branch.factor * factor, factor_formula=both, factor_inputs=known | parts)

@@ -12,7 +12,7 @@ from steelyard.arrays import Bools, Floats, Indices
 from steelyard.fusion.base import Expr, Needs, Term, join_needs
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.fusion.progress import Progress
+from steelyard.fusion.progress import LAST, Progress
 from steelyard.fusion.reading import Reading
 from steelyard.fusion.sums import Sum, terms_without
 from steelyard.grammar import number_text
@@ -86,9 +86,8 @@ class Layered(Sum):
             for relax in (self.relax, *self.LADDERS):
                 for cut in dict.fromkeys((self.cut, None)):
                     steps = tuple(step for step in relax if step < threshold)
-                    made.setdefault(
-                        (threshold, steps, cut), replace(self, threshold=threshold, relax=relax, cut=cut)
-                    )
+                    shape = replace(self, threshold=threshold, relax=steps, cut=cut)
+                    made.setdefault((threshold, steps, cut), shape)
         yield from made.values()
 
     def coordinates(self) -> tuple[float, ...]:
@@ -143,35 +142,39 @@ class Layered(Sum):
         filled, counted = self._filled(table, [*above, own[-1]])
         layers = Branch(gated & counted & within, filled, self.weights, "layers, coarse to fine", floor=self.cut)
         column, present = own[-1] if self.then == "last" else _best(own)
-        alone = present & (step < 0)[table.query] & within
+        alone = present & (step == LAST)[table.query] & within
         why = "last layer alone" if self.then == "last" else "best layer alone"
         return Plan(len(table), (layers, Branch(alone, (_zeros(column, present),), (1.0,), why, floor=self.cut)))
 
     def progress(self, table: SignalTable) -> Progress | None:
-        """Say how far each query went."""
-        rows = super().members(table, self.everywhere(table))
+        """How far each query went; with one layer there is nothing but the search of all details."""
+        everything = self.everywhere(table)
+        rows = super().members(table, everything)
         own = self._columns(table, rows)
         above = [_of_directory(table, *pair) for pair in own[:-1]]
         gated, step = self._gate(table, *(above or own)[0])
         near = self._near(self._filled(table, [*above, own[-1]])[0])
-        ranked = self.compile(table, self.everywhere(table)).branches[0].ranked
+        layers, alone = self.compile(table, everything).branches
+        if not above:
+            gated, step = np.zeros(len(table), dtype=bool), np.full(len(table.queries), LAST)
         return Progress(
             step,
             _directories(table, gated),
             _directories(table, gated & near),
-            count_rows(table, ranked),
+            count_rows(table, layers.ranked) * (step != LAST),
+            count_rows(table, layers.ranked | alone.ranked),
             np.ones(len(table.queries), dtype=bool),
         )
 
     def _gate(self, table: SignalTable, first: Column, present: Bools) -> tuple[Bools, Indices]:
         """The rows that pass their query's threshold, bool[N], and the step at which any does, see Progress."""
         gated = np.zeros(len(table), dtype=bool)
-        passed = np.full(len(table.queries), -1, dtype=np.int64)
+        passed = np.full(len(table.queries), LAST, dtype=np.int64)
         home = table.home if len(self.terms) > 1 else np.arange(len(table))
         if self.scope == "gate":
             present = present & (table.column(INSIDE)[home] != 0)
         for at, step in enumerate((self.threshold, *(s for s in self.relax if s < self.threshold))):
-            above = present & (first.values >= step) & (passed < 0)[table.query]
+            above = present & (first.values >= step) & (passed == LAST)[table.query]
             if self.depths:
                 depth = self.depths[min(at, len(self.depths) - 1)]
                 above &= table.positions[str(self.terms[0].expr)][home] <= depth

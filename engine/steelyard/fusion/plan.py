@@ -91,6 +91,8 @@ class Branch:
         Multiplies the sum.
     factor_formula, multiplied : str
         How the factor was computed, and the word for its effect.
+    factor_inputs : mapping of str to float64[N]
+        The numbers that the formula mentions.
     floor : float or None
         Rows whose score is below it are left out.
     """
@@ -102,6 +104,7 @@ class Branch:
     factor: Floats | None = None
     factor_formula: str = ""
     multiplied: str = "boosted"
+    factor_inputs: Mapping[str, Floats] = field(default_factory=dict)
     floor: float | None = None
 
     @cached_property
@@ -132,7 +135,8 @@ class Branch:
         node = Explanation(total, self.why, tuple(terms), "sum")
         if self.factor is None:
             return node
-        factor = Explanation(float(self.factor[row]), self.factor_formula)
+        inputs = tuple(Explanation(float(own[row]), name) for name, own in self.factor_inputs.items())
+        factor = Explanation(float(self.factor[row]), self.factor_formula, inputs)
         return Explanation(total * factor.value, f"{self.why}, {self.multiplied}", (node, factor), "product")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from steelyard.arrays import Bools, Indices
 LAST = -1
 """The step of a query whose first layer found nothing: all its details were searched."""
 
-_COUNTS = ("step", "directories", "refined", "entries")
+_COUNTS = ("step", "directories", "refined", "entries", "found")
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Progress:
     directories : directories whose abstract passed.
     refined : those of them whose abstract or overview reached half the cut, all of them without a cut.
     entries : entries that were ranked by all layers.
+    found : entries that were ranked, by all layers or, at `LAST`, by their details.
     asked : bool[Q], the queries that a layered search answered at all.
     """
 
@@ -32,20 +33,19 @@ class Progress:
     directories: Indices
     refined: Indices
     entries: Indices
+    found: Indices
     asked: Bools
 
     def of(self, queries: Bools) -> Progress:
         """The same, where only these queries (bool[Q]) were asked."""
-        return Progress(self.step, self.directories, self.refined, self.entries, self.asked & queries)
+        return replace(self, asked=self.asked & queries)
 
     def summary(self) -> dict[str, object]:
-        """Counts of queries, and the share in which each layer found something, as JSON values."""
+        """Counts of queries, and the share of them that came through each layer, as JSON values."""
         asked = int(self.asked.sum())
-        if not asked:
-            return {"queries": 0}
         step = self.step[self.asked]
         hits = {
-            layer: float((counts[self.asked] > 0).mean())
+            layer: float((counts[self.asked] > 0).sum()) / max(asked, 1)
             for layer, counts in (("l0", self.directories), ("l1", self.refined), ("l2", self.entries))
         }
         relaxed = {str(at): int((step == at).sum()) for at in sorted(set(step.tolist()) - {0, LAST})}
@@ -55,6 +55,7 @@ class Progress:
             "at_threshold": int((step == 0).sum()),
             "relaxed": relaxed,
             "full_search": int((step == LAST).sum()),
+            "without_result": int((self.found[self.asked] == 0).sum()),
         }
 
 
@@ -65,8 +66,6 @@ def together(parts: Iterable[Progress | None]) -> Progress | None:
         return None
     first, *others = known
     for other in others:
-        step, directories, refined, entries = (
-            np.where(other.asked, getattr(other, name), getattr(first, name)) for name in _COUNTS
-        )
-        first = Progress(step, directories, refined, entries, first.asked | other.asked)
+        counts = {name: np.where(other.asked, getattr(other, name), getattr(first, name)) for name in _COUNTS}
+        first = Progress(**counts, asked=first.asked | other.asked)
     return first

@@ -27,6 +27,7 @@ RETRIEVER_KINDS: dict[str, RetrieverKind] = {
         vector.L2,
         vector.UNINDEXED,
         fts.MEMORY,
+        vector.CONSTITUTIONAL,
         graph.GRAPH,
     )
 }

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.arrays import Floats
+from steelyard.arrays import Bools, Floats
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.query import Query
 from steelyard.reading import Words
@@ -92,6 +92,7 @@ class Bm25Retriever:
         self._store, self._corpus = store, corpus
         self._words = words or Words()
         self._index = ScopeCache(store, lambda filters: Bm25Index.of(self._documents(filters), k1, b))
+        self._inside = ScopeCache(store, self._mask)
 
     def _documents(self, filters: Filters) -> Iterator[tuple[str, list[str]]]:
         for entry in self._store.entries(filters):
@@ -99,14 +100,22 @@ class Bm25Retriever:
             if len(words) >= self._words.least:
                 yield entry.id, words
 
+    def _mask(self, scopes: tuple[Filters, Filters]) -> Bools:
+        """bool[entries]: which entries of the index over one scope are in the other, too."""
+        corpus, filters = scopes
+        ids = self._index(corpus).ids
+        inside = self._store.within(ids, filters)
+        return np.fromiter((id_ in inside for id_ in ids), dtype=bool, count=len(ids))
+
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; entries without any term of the query are not returned."""
-        index = self._index(self._corpus(query) if self._words.whole else query.filters)
+        corpus = self._corpus(query) if self._words.whole else query.filters
+        index = self._index(corpus)
         scores = index.scores(self._words.split(query.keywords))
-        at = np.flatnonzero(scores > 0)
+        found = scores > 0
         if self._words.whole and query.filters:
-            inside = self._store.within([index.ids[i] for i in at], query.filters)
-            at = at[np.array([index.ids[i] in inside for i in at], dtype=bool)]
+            found &= self._inside((corpus, query.filters))
+        at = np.flatnonzero(found)
         best = at[np.argsort(-scores[at], kind="stable")][:depth]
         return [Found(index.ids[i], float(scores[i]), place) for place, i in enumerate(best, 1)]
 

@@ -1,33 +1,34 @@
-"""Caches what is computed from a whole scope of the store until its entries or vectors change."""
+"""Caches what is computed from whole scopes of the store until its entries or vectors change."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar
 
-from steelyard.filters import Filters
 from steelyard.stores.base import Readable
 
 T = TypeVar("T")
 
 
 class ScopeCache(Generic[T]):
-    """Caches ``build(filters)`` for every scope, and empties itself when the store's revision changes.
+    """Caches ``build(scope)`` for every scope, and empties itself when the store's revision changes.
+
+    A scope is `Filters`, or a tuple of several.
 
     Threads may share it; at worst two of them build the same value.
     """
 
-    def __init__(self, store: Readable, build: Callable[[Filters], T]) -> None:
+    def __init__(self, store: Readable, build: Callable[[Any], T]) -> None:
         self._store = store
         self._build = build
-        self._kept: tuple[int, dict[Filters, T]] = (-1, {})
+        self._kept: tuple[int, dict[Hashable, T]] = (-1, {})
 
-    def __call__(self, filters: Filters) -> T:
+    def __call__(self, scope: Hashable) -> T:
         """Return the value for a scope, built on first use."""
         revision = self._store.revision()
         kept = self._kept
         if revision != kept[0]:
             self._kept = kept = (revision, {})
-        if filters not in kept[1]:
-            kept[1][filters] = self._build(filters)
-        return kept[1][filters]
+        if scope not in kept[1]:
+            kept[1][scope] = self._build(scope)
+        return kept[1][scope]

@@ -10,11 +10,11 @@ import numpy as np
 
 from steelyard.arrays import Floats
 from steelyard.embed import Vectors
-from steelyard.entry import Entry
-from steelyard.errors import DimensionMismatchError
+from steelyard.errors import ConfigError, DimensionMismatchError
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.query import Query
 from steelyard.retrievers.cache import ScopeCache
+from steelyard.retrievers.importance import Importance
 from steelyard.retrievers.kinds import (
     Parameter,
     Parts,
@@ -50,48 +50,27 @@ class VectorRetriever:
         return self.store.nearest(self.space, vector, query.filters, count, self.filter_first, self.metric)
 
 
-@dataclass(frozen=True)
 class LiftedRetriever:
-    """Every entry with a vector, by similarity plus `lift` times how important it still is (spec-kit's code).
+    """Every entry with a vector, by cosine plus `lift` times how important it still is (spec-kit's code).
 
-    ``importance / 10``, 0.5 where none is given, fades with the query's clock: by FSRS since the last review where
-    there were reviews, else by half in `half_life_days` (90 where none are given) since the last update.
+    Importance is that of `Importance`. Vectors and facts of a scope are kept in memory.
     """
 
-    store: Readable
-    inner: Retriever
-    lift: float
+    def __init__(self, store: Readable, space: Space, embed: QueryVector, lift: float) -> None:
+        self._embed, self._lift = embed, lift
+        self._rows = ScopeCache(store, lambda filters: _Rows.of(*store.vectors(space, filters)))
+        self._importance = ScopeCache(
+            store, lambda filters: Importance.of(store.get(self._rows(filters).ids, Importance.FIELDS))
+        )
 
-    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
-        """See Retriever.retrieve."""
-        found = self.inner.retrieve(query, None)
-        entries = {entry.id: entry for entry in self.store.get([hit.id for hit in found], LIFTED_BY)}
-        lifted = [
-            (hit.score + self.lift * _still_important(entries[hit.id], query.asked_at), hit.id) for hit in found
-        ]
-        best = sorted(lifted, key=lambda pair: (-pair[0], pair[1]))[:depth]
-        return [Found(id_, score, place) for place, (score, id_) in enumerate(best, 1)]
-
-
-LIFTED_BY = (
-    "importance",
-    "updated_at",
-    "created_at",
-    "half_life_days",
-    "review_count",
-    "last_review",
-    "stability",
-)
-
-
-def _still_important(entry: Entry, clock: float | None) -> float:
-    stated = 0.5 if entry.importance is None else entry.importance / 10.0
-    reviewed = (entry.review_count or 0) > 0 and entry.last_review is not None
-    since = entry.last_review if reviewed else entry.updated_at or entry.created_at
-    days = 0.0 if since is None or clock is None else max(0.0, (clock - since) / 86_400.0)
-    if reviewed:
-        return stated * float((1.0 + 19.0 / 81.0 * days / (entry.stability or 1.0)) ** -0.5)
-    return stated * float(0.5 ** (days / (entry.half_life_days or 90.0)))
+    def retrieve(self, query: Query, depth: int | None) -> Sequence[Found]:
+        """See Retriever.retrieve; importance fades with the query's clock."""
+        rows, vector = self._rows(query.filters), self._embed(query.embedded)
+        if not rows.ids or not vector.any():
+            return []
+        scores = rows.cosine(vector) + self._lift * self._importance(query.filters).at(query.asked_at)
+        found = Listed(rows.ids, scores, np.argsort(-scores, kind="stable"))
+        return found[: len(found) if depth is None else depth]
 
 
 @dataclass(frozen=True)
@@ -271,13 +250,16 @@ def _unindexed(store: Readable, spaces: Sequence[Space], filters: Filters) -> li
 
 def _vector(parts: Parts, settings: RetrieverConfig) -> Retriever:
     first = settings.filters != "after_cut"
+    lift = VECTOR.values(settings)["lift"]
+    if lift and settings.similarity != COSINE:
+        raise ConfigError(f"lift is {lift:g} and similarity {settings.similarity}; importance lifts cosines alone")
     made: list[Retriever] = [
-        VectorRetriever(parts.store, space, embed, first, settings.similarity)
+        LiftedRetriever(parts.store, space, embed, lift)
+        if lift
+        else VectorRetriever(parts.store, space, embed, first, settings.similarity)
         for space, embed in parts.vectors("text")
     ]
-    every = made[0] if len(made) == 1 else EverySpace(parts.store, made, first)
-    lift = VECTOR.values(settings)["lift"]
-    return LiftedRetriever(parts.store, every, lift) if lift else every
+    return made[0] if len(made) == 1 else EverySpace(parts.store, made, first)
 
 
 def _of_layer(parts: Parts, settings: RetrieverConfig, name: str) -> Retriever:
@@ -311,5 +293,13 @@ LIFT = Parameter(
     "lift", 0, 0, 1000, "What an entry's importance adds to its similarity; all vectors are then compared"
 )
 VECTOR = RetrieverKind(name="vector", build=_vector, layer="text", compares=True, parameters=(LIFT,))
+CONSTITUTIONAL = RetrieverKind(
+    name="constitutional",
+    build=_vector,
+    layer="text",
+    compares=True,
+    aside=Filters.of({"importance_tier": "constitutional"}),
+)
+"""Entries of the highest tier, which system-spec-kit's code searches apart from the others."""
 L0, L1, L2 = map(_layer, ("l0", "l1", "l2"))
 COSINE_SCORE = ScorerKind(name="cosine", build=_cosine, layer="text")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard.arrays import Floats
+from steelyard.forgetting import DAY, fsrs
 from steelyard.signals.derived import Derived
 from steelyard.table import SignalTable
 
-DAY = 86_400.0
 HALF_LIVES = {
     "working": 1.0,
     "episodic": 7.0,
@@ -24,7 +24,6 @@ HALF_LIVES = {
 USUAL = "declarative"
 FADING = ("", "normal", "temporary")
 """The importance tiers that fade; the others stay as they are."""
-FSRS_FACTOR, FSRS_DECAY = 19.0 / 81.0, -0.5
 OFTEN, LONG_AGO = 5.0, 90.0
 
 
@@ -57,17 +56,6 @@ def retrievability(table: SignalTable) -> Derived:
     age = days_since(table, "last_review", "created_at")
     values = fsrs(np.nan_to_num(age), stability)
     return Derived(values, "(1 + 19/81 * t / stability) ^ -0.5", {"t": age, "stability": stability})
-
-
-def fsrs(days: Floats, stability: Floats) -> Floats:
-    """Retrievability of a memory, in 0..1; 0 for a stability that is not positive or a negative time.
-
-    >>> fsrs(np.array([9.0]), np.array([9.0]))
-    array([0.9])
-    """
-    sound = (stability > 0) & (days >= 0)
-    base = 1.0 + FSRS_FACTOR * np.where(sound, days, 0.0) / np.where(sound, stability, 1.0)
-    return np.where(sound, np.clip(base**FSRS_DECAY, 0.0, 1.0), 0.0)
 
 
 def popularity(table: SignalTable) -> Derived:

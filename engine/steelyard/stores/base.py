@@ -188,6 +188,9 @@ class Readable(Protocol):
         have gaps.
         """
 
+    def expect(self, space: Space, vectors: Sequence[NDArray[np.float32]]) -> None:
+        """Say that these vectors are asked for next: their products can be computed at once. Changes no result."""
+
     def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
         """Ids (ascending) and float32[n, dim] of all vectors in scope."""
 

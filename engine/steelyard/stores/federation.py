@@ -216,6 +216,11 @@ class Federation:
         found = self._merged(depth, search, dict.fromkeys(self.weights, 1.0))
         return [hit for hit in found if hit.id in inside] if late else found
 
+    def expect(self, space: Space, vectors: Sequence[NDArray[np.float32]]) -> None:
+        """See Readable.expect."""
+        for tier in self._with_vectors:
+            tier.store.expect(space, vectors)
+
     def spaces(self) -> list[tuple[Space, int]]:
         """See Readable.spaces; those of the tiers whose vectors the rule lets be searched."""
         return list(dict.fromkeys(found for tier in self._with_vectors for found in tier.store.spaces()))

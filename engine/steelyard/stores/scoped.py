@@ -106,6 +106,10 @@ class ScopedStore:
         """See Readable.nearest."""
         return self._seen().nearest(space, vector, filters, depth, filter_first, metric)
 
+    def expect(self, space: Space, vectors: Sequence[NDArray[np.float32]]) -> None:
+        """See Readable.expect."""
+        self._seen().expect(space, vectors)
+
     def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
         """See Readable.vectors."""
         return self._seen().vectors(space, filters)

@@ -39,6 +39,24 @@ EXAMPLES = {
         "steelyard tune mine --system echovault -o search-weights.json",
         'steelyard tune mine --strategy "rrf(bm25, vector)" --ablate',
     ],
+    "gate": [
+        "steelyard gate mine",
+        "steelyard gate mine --weights search-weights.json --strict",
+        'steelyard gate mine --update --because "the new weights of March"',
+    ],
+    "learn": [
+        "steelyard learn mine -o search-weights.json",
+        'steelyard learn mine --feedback prod.jsonl.gz --current "weighted_sum(0.3*bm25, 0.7*vector)"',
+        "steelyard learn mine --feedback prod.jsonl --current soleri --rule adaptive",
+    ],
+    "simulate": [
+        "steelyard simulate mine --model pbm --sessions 10000 -o feedback.jsonl",
+        "steelyard simulate mine --policy echovault --policy bm25 --explore interleave",
+    ],
+    "act": [
+        "steelyard act feedback.jsonl 4be1a2f09c3d7e55 m1 --action cited",
+        "steelyard act feedback.jsonl 4be1a2f09c3d7e55 --action none_useful",
+    ],
     "report": ["steelyard report results.json -o reports/mine"],
     "explain": ["steelyard explain mine q1 --against bm25", "steelyard explain mine q1 --entry m1"],
     "doctor": ["steelyard doctor", "steelyard doctor memory.db"],

@@ -38,11 +38,13 @@ scope_option = click.option(
     "By default everything.",
 )
 split_option = click.option("--split", help="train, dev, test, all; the data set's own choice by default.")
+EMBEDDERS = ("auto", "recorded", "lsa", "none", "minilm", "minilm-int8", "api")
+"""The embedders of data sets; `Workspace.open` says what they are."""
 embedder_option = click.option(
     "--embedder",
     default="auto",
     show_default=True,
-    type=click.Choice(["auto", "recorded", "lsa", "none", "minilm", "minilm-int8", "api"]),
+    type=click.Choice(EMBEDDERS),
     help="recorded: vectors of the data set; lsa: fitted on its texts; auto: recorded vectors if there are any, "
     "else lsa; none: keywords only. minilm, minilm-int8 and api need an extra.",
 )

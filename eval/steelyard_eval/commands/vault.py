@@ -213,10 +213,11 @@ def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iter
     from steelyard.errors import shown
     from steelyard.finish import Cut
     from steelyard.fusion import intents_of
+    from steelyard.fusion.progress import LAST
 
     config = searcher.config
-    if (progress := result.progress) is not None and progress.asked[0] and progress.step[0] < 0:
-        yield "no abstract is similar enough at any step, so all details were searched"
+    if (progress := result.progress) is not None and progress.asked[0] and progress.step[0] == LAST:
+        yield "no abstract reaches any step of the ladder, so all details were searched"
     known = intents_of(config.effective)
     if intent and intent not in known:
         has = f"only for {', '.join(sorted(known))}" if known else "for no intent at all"

@@ -193,7 +193,7 @@ def compare(
     from steelyard_eval.compare import compare as run
     from steelyard_eval.compare.verification import refuse_differences
     from steelyard_eval.datasets import load
-    from steelyard_eval.terminal import comparison, tests, unlabelled, verification
+    from steelyard_eval.terminal import comparison, layers, tests, unlabelled, verification
 
     found = run(
         load(dataset),
@@ -220,12 +220,9 @@ def compare(
         put(document, as_json, unlabelled(document))
         return
     head = f"{facts['name']} ({document['split']}): {facts['judged']} queries, limit {document['limit']}"
-    put(
-        document,
-        as_json,
-        f"{head}, vectors {document['model'] or 'none'}\n\n{comparison(document)}\n\n{tests(document)}"
-        + (f"\n\n{verification(document['verification'])}" if verify else ""),
-    )
+    parts = [f"{head}, vectors {document['model'] or 'none'}", comparison(document), tests(document)]
+    parts += [layers(document), verification(document["verification"]) if verify else ""]
+    put(document, as_json, "\n\n".join(filter(None, parts)))
     if verify:
         refuse_differences(document["verification"])
 

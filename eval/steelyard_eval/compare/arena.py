@@ -202,12 +202,10 @@ class Arena:
 
 
 def _degraded(label: str, progress: Mapping[str, Any] | None) -> list[str]:
-    """How often a layered search did what it does when abstracts are not similar enough."""
-    if not progress or not progress["queries"]:
+    """How often a layered search had to do without abstracts."""
+    if not progress or not progress["full_search"]:
         return []
-    relaxed = sum(progress["relaxed"].values())
     return [
-        f"{label}: of {progress['queries']} queries {progress['at_threshold']} found abstracts at the threshold, "
-        f"{relaxed} at a lower step, {progress['full_search']} at none and searched all details; "
-        f"{progress['hit_rates']['l2']:.0%} found entries that way"
+        f"{label}: {progress['full_search']} of {progress['queries']} queries found no abstract at any step and "
+        "searched all details"
     ]

@@ -232,6 +232,15 @@ def read_run_file(text: str) -> Listed:
     return of_run(label or Path(path).name, Path(path))
 
 
+def without_label(text: str) -> str:
+    """The text of a contender without its label.
+
+    >>> without_label("today=http://localhost/search?q={query}#ids=hits"), without_label("bm25")
+    ('http://localhost/search?q={query}#ids=hits', 'bm25')
+    """
+    return _parted(text)[1]
+
+
 def _parted(text: str) -> tuple[str, str]:
     """Split text into its label, empty without one, and the rest."""
     labelled = _LABELLED.fullmatch(text)

@@ -10,6 +10,9 @@ from steelyard.errors import DataError, Fault, nearest, shown
 from steelyard.query import Query
 from steelyard_eval.datasets.vectors import Matrix
 
+LOGGED = "log"
+"""The split of labelled queries that feedback is simulated for; they take no part in comparing or choosing."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
@@ -75,10 +78,12 @@ class Dataset:
     def split(self, name: str | None = None) -> tuple[Query, ...]:
         """Return the queries of a split in file order; None means `report_split`, or "all" without one.
 
+        "all" leaves out the split `log`, whose judgments are for simulating feedback.
+
         Raises DataError, with the valid splits, when no query has that split.
         """
         wanted = name or self.report_split or "all"
-        found = self.queries if wanted == "all" else tuple(q for q in self.queries if q.split == wanted)
+        found = tuple(q for q in self.queries if (q.split == wanted or (wanted == "all" and q.split != LOGGED)))
         if not found:
             known = {q.split for q in self.queries if q.split} | {"all"}
             raise DataError(f"{self.name}: no query is in split {shown(wanted)}{nearest(wanted, known)}")
@@ -103,6 +108,6 @@ def tuning_queries(dataset: Dataset) -> tuple[tuple[Query, ...], tuple[Query, ..
     for query in dataset.queries:
         by_split.setdefault(query.split, []).append(query)
     test = by_split.pop("test", [])
-    outside = tuple(query for query in dataset.queries if query.split != "test")
+    outside = tuple(query for query in dataset.queries if query.split not in ("test", LOGGED))
     tuned = tuple(by_split.get("train") or by_split.get("dev") or outside)
     return (tuned, tuple(test)) if tuned else (tuple(test), ())

@@ -144,10 +144,11 @@ def on_line(objective: Objective, line: Sweep, own: Indices, start: Floats, quer
 def movable(form: Form) -> list[Indices]:
     """Return the columns (int64[n]) of each branch that has at least two which affect the order.
 
-    A column that is equal for all rows of each query never affects the order, whatever its weight.
+    A column that is equal for all rows of each query never affects the order, whatever its weight; one without
+    a slot in the strategy keeps its weight, such as the cut that scores are compared with.
     """
-    ordering = form.ordering
-    branches = (np.flatnonzero((form.branch == branch) & ordering) for branch in np.unique(form.branch))
+    free = form.ordering & (form.slot >= 0) if len(form.slot) else form.ordering
+    branches = (np.flatnonzero((form.branch == branch) & free) for branch in np.unique(form.branch))
     return [own for own in branches if len(own) > 1]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from steelyard.errors import shown
 from steelyard.grammar import number_text
 from steelyard_eval.explain.moves import short_name
 from steelyard_eval.layout import brief
@@ -13,6 +14,7 @@ from steelyard_eval.layout import brief
 Record = Mapping[str, Any]
 WIDEST_HEAD = 18
 STANDING = "by: the signal that moved it most, and how far, as a share of the way from the last score to the best"
+LONGEST_STAGE = 80
 MOST_MISSING = 12
 """The number of missing entries that are shown; the JSON document has all of them."""
 
@@ -31,7 +33,7 @@ def blocks(record: Record) -> list[Block]:
     """List the blocks: the query, each configuration with what it missed, the changes, the explained entry."""
     found = [_query(record)]
     for about in record["configurations"]:
-        found += [_listed(about), *_missing(about)]
+        found += [_listed(about, record["query"]), *_missing(about)]
     if record["changes"] is not None:
         found.append(_changes(record))
     if record["entry"] is not None:
@@ -54,7 +56,7 @@ def _query(record: Record) -> Block:
     return Block([f"{dataset['name']}, query {query['id']}: {query['text']}", line])
 
 
-def _listed(about: Record) -> Block:
+def _listed(about: Record, query: Record) -> Block:
     """The list: rank, entry, grade, score, raw values beside contributions, factor, headline."""
     entries = about["entries"]
     columns: dict[str, list[str]] = {
@@ -63,15 +65,52 @@ def _listed(about: Record) -> Block:
         "grade": [_grade(entry["grade"]) for entry in entries],
         "score": _numbers([entry["score"] for entry in entries], _decimals(entries)),
     }
+    columns |= _finished(entries)
     legend = _add_signals(columns, entries)
-    if any(entry["factor"] for entry in entries):
-        factors = [entry["factor"]["value"] if entry["factor"] else 1.0 for entry in entries]
-        columns["factor"] = [f"x{number_text(value)}" for value in factors]
+    columns |= _factors(entries)
     columns[""] = [entry["headline"] for entry in entries]
-    lines = [*_about(about), *legend]
+    lines = [*_about(about), *_read(about, query), *legend]
     if not entries:
         return Block([*lines, "nothing was returned"])
     return Block(lines, list(columns), list(zip(*columns.values(), strict=True)))
+
+
+def _finished(entries: Sequence[Record]) -> dict[str, list[str]]:
+    """The fused score, where a finish stage gave another, and what a re-ranker's consists of."""
+    scored = [entry for entry in entries if "finished" in entry]
+    if not scored:
+        return {}
+    fused = [entry.get("fused", entry["score"]) for entry in entries]
+    columns = {"fused": _numbers(fused, 6)}
+    names = dict.fromkeys(part["text"] for e in scored if _is_product(e) for part in e["finished"]["parts"])
+    for name in names:
+        columns[name] = _numbers([_part(entry, name) for entry in entries], 4)
+    return columns
+
+
+def _is_product(entry: Record) -> bool:
+    return bool(entry["finished"].get("combine") == "product")
+
+
+def _part(entry: Record, name: str) -> float | None:
+    parts = entry.get("finished", {}).get("parts", [])
+    return next((part["value"] for part in parts if part["text"] == name), None)
+
+
+def _factors(entries: Sequence[Record]) -> dict[str, list[str]]:
+    """What scores were multiplied by, and each part of it that multiplies any of them."""
+    own = [entry["factor"] or {"value": 1.0, "parts": {}} for entry in entries]
+    if not any(entry["factor"] for entry in entries):
+        return {}
+    columns = {"factor": [_times(factor["value"]) for factor in own]}
+    names = dict.fromkeys(name for factor in own for name, value in factor["parts"].items() if value != 1.0)
+    for name in names:
+        columns[f"x {name}"] = [_times(factor["parts"].get(name, 1.0)) for factor in own]
+    return columns
+
+
+def _times(value: float) -> str:
+    return f"x{value:.4g}"
 
 
 def _add_signals(columns: dict[str, list[str]], entries: Sequence[Record]) -> list[str]:
@@ -121,10 +160,28 @@ def _about(about: Record) -> list[str]:
     values = "   ".join(f"{name} {value:.4f}" for name, value in metrics.items()) or "no judgments, no metrics"
     depths = ", ".join(f"{name} {depth or 'all'}" for name, depth in about["depths"].items())
     extent = "lists only, no signals" if about["system"] is None else f"depth: {depths}"
-    return [
+    lines = [
         f"{role}{about['label']}   {brief(about['strategy'])}",
         f"{values}   listed {len(about['entries'])} of {about['ranked']} ranked   {extent}",
     ]
+    scoring = [stage for stage in about["finish"] if stage.startswith(("rerank(", "rescore("))]
+    lines += [f"sorted again by {_start(brief(stage))}" for stage in scoring]
+    return lines
+
+
+def _start(stage: str) -> str:
+    """The start of a long stage; the JSON document has it whole."""
+    return stage if len(stage) <= LONGEST_STAGE else stage[:LONGEST_STAGE] + " ..."
+
+
+def _read(about: Record, query: Record) -> list[str]:
+    """What the system made of the query: an intent where it has none, and another text for keywords."""
+    found = []
+    if about["intent"] != query["intent"] and about["intent"]:
+        found.append(f"classified as {about['intent']}")
+    if about["matched"] not in ("", query["text"]):
+        found.append(f"keywords match {shown(about['matched'])}")
+    return ["   ".join(found)] if found else []
 
 
 def _missing(about: Record) -> list[Block]:

@@ -37,9 +37,11 @@ class ListView:
         """The ranks by id; nothing is known beyond the list."""
         return self.listed
 
-    def tree(self, id_: str) -> Explanation | None:
+    def fused(self, id_: str) -> Explanation | None:
         """Return None: the source of the score is not known."""
         return None
+
+    finished = tree = fused
 
     def score(self, id_: str) -> float:
         """Return the score of a listed entry."""
@@ -59,4 +61,7 @@ class ListView:
             "limit": self.limit,
             "depths": {},
             "asked": [],
+            "intent": "",
+            "matched": "",
+            "finish": [],
         }

@@ -39,9 +39,9 @@ class QueryExplanation(Result):
     """The result of `steelyard explain`; `record` is its JSON document.
 
     Keys: `dataset`, `query`, `model`, `configurations` (one, or two with `against`; each with
-    `strategy`, `metrics`, `asked`, `ranked`, the listed `entries` and the relevant ones that are
-    `missing`), `changes` (a record for each entry of either list, None without `against`), `entry` (the
-    explanation of a requested entry, else None).
+    `strategy`, `metrics`, `asked`, `intent`, the text `matched`, `ranked`, the listed `entries` and the
+    relevant ones that are `missing`), `changes` (a record for each entry of either list, None without
+    `against`), `entry` (the explanation of a requested entry, else None).
     """
 
     record: Mapping[str, Any]
@@ -204,10 +204,13 @@ class _Case:
         return {str(measure): float(values[0]) for measure, values in found.items()}
 
     def _hit(self, view: AnyView, id_: str, rank: int) -> dict[str, Any]:
-        tree = view.tree(id_)
+        tree, again = view.fused(id_), view.finished(id_)
         terms, factor = contributions(tree) if tree else ([], None)
         own = {"rank": rank, **self._about(id_), "score": view.score(id_), "signals": view.signals(id_)}
-        return own | {"contributions": terms, "factor": factor}
+        own |= {"contributions": terms, "factor": factor}
+        if again is None:
+            return own
+        return own | {"fused": None if tree is None else tree.value, "finished": _finite(again.to_json())}
 
     def _about(self, id_: str) -> dict[str, Any]:
         return {"id": id_, "headline": _headline(self.entries.get(id_)), "grade": self.grades.get(id_)}

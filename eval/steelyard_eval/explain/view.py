@@ -10,6 +10,7 @@ import numpy as np
 
 from steelyard.config import SearchConfig
 from steelyard.explain import Explanation
+from steelyard.finish import scored_again
 from steelyard.fusion import Plan, Signal, compile_plan, leaves
 from steelyard.query import Query
 from steelyard.table import SignalTable
@@ -30,6 +31,7 @@ class View:
     listed, ranked : id -> rank in the list that is shown, and among all that were scored.
     asked : the fetched signals that live search would have asked for.
     rows : id -> row of the tables.
+    query : the query as the system reads it, with its intent and the text that keywords match.
     """
 
     config: SearchConfig
@@ -41,6 +43,7 @@ class View:
     ranked: Mapping[str, int]
     asked: frozenset[str]
     rows: Mapping[str, int]
+    query: Query
 
     @classmethod
     def of(cls, space: Workspace, query: Query, asked_for: SearchConfig) -> View:
@@ -59,6 +62,7 @@ class View:
             ranked=_ranks(whole),
             asked=frozenset(name for name, queries in needs.items() if queries.any()),
             rows={deep.entries[entry]: row for row, entry in enumerate(deep.entry)},
+            query=space.searcher(config).admitted(query),
         )
 
     @property
@@ -77,11 +81,24 @@ class View:
             "limit": config.limit,
             "depths": {name: depth for name, depth in config.depths.items() if name in self.asked},
             "asked": sorted(self.asked),
+            "intent": self.query.intent,
+            "matched": self.query.keywords,
+            "finish": [str(stage) for stage in config.finish],
         }
+
+    def fused(self, id_: str) -> Explanation | None:
+        """Explain the score that the strategy gives an entry; None when it ranks it not."""
+        return self.plan.explain(self.rows[id_]) if id_ in self.rows else None
+
+    def finished(self, id_: str) -> Explanation | None:
+        """Explain the score of a listed entry that a finish stage scored again; None for any other."""
+        if id_ not in self.listed:
+            return None
+        return scored_again(self.table, self.plan.scores(), self.config.finish, self.rows[id_])
 
     def tree(self, id_: str) -> Explanation | None:
         """Explain the score of an entry as a tree; None when it was not ranked."""
-        return self.plan.explain(self.rows[id_]) if id_ in self.rows else None
+        return self.finished(id_) or self.fused(id_)
 
     def score(self, id_: str) -> float:
         """Return the score of a ranked entry, or for a listed one its score in the list."""
@@ -117,7 +134,8 @@ def contributions(tree: Explanation) -> tuple[list[dict[str, Any]], dict[str, An
     factor = None
     if tree.combine == "product":
         tree, last = tree.parts
-        factor = {"value": last.value, "formula": last.text}
+        parts = {part.text: part.value for part in last.parts}
+        factor = {"value": last.value, "formula": last.text, "parts": parts}
     terms = []
     for part in tree.parts:
         weight, column = part.parts

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from steelyard.arrays import Bools, Floats, Indices
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError, DataError, shown
-from steelyard.finish import Cut, Drop, Merge, Stage
+from steelyard.finish import Cut, Drop, Files, Merge, Stage
 from steelyard.fusion import Branch, Column, Expr, Plan, compile_plan
 from steelyard.table import SignalTable
 from steelyard_eval.measures.metrics import Judgments
@@ -50,6 +50,8 @@ class Form:
     slot : int64[S]
         The index of each column's weight in the `weights` of the strategy; -1 for the weight 1 of a bare column,
         which is never searched. Empty for a form made from a plan alone.
+    row : int64[N]
+        The row of the table that each row is; -1 for those that `over` added.
     """
 
     offsets: Indices
@@ -63,6 +65,7 @@ class Form:
     judgments: Judgments
     limit: int | None = None
     slot: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    row: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @classmethod
     def of(cls, table: SignalTable, config: SearchConfig, strategy: Expr, judgments: Judgments) -> Form:
@@ -95,6 +98,7 @@ class Form:
             grade=grade[relevant].astype(np.float64),
             judgments=judgments,
             limit=limit,
+            row=row.astype(np.int64),
         )
         for at, branch in enumerate(plan.branches):
             if branch.floor is not None and branch.rows.any():
@@ -125,6 +129,7 @@ class Form:
             branch=np.append(self.branch, branch),
             weights=np.append(self.weights, 1.0),
             relevant=place[self.relevant],
+            row=np.concatenate([self.row, np.full(len(asked) * self.limit, -1)])[order].astype(np.int64),
         )
 
     def __len__(self) -> int:
@@ -176,6 +181,13 @@ def forms(
     They share the masked table and what it caches. See `Form.of` for the errors.
     """
     refuse_unjudged(table.queries, judgments)
+    yield from ungraded(table, config, strategies, judgments)
+
+
+def ungraded(
+    table: SignalTable, config: SearchConfig, strategies: Iterable[Expr], judgments: Judgments
+) -> Iterator[Form]:
+    """Iterate over the forms of `forms` without asking that every query has judgments: for scores and lists."""
     masked = table.at_depth(config.depths)
     for strategy in strategies:
         own = np.array(strategy.weights, dtype=np.float64)
@@ -207,8 +219,9 @@ def finished(table: SignalTable, plan: Plan, stages: Sequence[Stage]) -> tuple[P
         if isinstance(stage, Cut):
             limit = stage.limit if limit is None else min(limit, stage.limit)
         elif isinstance(stage, Drop):
-            kept = table.column(stage.signal) != 0
-            plan = Plan(plan.size, tuple(replace(branch, rows=branch.rows & kept) for branch in plan.branches))
+            plan = _only(plan, table.column(stage.signal) != 0)
+        elif isinstance(stage, Files) and stage.instead == "none":
+            plan = _only(plan, ~stage.folders(table))
         elif isinstance(stage, Merge):
             rows = ~np.isnan(table.column(stage.retriever)) & ~_ranked(plan)
             column = Column(str(stage), np.full(plan.size, stage.score), "fixed")
@@ -217,6 +230,10 @@ def finished(table: SignalTable, plan: Plan, stages: Sequence[Stage]) -> tuple[P
         else:
             raise ConfigError(f"weights cannot be searched under the finish stage {shown(str(stage))}")
     return plan, limit
+
+
+def _only(plan: Plan, kept: Bools) -> Plan:
+    return Plan(plan.size, tuple(replace(branch, rows=branch.rows & kept) for branch in plan.branches))
 
 
 def _ranked(plan: Plan) -> NDArray[np.bool_]:

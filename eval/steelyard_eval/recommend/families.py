@@ -5,15 +5,17 @@ Nothing here reads a label, so the candidates are the same in every fold and on 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
+from steelyard.finish import stages_without
 from steelyard.fusion import FAMILIES
 from steelyard.query import Query
 from steelyard.systems import SYSTEMS, find_system
-from steelyard.table import LAYERS
+from steelyard.table import LAYERS, RERANK
 from steelyard_eval.compare.contenders import Contender, Setting
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.recommend.grid import LINE
@@ -44,7 +46,7 @@ PRESETS = tuple(
     for name in SYSTEMS
     if name.endswith(":documented") and name != "plain:documented"
 )
-"""The baselines and the five systems, as documented."""
+"""The baselines and the five systems as documented, and as the environment configures them."""
 LEAST_PER_INTENT = 5
 """Queries of an intent, below which it goes with the rest."""
 
@@ -63,9 +65,10 @@ class Start:
 
     @classmethod
     def around(cls, row: Contender, source: Source) -> Start:
-        """Its shapes and depths, as far as they can be measured."""
+        """Its shapes and depths as far as they can be measured, none re-ranked, or all would have to be scored."""
         wide = row.config.system != "plain" or row.config.strategy.common
-        found = source.reached(settings(row.config, SETTINGS if wide else FEW))
+        bare = replace(row.config, finish=stages_without(row.config.finish, {RERANK}))
+        found = source.reached(settings(bare, SETTINGS if wide else FEW))
         return cls(row.label, row.config, tuple(found), row.kind == "system")
 
     @property
@@ -80,7 +83,7 @@ def starts(source: Source, queries: Sequence[Query], limit: int) -> list[Start]:
     if source.lists is None:
         texts = {**dict(_families()), **dict(_over_facts(source.dataset, queries)), **dict(_by_intent(queries))}
         texts = {label: text.replace("bm25", source.words) for label, text in texts.items()}
-        presets = {name: find_system(name).config(limit, source.model) for name in PRESETS}
+        presets = {name: find_system(name).config(limit, source.model, os.environ) for name in PRESETS}
     else:
         texts, presets = dict(_over_lists(source.lists)), {name: setting.strategy(name) for name in source.lists}
     rows = [Contender(label, setting.strategy(text), "family") for label, text in texts.items()]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from steelyard.arrays import Floats, Indices
 from steelyard.config import SearchConfig
+from steelyard.finish import Cut
 from steelyard.table import SignalTable
 from steelyard_eval.exact.optimise import movable, on_simplices
 from steelyard_eval.kernel import Form, Kernel, forms
@@ -138,29 +139,31 @@ def measured(
 
 
 def _forms(table: SignalTable, settings: Iterable[SearchConfig], judgments: Judgments) -> Iterator[Form]:
-    """The form of each setting, one at a time: together they would not fit in memory."""
+    """The form of each setting at the composite's depth, one at a time: together they would not fit in memory."""
     for _, alike in groupby(settings, key=lambda config: config.depths):
         configs = list(alike)
-        yield from forms(table, configs[0], [config.effective for config in configs], judgments)
+        deep = configs[0].with_limit(max(configs[0].limit, DEEPEST))
+        yield from forms(table, deep, [config.effective for config in configs], judgments)
 
 
 def _of(config: SearchConfig, form: Form, metric: Measure, columns: int) -> Grid:
     branches = movable(form)
-    shares = _shares(form, branches, columns)
+    laid = shares(form, branches, columns)
     parts = parts_for(metric)
-    deep = replace(form, limit=None if form.limit is None else max(form.limit, DEEPEST))
-    weights = shares * _totals(form, branches)
-    values = Kernel.of(deep, parts).values(weights)
+    weights = laid * totals(form, branches)
+    values = Kernel.of(form, parts).values(weights)
     smooth = composite(values, parts)
     if len(branches) == 1 and len(branches[0]) == 2:
-        smooth = smoothing(shares[:, branches[0][0]]) @ smooth
-    shallow = form.limit is not None and form.limit < (metric.cutoff or DEEPEST)
-    own = Kernel.of(form, [metric]).values(weights)[metric] if shallow or metric not in values else values[metric]
+        smooth = smoothing(laid[:, branches[0][0]]) @ smooth
+    limit = min((stage.limit for stage in config.finish if isinstance(stage, Cut)), default=None)
+    shallow = limit is not None and limit < (metric.cutoff or DEEPEST)
+    shown = replace(form, limit=limit)
+    own = Kernel.of(shown, [metric]).values(weights)[metric] if shallow or metric not in values else values[metric]
     block = Block(config, form.slot, weights, max(map(len, branches), default=0))
     return Grid((block,), own.astype(np.float32), smooth.astype(np.float32))
 
 
-def _shares(form: Form, branches: Sequence[Indices], columns: int) -> Floats:
+def shares(form: Form, branches: Sequence[Indices], columns: int) -> Floats:
     """float64[W, S]: weights with those of each branch that moves summing to 1, the form's own first."""
     start = on_simplices(form.weights, form, list(branches))
     if not branches:
@@ -202,7 +205,7 @@ def _drawn(start: Floats, branches: Sequence[Indices], draws: int) -> Floats:
     return rows
 
 
-def _totals(form: Form, branches: Sequence[Indices]) -> Floats:
+def totals(form: Form, branches: Sequence[Indices]) -> Floats:
     """float64[S]: the sum of the written weights of each branch, so that scores keep their scale."""
     total = np.ones(len(form.weights))
     for own in branches:

@@ -105,7 +105,8 @@ def record_all(source: Source, queries: Sequence[Query], starts: Sequence[Start]
     """One recording for all systems that retrieve alike."""
     found = []
     for group in share([start.config for start in starts]):
-        table = source.record(queries, [config for at in group for config in starts[at].settings])
+        configs = [config for at in group for config in (starts[at].config, *starts[at].settings)]
+        table = source.record(queries, configs)
         found.append(Measured(table, Judgments.of(source.dataset.qrels, table.queries, table.entries)))
     return tuple(found)
 

@@ -163,15 +163,15 @@ def out_of_fold(rows: Mapping[int, Floats], choices: Sequence[tuple[Bools, int |
     return gains
 
 
-def shrinkage(differences: Floats, groups: Indices) -> float:
-    """What is left of a gain for having passed a gate: ``1 - SELECTED / t^2`` of the sample's t, at least 0.
+def shrinkage(differences: Floats, groups: Indices, selected: float = 1.0) -> float:
+    """What is left of a gain that was chosen for being large: ``1 - selected / t^2`` of the sample's t, at least 0.
 
-    The gain out of fold has not seen the queries that it is measured on, but that there is something to promise at
-    all was decided on them, so that the whole of ``1 / t^2`` is too much and nothing too little.
+    `selected` is 1 for a gain on the very queries that it was chosen on, and `SELECTED` for one out of fold, of which
+    only that there is something to promise was decided on them.
     """
     sums = Moments.of(differences[None, :], groups)
     t = float(sums.mean[0] / max(float(sums.error[0]), LEAST))
-    return 1.0 - SELECTED / t**2 if t > 1 else 0.0
+    return 1.0 - selected / t**2 if t > 1 else 0.0
 
 
 def bound(metric: Matrix, groups: Indices) -> float:

@@ -23,7 +23,7 @@ from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, System, keyword_indexes
 from steelyard.template import render
-from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets import LOGGED, Dataset
 from steelyard_eval.progress import bar
 
 EMBEDDERS = ("auto", "recorded", "lsa", "none", *KINDS)
@@ -141,5 +141,5 @@ def recorded(dataset: Dataset, model: str) -> RecordedEmbedder:
 
 
 def judged(dataset: Dataset, queries: Iterable[Query]) -> tuple[Query, ...]:
-    """Keep the queries that have judgments; the others cannot be scored."""
-    return tuple(query for query in queries if query.id in dataset.qrels)
+    """Keep the queries that have judgments and are not for simulating feedback; the others cannot be scored."""
+    return tuple(query for query in queries if query.id in dataset.qrels and query.split != LOGGED)

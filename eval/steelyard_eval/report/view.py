@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from steelyard_eval.layers import COLUMNS
+from steelyard_eval.layers import rows as layer_rows
 from steelyard_eval.layout import brief
 from steelyard_eval.report import charts
 from steelyard_eval.report.disagreements import Disagreement, disagreements
@@ -73,6 +75,8 @@ class Page:
     rows: tuple[Row, ...]
     chart: charts.IntervalChart | None
     comparisons: tuple[ComparisonRow, ...]
+    layer_columns: tuple[str, ...]
+    layers: tuple[tuple[str, ...], ...]
     tuning: Tuning | None
     recommendation: Recommendation | None
     disagreements: tuple[Disagreement, ...]
@@ -105,6 +109,8 @@ def page(results: Record, sha256: str) -> Page:
         rows=rows,
         chart=charts.interval_chart(list(means.values()), primary, baseline),
         comparisons=tuple(_comparison(c) for c in results["comparisons"]),
+        layer_columns=tuple(COLUMNS.values()),
+        layers=tuple(tuple(row[name] for name in COLUMNS) for row in layer_rows(results)),
         tuning=tuned,
         recommendation=recommendation(results) if results.get("promise") else None,
         disagreements=disagreements(results, [row.label for row in rows]),

@@ -33,27 +33,33 @@ def shrunk(
     form: Form, branches: Sequence[Indices], found: Found, measure: Measure, seed: int, queries: Bools
 ) -> Found:
     """What was found for each intent, pulled to what is best for all the queries where bool[Q] is true."""
-    common = optimise(_pooled(form, branches), measure, found.weights[branches[0]], seed, queries, nodes=0)
+    pooled = _pooled(form, branches)
+    start = np.append(found.weights[branches[0]], pooled.weights[len(branches[0]) :])
+    common = optimise(pooled, measure, start, seed, queries, nodes=0)
     counts = _queries_of(form, branches, queries)
     weights = found.weights.copy()
     for own, count in zip(branches, counts, strict=True):
-        weights[own] = (count * found.weights[own] + M * common.weights) / (count + M)
+        weights[own] = (count * found.weights[own] + M * common.weights[: len(own)]) / (count + M)
     value = Objective.of(form, measure, queries).mean(weights)
     looks = found.evaluations + common.evaluations
     return replace(found, weights=weights, value=value, certificate="best-found", plateau=(), evaluations=looks)
 
 
 def _pooled(form: Form, branches: Sequence[Indices]) -> Form:
-    """The form under one set of weights: a row has columns in one branch only, so they add up to one."""
+    """The form under one set of weights, the columns that do not move behind them.
+
+    A row has columns in one branch only, so those of the branches add up to one.
+    """
     columns: Floats = np.sum([form.columns[own] for own in branches], axis=0)
-    first = branches[0]
+    first, fixed = branches[0], np.setdiff1d(np.arange(len(form.weights)), np.concatenate(branches))
+    kept = np.append(first, fixed)
     return replace(
         form,
-        columns=columns,
-        labels=tuple(form.labels[column] for column in first),
-        branch=np.zeros(len(first), dtype=np.int64),
-        weights=form.weights[first],
-        slot=form.slot[first],
+        columns=np.vstack([columns, form.columns[fixed]]),
+        labels=tuple(form.labels[column] for column in kept),
+        branch=np.append(np.zeros(len(first), dtype=np.int64), 1 + form.branch[fixed]),
+        weights=form.weights[kept],
+        slot=np.append(form.slot[first], np.full(len(fixed), -1)),
     )
 
 

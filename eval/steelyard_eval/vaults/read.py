@@ -22,7 +22,7 @@ from steelyard.stores.base import Readable
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard.systems.cortex_mem.rewriting import Rewriter, profile_of
+from steelyard.systems.cortex_mem.rewriting import Rewriter
 from steelyard_eval.commands.arguments import parse_priorities, parse_scopes, parse_tier
 from steelyard_eval.vaults import vault_embedder, visible_vault
 
@@ -82,7 +82,7 @@ def _rewriter(store: Readable) -> Rewriter:
     chat = chat_of(os.environ)
     if chat is None:
         raise ConfigError(f"{URL} names no endpoint for --rewrite; set it, or leave --rewrite out")
-    return Rewriter(chat, profile_of(store))
+    return Rewriter.of(chat, store)
 
 
 @contextmanager

@@ -24,7 +24,8 @@ def test_notebook_runs_and_prints_what_is_committed(path: Path, tmp_path: Path, 
     NotebookClient(fresh, timeout=300, kernel_name="python3", record_timing=False, resources=place).execute()
 
     assert printed(fresh) == printed(nbformat.read(path, 4))
-    assert (tmp_path / "reports" / "notebook" / "search-weights.json").is_file()
+    if "search-weights.json" in "".join(cell.source for cell in committed.cells):
+        assert (tmp_path / "reports" / "notebook" / "search-weights.json").is_file()
 
 
 def printed(notebook) -> list[list[str]]:

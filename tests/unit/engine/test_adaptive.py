@@ -1,15 +1,13 @@
 """Weights that follow feedback: Soleri's documented rule, and the one of its code."""
 
-import json
 from dataclasses import replace
 
 import pytest
 
 from steelyard.adaptive import AdaptiveRule, Feedback, adapt
-from steelyard.errors import ConfigError, DataError
+from steelyard.errors import ConfigError
 from steelyard.fusion import parse_strategy
 from steelyard.systems.soleri import DOCUMENTED, FACTORS, SHIPPED
-from steelyard_eval.feedback import count_actions
 
 PRIORS = ("severity", "recency", "tags", "domain")
 
@@ -155,21 +153,3 @@ def test_the_weights_under_the_names_of_the_document_are_those_of_its_table():
     hybrid, keywords = weights(DOCUMENTED.searching.strategy), weights(DOCUMENTED.searching.keywords_only)
     assert {name: (hybrid[ours], keywords.get(ours, 0.0)) for name, ours in FACTORS.items()} == table
     assert len(hybrid) == 6
-
-
-# Counting a log
-
-
-def line(*names):
-    return json.dumps({"query_id": "q1", "actions": [{"object_id": "a", "action_name": name} for name in names]})
-
-
-def test_actions_are_counted_over_all_lines():
-    lines = [line(*["accepted"] * 4, "dismissed"), "", line(), line(*["modified"] * 2, *["failed"] * 3, "cited")]
-    assert count_actions(lines) == Feedback(accepted=4, dismissed=1, modified=2, failed=3)
-
-
-@pytest.mark.parametrize("broken", ["{", "[]", "{}", '{"actions": 3}', '{"actions": [{}]}', '"text"'])
-def test_a_line_that_is_no_impression_list_is_named(broken):
-    with pytest.raises(DataError, match=r"^feedback\.jsonl:2: .*is no impression list"):
-        count_actions([line("accepted"), broken])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from steelyard.config import SearchConfig
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError
-from steelyard.finish import Cut
+from steelyard.finish import Cut, Files
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.identity import identity
 from steelyard.query import Query
@@ -27,6 +27,7 @@ from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.measures.runs import oracle, run_lines
 from steelyard_eval.recording.files import load, save
 from steelyard_eval.recording.replay import replay
+from steelyard_eval.tune.candidate import candidates
 
 STRATEGIES = (
     "fts",
@@ -589,3 +590,59 @@ def test_what_scores_below_a_cut_earns_nothing_under_any_weights(then, seed, cut
         ideal = form.ideal_at(5)
         ours = np.where(ideal > 0, gain / np.where(ideal > 0, ideal, 1.0), 0.0)
         np.testing.assert_allclose(ours, expected[measures[0]], rtol=0, atol=1e-9)
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**32 - 1), cut=st.sampled_from([0, 0.4, 1, 1.6]))
+def test_the_kernel_earns_nothing_below_a_cut(seed, cut):
+    """Against replays that drop what lies below; scores are apart, so float32 orders them as float64 does."""
+    table, _, judgments = case(seed, ties=False)
+    config = configured(CUT.format(cut=cut, then="last"), limit=5)
+    weights = np.random.default_rng(seed).uniform(0, 2, size=(4, 3))
+    measures = parse_measures(["nDCG@5", "R@5", "RR@5"])
+    form = Form.of(table, config, config.strategy, judgments)
+
+    values = Kernel.of(form, measures).values(form.spread(weights))
+
+    for at, own in enumerate(weights):
+        replayed = replay(table, config.with_strategy(config.strategy.with_weights(own)))
+        expected = replayed.metrics(judgments, measures)
+        for measure in measures:
+            np.testing.assert_allclose(values[measure][at], expected[measure], rtol=0, atol=1e-6)
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 2**32 - 1), cut=st.sampled_from([0.4, 1, 1.6]))
+@pytest.mark.parametrize(
+    "text", [CUT, "by_intent(default={}, fix={})".format(CUT, CUT.replace("0.2*l0", "0.1*l0"))]
+)
+def test_weights_found_under_a_cut_are_worth_in_a_replay_what_the_search_claims(text, seed, cut):
+    table, _, judgments = case(seed, ties=False, queries=6)
+    config = configured(text.format(cut=cut, then="last"), limit=5)
+    (measure,) = parse_measures(["nDCG@5"])
+    (candidate,) = candidates(table, [config], judgments, measure)
+
+    found = candidate.search(np.ones(6, dtype=bool), 0, proof=False)
+
+    written = candidate.written(found.weights)
+    assert sum(written.strategy.weights) == pytest.approx(sum(config.strategy.weights))  # the cut keeps its scale
+    replayed = replay(table, written).metrics(judgments, [measure])[measure]
+    assert candidate.values(found.weights).mean() == pytest.approx(found.value)
+    np.testing.assert_allclose(replayed.mean(), found.value, rtol=0, atol=1e-9)
+
+
+def test_directories_that_a_stage_drops_are_no_rows_of_a_form():
+    """Against the finished replay, with each second entry of a query in the directory before it."""
+    table, _, judgments = case(5)
+    directory = (np.arange(len(table.entries)) // 2 * 2).astype(np.int64)
+    bare = np.where(table.entry % 2 == 0, np.nan, table.columns["l2"])
+    table = replace(table, directory=directory, columns={**table.columns, "l2": bare})
+    config = replace(configured("weighted_sum(0.4*l0, 0.6*bm25)"), finish=(Files("none"), Cut(50)))
+
+    form = Form.of(table, config, config.strategy, judgments)
+
+    shown = replay(table, config).ranking
+    assert np.diff(form.offsets).tolist() == np.diff(shown.offsets).tolist()
+    assert len(form) < np.isfinite(fuse(table, config.strategy)).sum()
+    with pytest.raises(ConfigError, match="cannot be searched under the finish stage"):
+        Form.of(table, replace(config, finish=(Files("entries"), Cut(50))), config.strategy, judgments)

@@ -1,6 +1,7 @@
 """What is tried, what it is judged on, and the answer from end to end."""
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,6 +18,7 @@ from steelyard.text import content, terms
 from steelyard_eval.cli import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.agreement import overlap, rank_biased
+from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.warnings import effective_number
 from steelyard_eval.datasets import load
 from steelyard_eval.demonstration import starter
@@ -26,8 +28,9 @@ from steelyard_eval.recommend import layout
 from steelyard_eval.recommend.answer import recommend
 from steelyard_eval.recommend.composite import PARTS, composite, smoothing
 from steelyard_eval.recommend.decision import Decision
-from steelyard_eval.recommend.families import starts
+from steelyard_eval.recommend.families import Start, starts
 from steelyard_eval.recommend.grid import LINE, grid, measured
+from steelyard_eval.recommend.layout import lay_out
 from steelyard_eval.recommend.priors import Table, key_of, shipped
 from steelyard_eval.recommend.sentence import sentence
 from steelyard_eval.recommend.source import Live
@@ -118,6 +121,33 @@ def test_a_single_retriever_is_judged_by_the_composite_of_its_own_list(space, qu
     metric, steady = measured(table, config, judgments, NDCG)
     assert np.allclose(made.metric[0], metric, atol=1e-6)
     assert np.allclose(made.composite[0], steady, atol=1e-6)
+
+
+def test_the_composite_of_a_layered_search_earns_nothing_below_its_cut(space, queries):
+    """The composite reads lists of 100, in which what the cut dropped must not come again."""
+    config = config_of("layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.3, relax=[], cut=0.45)")
+    table = record(space, queries, [config])
+    judgments = Judgments.of(space.dataset.qrels, table.queries, table.entries)
+    made = grid(table, [config], judgments, NDCG, 20)
+
+    for candidate in (0, 4, 20):
+        metric, steady = measured(table, made.config(candidate), judgments, NDCG)
+        assert np.allclose(made.metric[candidate], metric, atol=1e-6)
+        assert np.allclose(made.composite[candidate], steady, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["cortex_mem", "cortex_mem:shipped"])
+def test_cortex_mem_is_laid_out_with_thresholds_ladders_cuts_and_weights(space, queries, name):
+    source = Live(space)
+    start = Start.around(Contender(name, find_system(name).config(10, "minilm"), "system"), source)
+    made = lay_out(source, queries, [start], NDCG)
+
+    assert made.skipped == ()
+    tried = [re.search(r"default=layered\((.*?)\)", str(config.strategy))[1] for config in start.settings]
+    assert {re.search(r"threshold=([0-9.]+)", text)[1] for text in tried} == {"0.2", "0.3", "0.4", "0.5", "0.6"}
+    assert len({re.search(r"relax=(\[.*?\])", text)[1] for text in tried}) > 1
+    assert any("cut=" not in text for text in tried)
+    assert len({made.grid.config(at).strategy.weights for at in range(len(made.grid))}) > 10
 
 
 def test_every_family_is_tried_and_the_starts_do_not_depend_on_labels(space, queries):

@@ -12,12 +12,15 @@ from steelyard.search import Searcher
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
+from steelyard_eval import terminal
+from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.files import load as read
 from steelyard_eval.recording.files import save
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.report.render import write_report
 from steelyard_eval.vaults import index_dataset, vault_embedder
 
 LAYERS = ("l0", "l1", "l2")
@@ -97,10 +100,28 @@ def test_a_vault_embeds_l2_where_its_entries_have_layers(tmp_path, fields):
         assert len(hits) == 4
 
 
+def test_a_comparison_shows_that_a_set_without_layers_was_searched_by_details_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    dataset, _ = write(tmp_path / "set", ("text",))
+    document = compare(dataset, "cortex_mem, bm25", timed=False).to_json()
+
+    (row,) = document["layers"]
+    assert (row["label"], row["queries"], row["at_threshold"], row["full_search"]) == ("cortex_mem", 1, 0, 1)
+    assert row["hit_rates"] == {"l0": 0.0, "l1": 0.0, "l2": 0.0}
+    assert (
+        "cortex_mem: 1 of 1 queries found no abstract at any step and searched all details"
+        in (document["notices"])
+    )
+    printed = terminal.layers(document).splitlines()
+    assert printed[0].startswith("layered search")
+    assert printed[2].split()[:6] == ["cortex_mem", "1", "0", "0", "1", str(row["without_result"])]
+    html, markdown, *_ = write_report(document, tmp_path / "report")
+    assert "Layered searches" in html.read_text()
+    assert "| cortex_mem | 1 | 0 | 0 | 1 |" in markdown.read_text()
+
+
 def test_layered_search_of_real_sessions_is_what_numpy_computes(data_root):
     """0.3778, computed from the files alone with numpy; with the text in place of l2 it was 0.3944."""
-    from steelyard_eval.compare import compare
-
     found = compare(load(data_root / "locomo-sessions"), (), [LAYERED], metrics=["nDCG@10"], timed=False).record[
         "results"
     ]

@@ -50,7 +50,7 @@ def check_schema(db: apsw.Connection, path: str, version: int) -> None:
     place = shown(path, PATH_WIDTH)
     try:
         foreign = _foreign(db, version)
-    except (TypeError, ValueError, ConfigError) as error:
+    except (TypeError, ValueError, ConfigError, apsw.SQLError) as error:  # SQLError: a tokenizer that is none
         foreign = shown(str(error), 200)
     if foreign:
         raise VaultError(
@@ -90,8 +90,17 @@ def _foreign(db: apsw.Connection, version: int) -> str:
             thing = max(missing, key=lambda thing: (thing.type, thing.name))  # a table rather than its index
             return f"its {thing.type} {shown(thing.name)} is missing or another one"
         left -= wanted
-    other = min(left, key=str, default=None)
-    return f"{other.type} {shown(other.name)} does not belong there" if other else ""
+    if other := min(left, key=str, default=None):
+        return f"{other.type} {shown(other.name)} does not belong there"
+    return "the pages of one table are those of another" if version and _swapped(db) else ""
+
+
+def _swapped(db: apsw.Connection) -> bool:
+    """Whether a table lies on another's pages: its values then have types that STRICT promises to refuse."""
+    shared = "SELECT 1 FROM sqlite_schema WHERE rootpage IS NOT 0 GROUP BY rootpage HAVING count(*) > 1"
+    first = "SELECT id, title FROM entries LIMIT 1"
+    odd = f"SELECT 1 FROM ({first}) WHERE typeof(id) <> 'text' OR typeof(title) <> 'text'"
+    return bool(db.execute(shared).fetchone() or db.execute(odd).fetchone())
 
 
 def _thing(type_: object, name: object, table: object, sql: object) -> _Thing:

@@ -10,14 +10,17 @@ import re
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Self, cast
 
 import apsw
 
+from steelyard.arrays import Indices
 from steelyard.errors import VaultError
+from steelyard.filters import Filters
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite.check import check_books, check_schema
 from steelyard.stores.sqlite.connect import MEMORY, connect, connect_memory, machine_errors, memory_address
@@ -46,6 +49,10 @@ class VaultFile:
         self._opening = threading.Lock()
         self._closed = False
         self._checked: set[str] = set()
+        self._searches: Counter[str] = Counter()
+        self._memory_of: dict[Hashable, object] = {}
+        self._scopes: dict[Filters, tuple[int, Indices]] = {}
+        self._names: tuple[int, dict[int, str]] = (-1, {})
         self._first = self._connect(create)  # kept for the vault's life: what is in memory lives as long as this
         try:
             self._migrate()
@@ -127,6 +134,10 @@ class VaultFile:
                 yield
             finally:
                 self._end("COMMIT")
+
+    def _steady(self) -> AbstractContextManager[None]:
+        """One state of the file for several reads: that of the transaction this thread is in, else a snapshot."""
+        return nullcontext() if self._db.in_transaction else self.snapshot()
 
     def _end(self, how: str) -> None:
         """End a transaction unless it has ended: a full disk does that, and closing, which an interrupt may let

@@ -2,8 +2,8 @@
 
 The authorizer is asked while SQLite compiles a statement, those of triggers, views and virtual tables included.
 It allows what our own statements need: reading and writing the tables of a vault, a list of functions, a list of
-pragmas. No other database can be attached, no view is read, and a statement that takes far more steps than its
-file has bytes for is broken off.
+pragmas. No other database can be attached, no view is read, and a statement that takes far more steps or time than
+its file has bytes for is broken off.
 """
 
 from __future__ import annotations
@@ -13,16 +13,22 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from time import monotonic
+from typing import Any, TypeVar
 
 import apsw
 
 from steelyard.stores.sqlite.damage import checked
 
-TABLES = frozenset({"meta", "entries", "edges", "keyword_indexes", "spaces", "models", "model_arrays"})
+T = TypeVar("T")
+TABLES = frozenset(
+    """meta entries edges keyword_indexes spaces models model_arrays
+    changes word_indexes postings""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
+)
 """The tables of a vault beside those of its keyword indexes and vectors."""
 OWN = re.compile(
     r"(fts|vec)_\w+|sqlite_(schema|master|sequence|autoindex_\w+)|entries_(created|project)|edges_(source|target|insert|delete|update)"
+    r"|changes_(revision|insert|delete|update)"
 )
 """The names of everything else that lies in a vault."""
 TABLE_FUNCTIONS = frozenset({"json_each", "pragma_user_version", "pragma_application_id"})
@@ -46,6 +52,8 @@ STEPS = 10_000
 """Steps of SQLite's machine between two looks at the budget."""
 LEAST_BUDGET, BUDGET_PER_BYTE = 50_000_000, 50
 """A statement may take this many steps, and this many more a byte of the file; a scan takes about one."""
+LEAST_SECONDS, SECONDS_PER_BYTE = 60.0, 1e-6
+"""A statement may work this long, and this much longer a byte of the file: a step on a large value is slow."""
 LIMITS = {
     apsw.SQLITE_LIMIT_ATTACHED: 0,
     apsw.SQLITE_LIMIT_LENGTH: 256 * 2**20,
@@ -70,30 +78,41 @@ class CheckedCursor(apsw.Cursor):
         if ";" in args[0] and not args[0].startswith("CREATE TRIGGER"):
             raise ValueError("more than one statement")
         self._begin()
-        checked(self, lambda: super(CheckedCursor, self).execute(*args, **options))
+        self._run(super().execute, *args, **options)
         return self
 
     def executemany(self, *args: Any, **options: Any) -> CheckedCursor:  # noqa: ANN401 -- as apsw has it
         """As apsw's."""
         self._begin()
-        checked(self, lambda: super(CheckedCursor, self).executemany(*args, **options))
+        self._run(super().executemany, *args, **options)
         return self
 
     def __next__(self) -> Any:  # noqa: ANN401 -- a row of whatever was asked
-        return checked(self, super().__next__)
+        return self._run(super().__next__)
 
     def fetchone(self) -> Any:  # noqa: ANN401 -- a row of whatever was asked
         """As apsw's."""
-        return checked(self, super().fetchone)
+        return self._run(super().fetchone)
 
     def fetchall(self) -> list[Any]:
         """As apsw's."""
-        return checked(self, super().fetchall)
+        return self._run(super().fetchall)
 
     def _begin(self) -> None:
         db = checked(self, lambda: self.connection)
         if isinstance(db, GuardedConnection):
-            db.spent = 0
+            db.spent, db.worked = 0, 0.0
+
+    def _run(self, action: Callable[..., T], *args: Any, **options: Any) -> T:  # noqa: ANN401 -- as apsw has it
+        """What the action gives; SQLite's clock starts here, so that a caller may take its time between rows."""
+
+        def timed() -> T:
+            db = self.connection
+            if isinstance(db, GuardedConnection):
+                db.since = monotonic()
+            return action(*args, **options)
+
+        return checked(self, timed)
 
 
 class GuardedConnection(apsw.Connection):
@@ -101,8 +120,10 @@ class GuardedConnection(apsw.Connection):
 
     spent = 0
     """Steps since the last statement began."""
+    worked, since = 0.0, 0.0
+    """Seconds that it worked, and when the last of them began to count."""
     exhausted = False
-    """Whether a statement took more steps than its file is worth; no other one is begun then."""
+    """Whether a statement took more steps or time than its file is worth; no other one is begun then."""
     _path = ""
 
     def guard(self, path: str) -> None:
@@ -119,8 +140,8 @@ class GuardedConnection(apsw.Connection):
 
     @contextmanager
     def upgrading(self) -> Iterator[None]:
-        """Lets SQLite's ALTER TABLE call functions of its own: for our statements, on a schema just checked."""
-        self.authorizer = None
+        """Lets SQLite's ALTER TABLE do what it does inside; everything else stays denied."""
+        self.authorizer = _authorize_upgrade
         try:
             yield
         finally:
@@ -128,9 +149,12 @@ class GuardedConnection(apsw.Connection):
 
     def _look(self) -> bool:
         """Whether the statement is to be broken off."""
-        self.spent += STEPS
-        if self.spent > LEAST_BUDGET and self.spent > LEAST_BUDGET + BUDGET_PER_BYTE * self._size():
-            self.exhausted = True
+        now = monotonic()
+        self.spent, self.worked, self.since = self.spent + STEPS, self.worked + now - self.since, now
+        if self.spent > LEAST_BUDGET or self.worked > LEAST_SECONDS:
+            size = self._size()
+            many = self.spent > LEAST_BUDGET + BUDGET_PER_BYTE * size
+            self.exhausted = many or self.worked > LEAST_SECONDS + SECONDS_PER_BYTE * size
         return self.exhausted
 
     def _size(self) -> int:
@@ -144,6 +168,18 @@ def _authorize(
 ) -> int:
     allowed = _ALLOWED.get(action)
     return apsw.SQLITE_OK if allowed is not None and allowed(first, second) else apsw.SQLITE_DENY
+
+
+def _authorize_upgrade(
+    action: int, first: str | None, second: str | None, database: str | None, inside: str | None
+) -> int:
+    """ADD COLUMN compares the rows of the schema by two functions, and then checks the table."""
+    adding = (action, (second or "").lower()) in ADDING or (action, first) == (apsw.SQLITE_READ, CHECKING)
+    return apsw.SQLITE_OK if adding else _authorize(action, first, second, database, inside)
+
+
+ADDING = frozenset((apsw.SQLITE_FUNCTION, name) for name in ("printf", "glob"))
+CHECKING = "pragma_quick_check"
 
 
 def _table(name: str | None, _: str | None = None) -> bool:

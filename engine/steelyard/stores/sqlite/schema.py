@@ -16,7 +16,7 @@ from steelyard.filters import SUPERSEDED, Filters, Rule
 from steelyard.stores.base import KeywordIndex
 
 APPLICATION_ID = 0x53544C59  # "STLY", so that another program's SQLite file is recognised
-VERSION = 2
+VERSION = 3
 
 COLUMNS = (*FIELDS, "extra")
 ADDED = ("document_type", "memory_type", "context_type", "importance_tier", "correction_count")
@@ -61,7 +61,26 @@ FROM entries e, json_each(e.relations) r WHERE r.value ->> 3 IN ('', 'accepted')
 """Version 2: what a graph is searched by. Triggers keep it equal to the relations of the entries; those that are
 only proposed are no edges."""
 
-MIGRATIONS: dict[int, tuple[str, ...]] = {0: TABLES, 1: EDGES}
+NOTE = "ON CONFLICT(entry) DO UPDATE SET revision = excluded.revision"
+"""How the journal takes an entry that it lists already."""
+JOURNAL = (
+    "CREATE TABLE changes(entry INTEGER PRIMARY KEY, revision INTEGER NOT NULL) STRICT",
+    "CREATE INDEX changes_revision ON changes(revision)",
+    *(
+        f"CREATE TRIGGER changes_{event} AFTER {event.upper()} ON entries BEGIN INSERT INTO changes "
+        f"SELECT {row}.rowid, value + 1 FROM meta WHERE key = 'revision' {NOTE}; END"
+        for event, row in (("insert", "new"), ("update", "new"), ("delete", "old"))
+    ),
+    "CREATE TABLE word_indexes(number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, revision INTEGER NOT NULL, "
+    "entries BLOB NOT NULL, lengths BLOB NOT NULL) STRICT",
+    "CREATE TABLE postings(number INTEGER NOT NULL, word TEXT NOT NULL, entries BLOB NOT NULL, "
+    "counts BLOB NOT NULL, positions BLOB NOT NULL, PRIMARY KEY(number, word)) STRICT, WITHOUT ROWID",
+)
+"""Version 3: the revision at which each entry or one of its vectors changed last, also of entries that are gone.
+What is computed from all entries is kept with its revision, and brought up to date from here. The other two are
+such things that last: the words of the entries (see words.py)."""
+
+MIGRATIONS: dict[int, tuple[str, ...]] = {0: TABLES, 1: EDGES, 2: JOURNAL}
 """The statements, run one by one, that bring a vault from a version to the next; an empty file is version 0."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from functools import cached_property
 from weakref import WeakValueDictionary
 
@@ -35,7 +34,7 @@ class Vault(EntryTable, KeywordTables, VectorTables, ModelTable):
 
     def copied(self, visible: Filters) -> tuple[int, Vault]:
         """The revision, and a vault in memory with the entries that the filters admit and their vectors."""
-        with nullcontext() if self._db.in_transaction else self.snapshot():
+        with self._steady():
             copy = Vault(MEMORY)
             copy.add_rows(self.rows(visible))
             for space, _ in self.spaces():

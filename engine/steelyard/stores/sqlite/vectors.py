@@ -1,4 +1,7 @@
-"""The vectors of a vault: a sqlite-vec table for every space."""
+"""The vectors of a vault: a sqlite-vec table for every space, and the same in memory where that is faster.
+
+The first search of a space is left to sqlite-vec, which reads the file once, as loading the matrix does.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.errors import DimensionMismatchError, VaultError, shown
-from steelyard.filters import Filters
+from steelyard.filters import EVERYTHING, Filters
 from steelyard.stores.base import COSINE, Found, Space
-from steelyard.stores.sqlite.file import VaultFile, table_of
+from steelyard.stores.sqlite.budget import budget
+from steelyard.stores.sqlite.damage import damaged
+from steelyard.stores.sqlite.file import table_of
+from steelyard.stores.sqlite.journal import Journal
+from steelyard.stores.sqlite.matrix import Matrix, Rows, Vectors
 from steelyard.stores.sqlite.schema import space_statement, where
 
 K_MAX = 4096
 """The most neighbours a vec0 table returns."""
+CHANGES = 1024
+"""More changes than these since the matrix was read, or a share of `CHANGES_SHARE`, and it is read anew."""
+CHANGES_SHARE = 1 / 64
 DISTANCES = {COSINE: "vec_distance_cosine", "l2": "vec_distance_L2"}
 """The distance of two vectors by metric; the vec0 tables themselves have the cosine metric."""
 
 
-class VectorTables(VaultFile):
+class VectorTables(Journal):
     """See `steelyard.stores.base.Store`."""
 
     def spaces(self) -> list[tuple[Space, int]]:
@@ -54,6 +64,8 @@ class VectorTables(VaultFile):
             for id_, vector in zip(ids, np.ascontiguousarray(vectors, dtype=np.float32), strict=True):
                 self._db.execute(drop, (id_,))
                 self._db.execute(sql, (vector.tobytes(), id_))
+            listed = json.dumps(list(ids))
+            self._note("SELECT e.rowid FROM json_each(?) j JOIN entries e ON e.id = j.value", (listed,))
             self._revise()
 
     def drop_space(self, space: Space) -> None:
@@ -61,6 +73,7 @@ class VectorTables(VaultFile):
         with self.transaction():
             table, _ = self._table(space)
             if table is not None:
+                self._note(f"SELECT rowid FROM {table}_rowids")  # a new space may get the same number
                 self._db.execute(f"DROP TABLE {table}")
                 self._db.execute("DELETE FROM spaces WHERE space = ?", (int(table.removeprefix("vec_")),))
                 self._revise()
@@ -74,22 +87,105 @@ class VectorTables(VaultFile):
         filter_first: bool,
         metric: str = COSINE,
     ) -> list[Found]:
-        """See Store.nearest. vec0 leaves ties at its cut open, so it is asked for more until none crosses."""
+        """See Store.nearest."""
         table, dim = self._table(space)
         if table is None:
             return []
         self._check_dim(space, dim, len(vector))
         if depth < 1 or not vector.any():
             return []
+        with self._steady():
+            matrix = self._matrix(table, dim) if depth <= K_MAX else None
+            rows = self._recomputed(matrix, vector, filters, depth, filter_first, metric) if matrix else None
+            if rows is None:
+                rows = self._scanned(table, vector, filters, depth, filter_first, metric)
+        return [
+            Found(id_, 1.0 - distance, place) for place, (id_, distance, inside) in enumerate(rows, 1) if inside
+        ]
+
+    def expect(self, space: Space, vectors: Sequence[Vectors]) -> None:
+        """See Readable.expect."""
+        table, dim = self._table(space)
+        wanted = [vector for vector in vectors if len(vector) == dim]
+        with self._steady():
+            matrix = self._matrix(table, dim, len(wanted)) if table is not None and wanted else None
+        if matrix is not None:
+            matrix.expect(wanted)
+
+    def _matrix(self, table: str, dim: int, searches: int = 1) -> Matrix | None:
+        """The vectors in memory; None for the first search, above the budget, and where they cannot be trusted."""
+        self._searches[table] += searches
+        if self._searches[table] < 2 or self._writing:
+            return None
+        key = (table, dim)
+        if key not in self._memory_of and self.vector_bytes(table, dim) > budget():
+            return None
+        matrix = self._kept(key, lambda: self._read(table, dim), lambda known: self._updated(table, dim, known))
+        return matrix if matrix.base.sound() and matrix.tail.sound() else None
+
+    def vector_bytes(self, table: str, dim: int) -> int:
+        """How much memory the vectors of a table take."""
+        return 4 * dim * int(self._one(f"SELECT count(*) FROM {table}_rowids"))
+
+    def _read(self, table: str, dim: int) -> Matrix:
+        """All vectors of a space, from the blobs in which vec0 keeps them."""
+        sql = (
+            f"SELECT c.rowids, c.validity, v.vectors FROM {table}_chunks c "
+            f"JOIN {table}_vector_chunks00 v ON v.rowid = c.chunk_id"
+        )
+        rowids, parts = [np.zeros(0, np.int64)], [np.zeros((0, dim), np.float32)]
+        for numbers, validity, blob in self._db.execute(sql):
+            used = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").astype(bool)
+            rowids.append(np.frombuffer(numbers, np.int64)[used])
+            parts.append(np.frombuffer(blob, np.float32).reshape(-1, dim)[used])
+        every = np.concatenate(rowids)
+        if len(np.unique(every)) < len(every) or not np.isin(every, self._inside(EVERYTHING)).all():
+            raise damaged(self.path, f"{table} holds vectors of entries that are not there")
+        return Matrix.of(self.revision(), Rows.of(every, np.concatenate(parts)))
+
+    def _updated(self, table: str, dim: int, known: Matrix) -> Matrix:
+        """The matrix with what changed since; read anew where that is much."""
+        changed = self._changed(known.revision)
+        if len(changed) + len(known.tail.rowids) > max(CHANGES, CHANGES_SHARE * len(known.base.rowids)):
+            return self._read(table, dim)
+        sql = f"SELECT v.rowid, v.embedding FROM json_each(?) j JOIN {table} v ON v.rowid = j.value"
+        rows: list[Any] = self._db.execute(sql, (json.dumps(changed.tolist()),)).fetchall()
+        matrix = np.frombuffer(b"".join(blob for _, blob in rows), dtype=np.float32).reshape(len(rows), dim)
+        own = Rows.of(np.array([rowid for rowid, _ in rows], dtype=np.int64), matrix)
+        return known.updated(self.revision(), changed, own)
+
+    def _recomputed(
+        self, matrix: Matrix, vector: Vectors, filters: Filters, depth: int, filter_first: bool, metric: str
+    ) -> list[tuple[str, float, int]] | None:
+        """As `_scanned`, of the candidates that the matrix finds."""
+        mask = matrix.mask(filters, self._inside) if filters and filter_first else None
+        found = matrix.near(np.ascontiguousarray(vector, dtype=np.float32), depth, metric, mask)
+        if found is None:
+            return None
+        rowids, vectors = found
+        sql = f"SELECT {DISTANCES[metric]}(?1, substr(?2, j.value, ?3)) FROM json_each(?4) j"
+        size = 4 * vectors.shape[1]
+        begins = json.dumps(list(range(1, vectors.nbytes + 1, size)))
+        bound = (np.ascontiguousarray(vector, dtype=np.float32).tobytes(), vectors.tobytes(), size, begins)
+        computed: list[Any] = self._db.execute(sql, bound).fetchall()
+        late = bool(filters) and not filter_first
+        inside = np.isin(rowids, self._inside(filters)).tolist() if late else [True] * len(rowids)
+        rows = zip(self._named(rowids), (distance for (distance,) in computed), inside, strict=True)
+        return sorted(rows, key=_by_distance)[:depth]
+
+    def _scanned(
+        self, table: str, vector: Vectors, filters: Filters, depth: int, filter_first: bool, metric: str
+    ) -> list[tuple[str, float, int]]:
+        """The nearest as (id, distance, in scope), by sqlite-vec.
+
+        vec0 leaves ties at its cut open, so it is asked for more until none crosses.
+        """
         asked = depth + 1
         rows = self._neighbours(table, vector, filters, asked, filter_first, metric)
         while len(rows) == asked and rows[-1][1] == rows[depth - 1][1]:
             asked *= 2
             rows = self._neighbours(table, vector, filters, asked, filter_first, metric)
-        rows = sorted(rows, key=lambda row: (row[1], row[0]))[:depth]
-        return [
-            Found(id_, 1.0 - distance, place) for place, (id_, distance, inside) in enumerate(rows, 1) if inside
-        ]
+        return sorted(rows, key=_by_distance)[:depth]
 
     def _neighbours(
         self, table: str, vector: NDArray[np.float32], filters: Filters, k: int, filter_first: bool, metric: str
@@ -166,3 +262,7 @@ class VectorTables(VaultFile):
                 f"{self.path} holds vectors of dimension {stored} for model {shown(space.model)}, "
                 f"the embedder returned {given}; run steelyard reindex to rebuild them"
             )
+
+
+def _by_distance(row: tuple[str, float, int]) -> tuple[float, str]:
+    return row[1], row[0]

@@ -20,9 +20,10 @@ import numpy as np
 from steelyard.chat import Chat
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder
-from steelyard.entry import Hit
+from steelyard.entry import Entry, Hit
 from steelyard.errors import ConfigError, shown
 from steelyard.filters import EVERYTHING, Filters
+from steelyard.fusion.progress import LAST
 from steelyard.query import Query, is_blank
 from steelyard.results import SearchResult
 from steelyard.search import Searcher
@@ -30,7 +31,7 @@ from steelyard.stores.base import Readable
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem import FULL, content, finish_full
 from steelyard.systems.cortex_mem.intents import GENERAL
-from steelyard.systems.cortex_mem.rewriting import Rewriter, profile_of
+from steelyard.systems.cortex_mem.rewriting import Rewriter
 from steelyard.systems.cortex_mem.snippets import Snippet, beginning, snippet, snippet_shipped
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, SCHEME
 
@@ -92,12 +93,13 @@ class CortexMem:
     def __init__(
         self, store: Readable, embedder: Embedder | None, *, profile: str = "documented", chat: Chat | None = None
     ) -> None:
-        self.store = store
         self.system = find_system(f"cortex_mem:{profile}")
-        self._embedder, self._chat = embedder, chat
-        self._searchers: dict[str, Searcher] = {}
+        self._model = embedder.model if embedder else ""
         self._stopping = threading.local()
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="cortex-mem")
+        rewriter = Rewriter.of(chat, store) if chat else None
+        config = self._config(SearchOptions(), layered=True)
+        self._searcher = Searcher(store, config, embedder, rewriter=rewriter, proceed=self._proceed)
 
     # The document's two calls
 
@@ -109,43 +111,39 @@ class CortexMem:
         asked = options or SearchOptions()
         if self._shipped and is_blank(query):
             return []
-        return self.direct(asked, self.search(query, asked, layered=False))
+        found = self.search(query, asked, layered=False)
+        rows = [row for hit in found.hits for row in self._rows(hit, found, asked)]
+        return sorted(rows, key=lambda row: (-row.score, row.uri.encode(), row.layer))[: asked.limit]
 
     def layered_semantic_search(self, query: str, options: SearchOptions | None = None) -> list[MemoryHit]:
-        """From abstracts to details, relaxed until something is found."""
+        """From abstracts to details, relaxed until something is found; see `semantic_search` for errors."""
         asked = options or SearchOptions()
         if self._shipped and is_blank(query):
             return []
         found = self.search(query, asked)
         progress = found.progress
-        if self._shipped and progress is not None and progress.step[0] < 0:
+        if self._shipped and progress is not None and progress.step[0] == LAST:
             return self.semantic_search(query, asked)  # the program's last resort, of the query as asked
         return [self._hit(hit, found, asked) for hit in found.hits]
 
     async def semantic_search_async(self, query: str, options: SearchOptions | None = None) -> list[MemoryHit]:
-        """`semantic_search`, awaited; see `_awaited` for what cancelling does."""
+        """`semantic_search`, awaited; cancelled, it never starts, or stops before its next layer."""
         return await self._awaited(self.semantic_search, query, options)
 
     async def layered_semantic_search_async(
         self, query: str, options: SearchOptions | None = None
     ) -> list[MemoryHit]:
-        """`layered_semantic_search`, awaited; see `_awaited` for what cancelling does."""
+        """`layered_semantic_search`, awaited; cancelled, it never starts, or stops before its next layer."""
         return await self._awaited(self.layered_semantic_search, query, options)
 
-    # Inside
+    # The engine's own
 
     def search(self, query: str, options: SearchOptions, *, layered: bool = True) -> SearchResult:
         """The engine's own result, with its table, explanation, progress and times."""
         intent = "" if options.detect_intent else GENERAL
         as_asked = query if self._shipped and not layered else None  # it rewrites for the layered search alone
         asked = Query(query, filters=options.filters(), intent=intent, rewritten=as_asked)
-        return self._searcher(options, layered).search(asked)
-
-    def direct(self, options: SearchOptions, found: SearchResult) -> list[MemoryHit]:
-        """A result row for each layer of the hits that is similar enough."""
-        least = DIRECT if options.threshold is None else options.threshold
-        rows = [row for hit in found.hits for row in self._rows(hit, found, least, options)]
-        return sorted(rows, key=lambda row: (-row.score, row.uri.encode(), row.layer))[: options.limit]
+        return self._searcher.with_config(self._config(options, layered)).search(asked)
 
     def close(self) -> None:
         """Wait for the awaited searches that run, and end their threads."""
@@ -159,42 +157,29 @@ class CortexMem:
     ) -> None:
         self.close()
 
-    def _searcher(self, options: SearchOptions, layered: bool) -> Searcher:
-        config = self._config(options, layered)
-        key = str((config.limit, str(config.effective), config.finish))
-        if key not in self._searchers:
-            rewriter = Rewriter(self._chat, profile_of(self.store)) if self._chat else None
-            self._searchers[key] = Searcher(
-                self.store, config, self._embedder, rewriter=rewriter, proceed=self._proceed
-            )
-        return self._searchers[key]
+    # Inside
 
     def _config(self, options: SearchOptions, layered: bool) -> SearchConfig:
-        model = self._embedder.model if self._embedder else ""
-        config = self.system.config(options.limit, model, threshold=options.threshold)
+        config = self.system.config(options.limit, self._model, threshold=options.threshold)
         if layered:
             return config
-        least = DIRECT if options.threshold is None else options.threshold
-        return replace(config, strategy=FULL, finish=finish_full(options.limit, least))
+        return replace(config, strategy=FULL, finish=finish_full(options.limit, _least(options)))
 
     def _hit(self, hit: Hit, found: SearchResult, options: SearchOptions) -> MemoryHit:
-        text, score = content(hit.entry), hit.score or 0.0
-        return MemoryHit(
-            hit.entry.uri or hit.entry.id, score, self._snippet(text, found), text if self._whole(options) else ""
-        )
+        text, asked = content(hit.entry), found.query.text
+        part = Snippet(snippet_shipped(text, asked)) if self._shipped else snippet(text, asked)
+        return MemoryHit(_uri(hit.entry), hit.score or 0.0, part, text if self._whole(options) else "")
 
-    def _rows(self, hit: Hit, found: SearchResult, least: float, options: SearchOptions) -> list[MemoryHit]:
+    def _rows(self, hit: Hit, found: SearchResult, options: SearchOptions) -> list[MemoryHit]:
         """A hit once for each of its layers that is similar enough."""
-        table, entry = found.table, hit.entry
+        columns, entry = found.table.columns, hit.entry
         row = int(found.ranking.row[hit.rank - 1])
         rows = []
         for layer, text in (("l0", entry.l0), ("l1", entry.l1), ("l2", entry.text)):
-            score = float(table.columns[layer][row]) if layer in table.columns else np.nan
-            if score >= least:
-                part = Snippet(beginning(text)) if self._shipped else snippet(text, self._asked(found))
-                rows.append(
-                    MemoryHit(entry.uri or entry.id, score, part, text if self._whole(options) else "", layer)
-                )
+            score = float(columns[layer][row]) if layer in columns else np.nan
+            if score >= _least(options):
+                part = Snippet(beginning(text)) if self._shipped else snippet(text, found.query.text)
+                rows.append(MemoryHit(_uri(entry), score, part, text if self._whole(options) else "", layer))
         return rows
 
     @property
@@ -203,13 +188,6 @@ class CortexMem:
 
     def _whole(self, options: SearchOptions) -> bool:
         return options.include_content or self._shipped
-
-    def _asked(self, found: SearchResult) -> str:
-        return found.query.text
-
-    def _snippet(self, text: str, found: SearchResult) -> Snippet:
-        asked = self._asked(found)
-        return Snippet(snippet_shipped(text, asked)) if self._shipped else snippet(text, asked)
 
     def _proceed(self) -> None:
         stop: threading.Event | None = getattr(self._stopping, "event", None)
@@ -222,7 +200,7 @@ class CortexMem:
         query: str,
         options: SearchOptions | None,
     ) -> list[MemoryHit]:
-        """A search in a thread; cancelled, it never starts, or stops before its next layer."""
+        """A search in a thread; its event is set when the task is cancelled, and read before each layer."""
         stop = threading.Event()
 
         def run() -> list[MemoryHit]:
@@ -237,3 +215,12 @@ class CortexMem:
         except asyncio.CancelledError:
             stop.set()
             raise
+
+
+def _least(options: SearchOptions) -> float:
+    """How similar the results of a direct search are at least."""
+    return DIRECT if options.threshold is None else options.threshold
+
+
+def _uri(entry: Entry) -> str:
+    return entry.uri or entry.id

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Self
 
 from steelyard.chat import Chat
 from steelyard.endpoint import EndpointError
-from steelyard.filters import Filters
+from steelyard.filters import EVERYTHING, Filters
 from steelyard.query import is_blank
+from steelyard.retrievers.cache import ScopeCache
 from steelyard.stores.base import Readable
 
 LONGEST = 3
@@ -35,15 +37,21 @@ Query:
 
 @dataclass(frozen=True)
 class Rewriter:
-    """Rewrites queries with a language model; `profile` is what is known of the user."""
+    """Rewrites queries with a language model; `profile` returns what is known of the user."""
 
     chat: Chat
-    profile: str = ""
+    profile: Callable[[], str] = lambda: ""
+
+    @classmethod
+    def of(cls, chat: Chat, store: Readable) -> Self:
+        """With the profile that a store holds, read again when the store changes."""
+        kept = ScopeCache(store, lambda _: profile_of(store))
+        return cls(chat, lambda: kept(EVERYTHING))
 
     def __call__(self, query: str) -> str:
         """The rewritten query, one line; the query itself where the model is slow, fails or talks nonsense."""
         try:
-            answer = self.chat.complete(PROMPT.format(profile=self.profile or "(none)", query=query))
+            answer = self.chat.complete(PROMPT.format(profile=self.profile() or "(none)", query=query))
         except EndpointError as error:
             _log.warning("the query was not rewritten: %s", error)
             return query
@@ -61,7 +69,7 @@ def accepted(answer: str, query: str) -> str:
 
 
 def profile_of(store: Readable) -> str:
-    """What the entries ``cortex://user/.../profile`` of a store say, by ascending id; 2000 characters at most."""
+    """The entries ``cortex://user/.../profile``, then those of the agent; 2000 characters at most."""
     scopes = (Filters.of({"uri": {"prefix": f"cortex://{own}/"}}) for own in ("user", "agent"))
     entries = (entry for scope in scopes for entry in store.entries(scope) if _PROFILE.fullmatch(entry.uri))
     return _joined(entry.text or entry.l1 or entry.l0 for entry in entries)

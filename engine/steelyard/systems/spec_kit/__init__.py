@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from steelyard.finish import Cut, Rescore, Stage
+from steelyard.filters import Filters
+from steelyard.finish import Cut, Merge, Rescore, Stage
 from steelyard.fusion import parse_strategy
 from steelyard.reading import Reading, Words, as_asked
 from steelyard.stores.base import KeywordIndex
@@ -42,11 +43,21 @@ INTENT_WEIGHTS = {
 """Recency, importance and similarity of the code's seven intents."""
 
 
+_SIMILARITY = (
+    "comb_max(weighted_sum(0*vector, 0*constitutional, 0.5*cosine, 0.5*recency(half_life=1d, since=never)), "
+    "weighted_sum(0.01*fts), normalize=none)"
+)
+"""(1 + cosine) / 2 of what vectors found; a hundredth of the keyword score of what only keywords found.
+
+A sum ranks what the retrievers in it found, whatever their weights; and without any date every entry is new, 1.
+"""
+
+
 def _by_intent(weights: tuple[float, float, float]) -> str:
-    """One intent's re-sorting: similarity is (1 + cosine) / 2, of which the constant half orders nothing."""
+    """One intent's re-sorting, by what is new among the rows, important and similar."""
     recency, importance, similarity = weights
     newest = "weighted_sum(1*recency(half_life=36500d), normalize=minmax)"
-    return f"weighted_sum({recency}*{newest}, {importance}*importance, {similarity / 2}*cosine)"
+    return f"weighted_sum({recency}*{newest}, {importance}*importance, {similarity}*{_SIMILARITY})"
 
 
 RESORT = "by_intent(default={}, {})".format(
@@ -56,8 +67,11 @@ RESORT = "by_intent(default={}, {})".format(
 
 
 def finish_shipped(limit: int) -> tuple[Stage, ...]:
-    """The fused list is cut; what is left of it is sorted again by the weights of the intent."""
-    return (Cut(limit), Rescore(parse_strategy(RESORT)))
+    """The fused list is cut, at most 5 constitutional entries join it where it has none, and all is sorted again.
+
+    So there may be 5 results more than the limit.
+    """
+    return (Cut(limit), Merge("constitutional", 0.0, if_none=5), Rescore(parse_strategy(RESORT)))
 
 
 DOCUMENTED = System(
@@ -92,11 +106,12 @@ SHIPPED = replace(
         bm25_words=Words(indexed_text, tokens_shipped, whole=True),
         classify=intent_shipped,
         rewrite=as_asked,
+        hidden={"vector": Filters.of({"importance_tier": {"none": ["constitutional", "deprecated"]}})},
     ),
     searching=replace(
         DOCUMENTED.searching,
         strategy=parse_strategy("rrf(vector, 0.8*fts, k=60, bonus=each(0.1))"),
-        retrievers=("vector", "fts"),
+        retrievers=("vector", "fts", "constitutional"),
         parameters={"vector": {"lift": 0.1}},
         finish=finish_shipped,
         dispensable=frozenset({"fts"}),

@@ -8,8 +8,10 @@ Levenshtein's.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import cdist
 
 ACRONYMS: dict[str, tuple[str, ...]] = {
     "RRF": ("Reciprocal Rank Fusion", "rank fusion"),
@@ -165,7 +167,7 @@ def _expansions(term: str) -> Iterator[str]:
         return
     yield from acronyms_like(term)
     if len(term) >= LONG_TERM:
-        yield from (name for name, texts in ACRONYMS.items() if _points_to(term, texts))
+        yield from _pointed_to(term)
 
 
 def _is_near(term: str, acronym: str) -> bool:
@@ -173,6 +175,22 @@ def _is_near(term: str, acronym: str) -> bool:
     return abs(len(term) - len(acronym)) <= room and Levenshtein.distance(term, acronym, score_cutoff=1) <= 1
 
 
-def _points_to(term: str, texts: tuple[str, ...]) -> bool:
-    words = (word for text in texts for word in text.lower().split() if len(word) >= LONG_TERM)
-    return any(Levenshtein.distance(term.lower(), word, score_cutoff=MAX_EDITS) <= MAX_EDITS for word in words)
+def _pointed_to(term: str) -> Iterator[str]:
+    """The acronyms of which a word is at most `MAX_EDITS` away from the term, in the order of the table."""
+    words, names = _spelled()
+    edits = cdist([term.lower()], words, scorer=Levenshtein.distance, score_cutoff=MAX_EDITS)[0]
+    near = {names[at] for at in (edits <= MAX_EDITS).nonzero()[0]}
+    return (name for name in ACRONYMS if name in near)
+
+
+@cache
+def _spelled() -> tuple[list[str], list[str]]:
+    """Every longer word that an acronym stands for, and the acronym of each."""
+    pairs = [
+        (word, name)
+        for name, texts in ACRONYMS.items()
+        for text in texts
+        for word in text.lower().split()
+        if len(word) >= LONG_TERM
+    ]
+    return [word for word, _ in pairs], [name for _, name in pairs]

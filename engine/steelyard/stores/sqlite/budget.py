@@ -1,0 +1,29 @@
+"""How much memory the vectors of one space may take."""
+
+from __future__ import annotations
+
+import os
+
+from steelyard.errors import ConfigError, shown
+
+VARIABLE = "STEELYARD_VECTOR_MEMORY"
+"""Names a number of MiB; 0 leaves all searches to sqlite-vec. Without it a quarter of the machine's memory."""
+FALLBACK = 2**30
+"""Bytes where the machine does not tell its memory."""
+
+
+def budget() -> int:
+    """The most bytes that the vectors of one space may take in memory; ConfigError for a value that is none."""
+    named = os.environ.get(VARIABLE, "")
+    if not named:
+        return _machine() // 4
+    if not (named.isascii() and named.isdecimal() and len(named) < 10):
+        raise ConfigError(f"{VARIABLE} is {shown(named)}; it must be a whole number of MiB, 0 or more")
+    return int(named) * 2**20
+
+
+def _machine() -> int:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        return 4 * FALLBACK

@@ -1,0 +1,222 @@
+"""Runs contenders: their lists as users see them, the same down to place 100, and the scores."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from steelyard.config import SearchConfig
+from steelyard.errors import ConfigError, shown, together
+from steelyard.identity import share
+from steelyard.query import Query
+from steelyard.table import SignalTable
+from steelyard_eval.compare.contenders import (
+    Contender,
+    Given,
+    GivenMany,
+    Named,
+    Setting,
+    distinct,
+    read,
+    read_run_file,
+    read_strategy,
+    read_system,
+    read_weights,
+    separate,
+    usable,
+    without_label,
+)
+from steelyard_eval.compare.lists import Listed
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.gate.invariants import broken
+from steelyard_eval.gate.values import DEEPEST, Values, measure
+from steelyard_eval.measures.runs import Ranked, Scored
+from steelyard_eval.recording.record import record
+from steelyard_eval.recording.replay import Replay, replay
+from steelyard_eval.recording.workspace import Workspace
+
+LIMIT = 10
+"""The length of the lists where neither a weights file nor an option names another."""
+READERS: Mapping[str, Callable[[str], Named | Listed]] = {
+    "system": read_system,
+    "strategy": read_strategy,
+    "weights": read_weights,
+    "run": read_run_file,
+    "endpoint": read,
+}
+"""How a contender that a baseline names is read again, by its kind. Functions and tables live in Python only."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A contender to be gated, with the text that names it again in another process; empty when none does."""
+
+    one: Named | Listed
+    written: str
+
+    @classmethod
+    def of(cls, given: Given, label: str = "") -> Asked:
+        """Read any contender; ConfigError when it is none."""
+        one = read(given, label)
+        if isinstance(one, Listed):
+            return cls(one, _again(given, one))
+        return cls(one, "" if isinstance(one.given, SearchConfig) else one.given)
+
+    @classmethod
+    def again(cls, label: str, kind: str, written: str) -> Asked:
+        """Read what a baseline names; ConfigError when it is gone."""
+        if kind not in READERS:
+            raise ConfigError(f"{shown(label)} is a {kind}, which only Python can run; gate it there")
+        return cls(replace(READERS[kind](written), label=label), written)
+
+    @property
+    def kind(self) -> str:
+        """system, strategy, weights, run, endpoint, function or frame."""
+        return self.one.kind
+
+
+def read_asked(many: GivenMany) -> list[Asked]:
+    """Read contenders; ConfigError lists every fault at once, a label that two of them have among them."""
+    if isinstance(many, Mapping):
+        pairs = [(given, label) for label, given in many.items()]
+    elif isinstance(many, Sequence):
+        pairs = [(given, "") for given in (separate(many) if isinstance(many, str) else many)]
+    else:
+        pairs = [(many, "")]
+    asked = together(*(partial(Asked.of, given, label) for given, label in pairs))
+    distinct([partial(read, one.one) for one in asked])
+    return asked
+
+
+def _again(given: Given, one: Listed) -> str:
+    """The text that names lists again, a run's path or an endpoint's address; empty where none can."""
+    if isinstance(given, str):
+        return without_label(given)
+    return one.source if one.kind == "run" else ""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a contender answered.
+
+    Attributes
+    ----------
+    asked : Asked
+    config : SearchConfig or None
+        None for what is known by its lists alone.
+    lists : list of list of (id, score)
+        As users see them, a list a query.
+    deep : list of list of (id, score)
+        The same down to place 100.
+    values : Values
+        float64[3, Q].
+    broken : tuple of mapping
+        For every query the promises that its list breaks; see `invariants`.
+    recorded : SignalTable or None
+        What the configuration was replayed on.
+    """
+
+    asked: Asked
+    config: SearchConfig | None
+    lists: list[list[Scored]]
+    deep: list[list[Scored]]
+    values: Values
+    broken: tuple[Mapping[str, int], ...]
+    notices: tuple[str, ...] = ()
+    recorded: SignalTable | None = field(default=None, repr=False)
+
+    @property
+    def label(self) -> str:
+        """Its name."""
+        return self.asked.one.label
+
+    @property
+    def strategy(self) -> str:
+        """The strategy, or where the lists come from."""
+        one = self.asked.one
+        return str(self.config.effective) if self.config else one.source if isinstance(one, Listed) else ""
+
+
+@dataclass(frozen=True)
+class Field:
+    """What contenders run on: the data set, its judged queries, the length of lists, the workspace when needed."""
+
+    dataset: Dataset
+    queries: Sequence[Query]
+    limit: int | None
+    workspace: Callable[[], Workspace]
+
+    def run(self, asked: Iterable[Asked]) -> list[Answers]:
+        """Run the contenders, in order; those that retrieve alike share a recording."""
+        every = list(asked)
+        found: dict[str, Answers] = {}
+        own = [one for one in every if isinstance(one.one, Named)]
+        if own:
+            found |= {one.label: one for one in self._replayed(own, self.workspace())}
+        found |= {one.one.label: self._listed(one, one.one) for one in every if isinstance(one.one, Listed)}
+        return [found[one.one.label] for one in every]
+
+    def _replayed(self, asked: Sequence[Asked], space: Workspace) -> list[Answers]:
+        built = [usable(space, _contender(one.one, Setting(self.limit, space.model))) for one in asked]
+        found = []
+        for group in share([row.config for row, _ in built]):
+            configs = [built[at][0].config for at in group]
+            table = record(space, self.queries, [one for config in configs for one in (config, deeper(config))])
+            for at in group:
+                row, notices = built[at]
+                found.append(self._answers(asked[at], row.config, table, notices))
+        return found
+
+    def _answers(self, asked: Asked, config: SearchConfig, table: SignalTable, notices: Sequence[str]) -> Answers:
+        own, deep = replay(table, config), replay(table, deeper(config))
+        values = measure(own.ranked, deep.ranked, self.dataset.qrels)
+        lists = scored(own)
+        facts = tuple(broken(self.dataset, self.queries, lists))
+        return Answers(asked, config, lists, scored(deep), values, facts, tuple(notices), table)
+
+    def _listed(self, asked: Asked, one: Listed) -> Answers:
+        size = self.limit or LIMIT
+        answered = one.answers(self.queries, max(size, DEEPEST))
+        lists, deep = ([found[:most] for found in answered.lists] for most in (size, max(size, DEEPEST)))
+        values = measure(ranked(self.queries, lists), ranked(self.queries, deep), self.dataset.qrels)
+        facts = tuple(broken(self.dataset, self.queries, lists))
+        return Answers(asked, None, lists, deep, values, facts, tuple(answered.notices))
+
+
+def _contender(one: Named | Listed, setting: Setting) -> Contender:
+    if isinstance(one, Listed):
+        raise TypeError(f"{one.label} has lists only")
+    return Contender(one.label, one.config(setting), one.kind)
+
+
+def deeper(config: SearchConfig) -> SearchConfig:
+    """The same search, shown down to place 100; depths stay, so its first places are those that users see."""
+    return config.with_limit(max(config.limit, DEEPEST))
+
+
+def scored(run: Replay) -> list[list[Scored]]:
+    """The lists of a replay with their scores."""
+    ids = [run.table.entries[at] for at in run.entry.tolist()]
+    pairs = list(zip(ids, run.ranking.score.tolist(), strict=True))
+    return [pairs[begin:end] for begin, end in itertools.pairwise(run.ranking.offsets.tolist())]
+
+
+def ranked(queries: Sequence[Query], lists: Sequence[Sequence[Scored]]) -> Ranked:
+    """Lists with scores as ranked lists."""
+    return Ranked.of([query.id for query in queries], [[id_ for id_, _ in own] for own in lists])
+
+
+def about(answers: Answers) -> dict[str, Any]:
+    """What a contender is, for documents."""
+    config = answers.config
+    return {
+        "label": answers.label,
+        "kind": answers.asked.kind,
+        "system": config.system if config else None,
+        "profile": config.profile if config else None,
+        "strategy": answers.strategy,
+        "limit": config.limit if config else None,
+    }

@@ -1,0 +1,224 @@
+"""The committed baseline: what every contender answered when it was accepted, sealed against edits by hand.
+
+A line a query, so that a change of a baseline can be read in a review. `anchor` holds the values of an older
+baseline, which moves only upwards, because many small declines pass one by one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jsonschema import Draft202012Validator
+
+from steelyard import __version__
+from steelyard.arrays import Floats
+from steelyard.errors import PATH_WIDTH, DataError, shown
+from steelyard.files import STRICT_JSON
+from steelyard.inputs import read_text
+from steelyard_eval.gate.answers import Answers
+from steelyard_eval.gate.hashes import digest, list_hash, scores_hash
+from steelyard_eval.gate.values import SHALLOW, Values
+from steelyard_eval.measures.runs import Scored
+
+SCHEMA_VERSION = 1
+SCHEMA_FILE = "baseline.schema.json"
+SEAL = "seal"
+"""The key whose value is the hash of everything else in the file."""
+
+
+@dataclass(frozen=True)
+class KeptList:
+    """What is kept of one list: values, the anchor's values, hashes, the first ten ids with scores."""
+
+    id: str
+    values: tuple[float, ...]
+    anchor: tuple[float, ...]
+    list_hash: str
+    scores_hash: str
+    first: tuple[Scored, ...]
+    broken: Mapping[str, int]
+
+    @property
+    def ids(self) -> list[str]:
+        """The first ten ids."""
+        return [id_ for id_, _ in self.first]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is kept of one contender; `written` names it again, by its kind, and `configuration` is a hash."""
+
+    label: str
+    kind: str
+    written: str
+    strategy: str
+    limit: int | None
+    configuration: str
+    deep: bool
+    anchor_date: str
+    anchor_deep: bool
+    lists: tuple[KeptList, ...]
+
+    @property
+    def values(self) -> Values:
+        """The values when it was accepted."""
+        return Values(_matrix([own.values for own in self.lists]), self.deep)
+
+    @property
+    def anchor(self) -> Values:
+        """The values of the anchor."""
+        return Values(_matrix([own.anchor for own in self.lists]), self.anchor_deep)
+
+    @classmethod
+    def of(cls, answers: Answers, configuration: str, queries: Sequence[str], date: str) -> Kept:
+        """Keep what a contender answered, as its own anchor."""
+        config, deep = answers.config, answers.values.deep
+        columns = answers.values.matrix.T.tolist()
+        rows = zip(queries, columns, answers.lists, answers.deep, answers.broken, strict=True)
+        lists = tuple(
+            KeptList(
+                id=query,
+                values=tuple(values),
+                anchor=tuple(values),
+                list_hash=list_hash(own, far),
+                scores_hash=scores_hash(own, far),
+                first=tuple(own[:SHALLOW]),
+                broken=dict(broken),
+            )
+            for query, values, own, far, broken in rows
+        )
+        return cls(
+            label=answers.label,
+            kind=answers.asked.kind,
+            written=answers.asked.written,
+            strategy=answers.strategy,
+            limit=config.limit if config else None,
+            configuration=configuration,
+            deep=deep,
+            anchor_date=date,
+            anchor_deep=deep,
+            lists=lists,
+        )
+
+    def anchored(self, older: Kept) -> Kept:
+        """The same with the anchor of an older baseline."""
+        pairs = zip(self.lists, older.lists, strict=True)
+        lists = tuple(replace(own, anchor=other.anchor) for own, other in pairs)
+        return replace(self, lists=lists, anchor_date=older.anchor_date, anchor_deep=older.anchor_deep)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Everything in the file.
+
+    `hashes` are those of corpus, queries, labels and sources; `history` is the hash of the history's last line.
+    """
+
+    tool: str
+    date: str
+    dataset: str
+    split: str
+    limit: int | None
+    embedder: str
+    dialect: str
+    hashes: Mapping[str, str]
+    platform: str
+    history: str
+    contenders: tuple[Kept, ...]
+
+    def find(self, label: str) -> Kept | None:
+        """The contender of a label; None when it is not kept."""
+        return next((kept for kept in self.contenders if kept.label == label), None)
+
+    def text(self) -> str:
+        """The file: canonical JSON with a line a query, and its seal."""
+        record = asdict(self) | {"schema_version": SCHEMA_VERSION}
+        contenders = record.pop("contenders")
+        sealed = digest({**record, "contenders": contenders})
+        head = json.dumps({**record, SEAL: sealed}, indent=1, sort_keys=True, ensure_ascii=False)
+        blocks = ",\n".join(map(_block, contenders))
+        return f'{head[:-2]},\n "contenders": [\n{blocks}\n ]\n}}\n'
+
+
+def _block(contender: dict[str, Any]) -> str:
+    lists = ",\n".join(f"   {_line(own)}" for own in contender.pop("lists"))
+    return f'  {_line(contender)[:-1]}, "lists": [\n{lists}\n  ]}}'
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def _matrix(rows: Sequence[Sequence[float]]) -> Floats:
+    return np.array(rows, dtype=np.float64).reshape(-1, 3).T
+
+
+def load_baseline(path: Path, rebaseline: str) -> Baseline:
+    """Read a baseline; DataError, with the remedy, when it is missing, cut short, or edited by hand."""
+    place = shown(str(path), PATH_WIDTH)
+    try:
+        text = read_text(path)
+    except FileNotFoundError:
+        raise DataError(f"there is no baseline at {place}; write one: {rebaseline}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read the baseline {place}: {getattr(error, 'strerror', None) or error}") from None
+    try:
+        record = STRICT_JSON.decode(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(
+            f"the baseline {place} is cut short or is not JSON ({error}); restore it from version control, "
+            f"or write it again: {rebaseline}"
+        ) from None
+    return _checked(record, place, rebaseline)
+
+
+def _checked(record: Any, place: str, rebaseline: str) -> Baseline:  # noqa: ANN401 -- any JSON value
+    again = f"restore it from version control, or write it again: {rebaseline}"
+    if not isinstance(record, dict) or record.get("schema_version") != SCHEMA_VERSION:
+        found = shown(record.get("schema_version")) if isinstance(record, dict) else "none"
+        raise DataError(f"{place} is no baseline of schema {SCHEMA_VERSION} (schema_version: {found}); {again}")
+    sealed = record.pop(SEAL, "")
+    if sealed != digest(record):
+        raise DataError(
+            f"the baseline {place} was edited by hand or is incomplete: its seal does not fit; {again}"
+        )
+    faults = sorted(
+        Draft202012Validator(_schema()).iter_errors(record), key=lambda fault: str(fault.absolute_path)
+    )
+    if faults:
+        at = ".".join(map(str, faults[0].absolute_path)) or "the file"
+        raise DataError(f"the baseline {place} does not follow its schema at {shown(at)}; {again}")
+    return _read(record)
+
+
+def _read(record: dict[str, Any]) -> Baseline:
+    del record["schema_version"]
+    kept = [
+        Kept(**{**own, "lists": tuple(KeptList(**_tuples(row)) for row in own["lists"])})
+        for own in record.pop("contenders")
+    ]
+    return Baseline(**record, contenders=tuple(kept))
+
+
+def _tuples(row: dict[str, Any]) -> dict[str, Any]:
+    first = tuple((id_, float(score)) for id_, score in row["first"])
+    return {**row, "values": tuple(row["values"]), "anchor": tuple(row["anchor"]), "first": first}
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    text = resources.files("steelyard_eval.gate").joinpath(SCHEMA_FILE).read_text(encoding="utf-8")
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded
+
+
+def tool() -> str:
+    """The program and its version, as documents name it."""
+    return f"steelyard {__version__}"

@@ -1,0 +1,283 @@
+"""Gates contenders against a committed baseline, and writes baselines: where everything in this room starts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import ConfigError, DataError, nearest, shown, together
+from steelyard.files import write_texts
+from steelyard.query import Query
+from steelyard_eval.compare.comparison import DIALECT
+from steelyard_eval.compare.contenders import GivenMany
+from steelyard_eval.datasets import Dataset, as_dataset
+from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.gate.answers import Answers, Asked, Field, read_asked
+from steelyard_eval.gate.baseline import Baseline, Kept, load_baseline, tool
+from steelyard_eval.gate.contest import Contest, means
+from steelyard_eval.gate.document import document, mismatch
+from steelyard_eval.gate.hashes import configuration_hash, data_hashes, platform_name, sources_hash
+from steelyard_eval.gate.history import author, continued, history_path, history_text, last_hash, load_history
+from steelyard_eval.gate.result import Gating
+from steelyard_eval.gate.rule import BUDGET, SMALL
+from steelyard_eval.recommend.provenance import day
+from steelyard_eval.recording.workspace import Workspace, judged
+
+BASELINE = Path("reports/baseline.json")
+DATA = ("corpus", "queries", "labels")
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A data set with its baseline, and how it is searched.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        What is searched, and how it is judged.
+    path : Path
+        The baseline; its history is beside it.
+    workspace : callable
+        Opens the data set with an embedder, by its name.
+    embedder, split, limit
+        The baseline's own by default.
+    budget : float
+        The drop of nDCG@10 that is accepted unproven.
+    block_slices : bool
+        Whether a category or intent that is significantly worse fails the gate.
+    seed : int
+        Of the planted regressions.
+    now : callable
+        The time, for the dates of updates.
+    """
+
+    dataset: Dataset
+    path: Path
+    workspace: Callable[[str], Workspace]
+    embedder: str | None = None
+    split: str | None = None
+    limit: int | None = None
+    budget: float = BUDGET
+    block_slices: bool = False
+    seed: int = 0
+    now: Callable[[], float] = time.time
+
+    @classmethod
+    def of(
+        cls,
+        source: Dataset | str | Path,
+        path: str | Path = BASELINE,
+        embedder: str | None = None,
+        **options: Any,  # noqa: ANN401 -- the fields of the class
+    ) -> Gate:
+        """The gate of a data set or its folder, which is indexed when a contender needs it; see the class."""
+        dataset = as_dataset(source)
+        return cls(dataset, Path(path), cache(partial(Workspace.open, dataset)), embedder, **options)
+
+    def check(self, contenders: GivenMany | None = None) -> Gating:
+        """Gate these contenders, or all that the baseline names.
+
+        Raises DataError for a baseline that is missing, cut short, or edited; ConfigError for a contender that is
+        none, or that the baseline does not know.
+        """
+        baseline = load_baseline(self.path, self.rebaseline)
+        history = load_history(history_path(self.path))
+        self._check_history(baseline, history)
+        differing = self._differing(baseline)
+        if differing:
+            return Gating(mismatch(self, baseline, history, differing))
+        asked = named_by(baseline) if contenders is None else read_asked(contenders)
+        pairs = [(one, _kept(baseline, one, alone=len(asked) == 1)) for one in asked]
+        answers = self._field(baseline).run(asked)
+        contests = [self._contest(own, kept, baseline) for own, (_, kept) in zip(answers, pairs, strict=True)]
+        return Gating(document(self, baseline, history, contests))
+
+    def update(
+        self,
+        contenders: GivenMany | None = None,
+        *,
+        because: str,
+        accept_worse: bool = False,
+    ) -> tuple[Gating | None, list[Path]]:
+        """Write a new baseline of these contenders, or of all that the old one names, and continue its history.
+
+        Returns the result of gating it, None without a comparable old baseline, and the files. Raises ConfigError,
+        and writes nothing, when it is worse than the old one or drops a contender and `accept_worse` is false, or
+        when nobody says why.
+        """
+        old = load_baseline(self.path, self.rebaseline) if self.path.exists() else None
+        history = load_history(history_path(self.path))
+        if old is not None:
+            self._check_history(old, history)
+        if not because.strip():
+            raise ConfigError('an update needs a reason for those who review it: --because "..."')
+        if contenders is None and old is None:
+            raise ConfigError(f"there is no baseline at {self.path} to update; name the contenders to begin one")
+        asked = named_by(old) if contenders is None and old else read_asked(contenders or ())
+        answers = self._field(old).run(asked)
+        comparable = old is not None and not self._differing(old)
+        gating = self._gated(answers, old, history) if old is not None and comparable else None
+        if not accept_worse:
+            self._refuse_worse(answers, old, gating)
+        line = self._line(answers, old if comparable else None, because, accept_worse, gating)
+        lines = continued(history, line)
+        kept = self._keep(answers, old if comparable and not accept_worse else None)
+        new = self._baseline(kept, old, last_hash(lines))
+        files = {history_path(self.path): history_text(lines), self.path: new.text()}
+        write_texts(files)
+        return gating, list(files)
+
+    @property
+    def rebaseline(self) -> str:
+        """The command that writes a new baseline of the same contenders."""
+        return f'steelyard gate {self.dataset.path} --baseline {self.path} --update --because "..."'
+
+    def queries(self, baseline: Baseline | None) -> tuple[Query, ...]:
+        """The judged queries of the split."""
+        split = self.split or (baseline.split if baseline else None)
+        found = judged(self.dataset, self.dataset.split(split))
+        if not found:
+            raise ConfigError(f"{self.dataset.name}: no query of the split has judgments; add them to qrels.txt")
+        return found
+
+    def _field(self, baseline: Baseline | None) -> Field:
+        limit = self.limit or (baseline.limit if baseline else None)
+        return Field(self.dataset, self.queries(baseline), limit, lambda: self._space(baseline))
+
+    def _space(self, baseline: Baseline | None) -> Workspace:
+        return self.workspace(self.embedder or (baseline.embedder if baseline else "auto"))
+
+    def _differing(self, baseline: Baseline) -> dict[str, tuple[str, str]]:
+        """What was not measured on the same: name -> the baseline's hash and ours."""
+        own = data_hashes(self.dataset, self.queries(baseline)) | {"dialect": DIALECT}
+        theirs = {**baseline.hashes, "dialect": baseline.dialect}
+        return {name: (theirs[name], own[name]) for name in (*DATA, "dialect") if theirs[name] != own[name]}
+
+    def _check_history(self, baseline: Baseline, history: Sequence[Record]) -> None:
+        if baseline.history != last_hash(history):
+            raise DataError(
+                f"{history_path(self.path)} does not end with the line that {self.path} was written with; "
+                "restore both from version control"
+            )
+
+    def _contest(self, answers: Answers, kept: Kept, baseline: Baseline) -> Contest:
+        queries = self.queries(baseline)
+        same = self._same(self._configuration(answers, baseline), kept, baseline)
+        return Contest(answers, kept, queries, unit_numbers(queries), self.budget, same, self.block_slices)
+
+    def _configuration(self, answers: Answers, baseline: Baseline | None) -> str:
+        model = self._space(baseline).model if answers.config else ""
+        return configuration_hash(answers.config, self.dataset, model)
+
+    def _same(self, configuration: str, kept: Kept, baseline: Baseline) -> str:
+        if not configuration or (configuration, sources_hash()) != (
+            kept.configuration,
+            baseline.hashes["sources"],
+        ):
+            return "nothing"
+        return "bits" if platform_name() == baseline.platform else "lists"
+
+    def _gated(self, answers: Sequence[Answers], old: Baseline, history: Sequence[Record]) -> Gating | None:
+        known = [(own, kept) for own in answers if (kept := old.find(own.label)) is not None]
+        if not known:
+            return None
+        return Gating(document(self, old, history, [self._contest(own, kept, old) for own, kept in known]))
+
+    def _refuse_worse(self, answers: Sequence[Answers], old: Baseline | None, gating: Gating | None) -> None:
+        """ConfigError for an adverse update: it fails, loses more than .01 nDCG@10, or drops a contender."""
+        labels = {own.label for own in answers}
+        gone = [kept.label for kept in old.contenders if kept.label not in labels] if old else []
+        reasons = [f"{', '.join(gone)} would no longer be gated"] if gone else []
+        rows = gating.record["contenders"] if gating else []
+        reasons += [
+            f"{row['label']}: {row['text']}"
+            for row in rows
+            if row["verdict"] == "fail" or row["metrics"][0]["delta"] < -SMALL
+        ]
+        if reasons:
+            raise ConfigError(
+                f"the new baseline is worse than the old one ({'; '.join(reasons)}); nothing was written. "
+                "Add --accept-worse if that is meant"
+            )
+
+    def _keep(self, answers: Sequence[Answers], old: Baseline | None) -> list[Kept]:
+        """What is kept; the anchor stays unless the new baseline is significantly better, or accepted as worse."""
+        queries = [query.id for query in self.queries(old)]
+        found = []
+        for own in answers:
+            kept = Kept.of(own, self._configuration(own, old), queries, day(self.now))
+            before = old.find(own.label) if old else None
+            if old and before and not self._contest(own, before, old).against_anchor.better:
+                kept = kept.anchored(before)
+            found.append(kept)
+        return found
+
+    def _baseline(self, kept: Sequence[Kept], old: Baseline | None, history: str) -> Baseline:
+        return Baseline(
+            tool=tool(),
+            date=day(self.now),
+            dataset=self.dataset.name,
+            split=self.split or (old.split if old else "") or self.dataset.report_split or "all",
+            limit=self.limit or (old.limit if old else None),
+            embedder=self.embedder or (old.embedder if old else "auto"),
+            dialect=DIALECT,
+            hashes={**data_hashes(self.dataset, self.queries(old)), "sources": sources_hash()},
+            platform=platform_name(),
+            history=history,
+            contenders=tuple(kept),
+        )
+
+    def _line(
+        self,
+        answers: Sequence[Answers],
+        old: Baseline | None,
+        because: str,
+        accepted_worse: bool,
+        gating: Gating | None,
+    ) -> Record:
+        """A line of the history; `old` is None where there is nothing comparable."""
+        verdicts = {row["label"]: row["verdict"] for row in gating.record["contenders"]} if gating else {}
+        contenders = {}
+        for own in answers:
+            before = old.find(own.label) if old else None
+            contenders[own.label] = {
+                "strategy": own.strategy,
+                "before": means(before.values) if before else None,
+                "now": means(own.values),
+                "verdict": verdicts.get(own.label),
+            }
+        return {
+            "date": day(self.now),
+            "who": author(),
+            "because": because.strip(),
+            "tool": tool(),
+            "accepted_worse": accepted_worse,
+            "comparable": old is not None,
+            "hashes": data_hashes(self.dataset, self.queries(old)),
+            "contenders": contenders,
+        }
+
+
+def named_by(baseline: Baseline) -> list[Asked]:
+    """The contenders of a baseline; ConfigError for one that cannot be run from here."""
+    return together(*(partial(Asked.again, kept.label, kept.kind, kept.written) for kept in baseline.contenders))
+
+
+def _kept(baseline: Baseline, asked: Asked, alone: bool) -> Kept:
+    """What the baseline keeps of a contender; a single one goes with a single one, whatever their names."""
+    label = asked.one.label
+    kept = baseline.find(label)
+    if kept is not None:
+        return kept
+    if alone and len(baseline.contenders) == 1:
+        return baseline.contenders[0]
+    labels = [own.label for own in baseline.contenders]
+    raise ConfigError(
+        f"{shown(label)} is not in the baseline{nearest(label, labels)}; write LABEL= before it, the name of what it "
+        "replaces"
+    )

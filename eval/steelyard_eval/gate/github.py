@@ -1,0 +1,32 @@
+"""A gate's result as annotations of GitHub Actions (workflow commands: ::error title=...::message)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from steelyard.errors import visible
+
+LEVELS = {"fail": "error", "mismatch": "error", "inconclusive": "warning", "pass": "notice"}
+
+
+def workflow_commands(record: Mapping[str, Any], strict: bool = False) -> Iterator[str]:
+    """A line for every finding that is not fine, or one that all is."""
+    findings = [one for one in record["findings"] if one["verdict"] != "pass"]
+    if not findings:
+        yield _command("notice", "steelyard gate", record["sentence"])
+    for one in findings:
+        level = "error" if strict and one["verdict"] == "inconclusive" else LEVELS[one["verdict"]]
+        yield _command(level, f"steelyard gate: {one['contender'] or one['kind']}", one["text"])
+
+
+def _command(level: str, title: str, message: str) -> str:
+    return f"::{level} title={_property(visible(title))}::{_message(visible(message))}"
+
+
+def _message(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,94 @@
+"""What a baseline is bound to: data, labels, configuration, installed sources, platform, each as a SHA-256."""
+
+from __future__ import annotations
+
+import json
+import platform
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from hashlib import sha256
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from steelyard.config import SearchConfig
+from steelyard.query import Query
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.measures.runs import Scored
+
+LENGTH = 32
+"""Hexadecimal digits of the hash of a list: 128 bits, against accidents."""
+SOURCES = ("steelyard", "steelyard_eval")
+STARTER = "starter"
+"""The data set inside the wheel, which is hashed as a data set."""
+NUMERIC = ("numpy", "scipy", "scikit-learn", "sqlite-vec", "PyStemmer")
+"""Packages that compute scores; SQLite comes with apsw."""
+
+
+def digest(value: object) -> str:
+    """The hash of a JSON value in its compact canonical form."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return sha256(text.encode()).hexdigest()
+
+
+def data_hashes(dataset: Dataset, queries: Sequence[Query]) -> dict[str, str]:
+    """The hashes of what must not change between two measurements: corpus, queries, labels."""
+    own = [query.id for query in queries]
+    return {
+        "corpus": digest([dataset.as_of, sorted((entry.to_json() for entry in dataset.entries), key=_id)]),
+        "queries": digest(sorted(map(_asked, queries))),
+        "labels": digest({id_: dataset.qrels[id_] for id_ in own}),
+    }
+
+
+def _id(record: Mapping[str, Any]) -> str:
+    return str(record["id"])
+
+
+def _asked(query: Query) -> list[Any]:
+    facts = (query.id, query.text, repr(query.filters), query.asked_at, query.intent, query.category, query.group)
+    return [*facts, list(query.tags), query.domain]
+
+
+def configuration_hash(config: SearchConfig | None, dataset: Dataset, model: str) -> str:
+    """The hash of a configuration and of the vectors it searches; empty for lists, whose making is unknown."""
+    if config is None:
+        return ""
+    own = {name: value for name, value in config.to_json().items() if name != "provenance"}
+    return digest([own, model, dataset.recipe, dataset.vectors_sha256 if model in dataset.query_vectors else ""])
+
+
+@cache
+def sources_hash() -> str:
+    """The hash of every file of both packages as they are installed here, compiled files apart."""
+    return digest([file_hash for package in SOURCES for file_hash in _files(Path(str(resources.files(package))))])
+
+
+def _files(folder: Path) -> Iterable[tuple[str, str]]:
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        if path.is_file() and name.parts[0] != STARTER and "__pycache__" not in name.parts:
+            yield f"{folder.name}/{name.as_posix()}", sha256(path.read_bytes()).hexdigest()
+
+
+@cache
+def platform_name() -> str:
+    """The machine and the versions that decide the last bits of scores."""
+    versions = [f"{name.lower()} {metadata.version(name)}" for name in NUMERIC]
+    python = ".".join(platform.python_version_tuple()[:2])
+    first = f"{platform.system()} {platform.machine()}, python {python}, sqlite {apsw.sqlite_lib_version()}"
+    return ", ".join([first, *versions])
+
+
+def list_hash(*lists: Sequence[Scored]) -> str:
+    """The hash of the ids of lists, in order."""
+    return digest([[id_ for id_, _ in own] for own in lists])[:LENGTH]
+
+
+def scores_hash(*lists: Sequence[Scored]) -> str:
+    """The hash of the scores of lists, by their bits."""
+    values = [score for own in lists for _, score in own]
+    return sha256(struct.pack(f"<{len(values)}d", *values)).hexdigest()[:LENGTH]

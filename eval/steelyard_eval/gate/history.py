@@ -1,0 +1,96 @@
+"""The history of a baseline: one line for every update, who, why and both values, in a file that only grows.
+
+Each line has the hash of the one before, and the baseline that of the last, so that a line that was changed or
+removed is noticed.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import PATH_WIDTH, DataError, shown
+from steelyard.files import STRICT_JSON
+from steelyard.inputs import read_text
+from steelyard_eval.gate.hashes import digest
+
+Record = dict[str, Any]
+PREVIOUS = "previous"
+KEYS = {"date", "who", "because", "tool", "accepted_worse", "comparable", "hashes", "contenders", PREVIOUS}
+
+
+def history_path(baseline: Path) -> Path:
+    """Where the history of a baseline is: beside it, as ``baseline.history.jsonl``."""
+    return baseline.with_name(f"{baseline.stem}.history.jsonl")
+
+
+def load_history(path: Path) -> list[Record]:
+    """Read the history, oldest first; empty without a file. DataError when a line was changed or removed."""
+    place = shown(str(path), PATH_WIDTH)
+    try:
+        lines = [line for line in read_text(path).split("\n") if line.strip()]
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read {place}: {getattr(error, 'strerror', None) or error}") from None
+    found: list[Record] = []
+    for number, line in enumerate(lines, 1):
+        record = _read(line)
+        if record is None or record.get(PREVIOUS) != last_hash(found):
+            raise DataError(
+                f"{place}:{number}: the line does not follow from the one before it; the file only grows, so "
+                "restore it from version control"
+            )
+        found.append(record)
+    return found
+
+
+def _read(line: str) -> Record | None:
+    try:
+        record = STRICT_JSON.decode(line)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) and record.keys() == KEYS else None
+
+
+def last_hash(history: Sequence[Record]) -> str:
+    """The hash of the last line; empty without one."""
+    return digest(history[-1]) if history else ""
+
+
+def history_text(history: Sequence[Record]) -> str:
+    """The file, a line an update."""
+    return "".join(f"{json.dumps(line, sort_keys=True, ensure_ascii=False)}\n" for line in history)
+
+
+def continued(history: Sequence[Record], line: Mapping[str, Any]) -> list[Record]:
+    """The history with one more line."""
+    return [*history, {**line, PREVIOUS: last_hash(history)}]
+
+
+def author() -> str:
+    """Who updates: STEELYARD_AUTHOR, GITHUB_ACTOR, the user of git, else of the machine."""
+    named = os.environ.get("STEELYARD_AUTHOR") or os.environ.get("GITHUB_ACTOR") or _git_user()
+    try:
+        return named or getpass.getuser()
+    except (KeyError, OSError):  # a container without a name for its user
+        return "unknown"
+
+
+def _git_user() -> str:
+    try:
+        done = subprocess.run(
+            ["git", "config", "user.name"],  # noqa: S607 -- whatever git the user has
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=10,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip()

@@ -1,0 +1,46 @@
+"""Promises that every list should keep, whatever its relevance: scope, validity, exclusion.
+
+Systems document different promises (soleri as shipped filters no vectors), and lists of other engines none. So the
+gate fails for a broken promise that the baseline's list of the same query kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from steelyard.entry import Entry
+from steelyard.filters import valid_at
+from steelyard.query import Query
+from steelyard.text import content
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.measures.runs import Scored
+
+WORDS = {
+    "scope": "outside the query's filter or tenant",
+    "validity": "expired, or not valid yet",
+    "exclusion": "with a word that the query excludes",
+}
+"""What each promise is about, as it is printed: entries that are ..."""
+_EXCLUDED = re.compile(r"(?:^|\s)-(\w+)")
+
+
+def broken(
+    dataset: Dataset, queries: Sequence[Query], lists: Sequence[Sequence[Scored]]
+) -> Iterator[dict[str, int]]:
+    """For every query how many entries of its list break each promise; kept promises are left out."""
+    entries = {entry.id: entry for entry in dataset.entries}
+    for query, own in zip(queries, lists, strict=True):
+        found = [entries[id_] for id_, _ in own if id_ in entries]
+        counts = {name: sum(map(test, found)) for name, test in _tests(query, dataset.as_of)}
+        yield {name: count for name, count in counts.items() if count}
+
+
+def _tests(query: Query, as_of: float) -> Iterator[tuple[str, Callable[[Entry], bool]]]:
+    valid = valid_at(as_of if query.asked_at is None else query.asked_at)
+    yield "validity", lambda entry: bool(valid.failed(entry))
+    if query.filters:
+        yield "scope", lambda entry: bool(query.filters.failed(entry))
+    words = {word.lower() for word in _EXCLUDED.findall(query.text)}
+    if words:
+        yield "exclusion", lambda entry: not words.isdisjoint(re.findall(r"\w+", content(entry).lower()))

@@ -1,0 +1,58 @@
+"""A gate's result as JUnit XML, one test case a contender."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from xml.etree import ElementTree
+
+from steelyard_eval.gate.text import change
+from steelyard_eval.report.text import visible
+
+SUITE = "steelyard.gate"
+Record = Mapping[str, Any]
+
+
+def junit_xml(record: Record, strict: bool = False) -> str:
+    """The document, with its declaration.
+
+    Fail and mismatch are failures. Inconclusive is a failure where it counts as one; else the case is skipped,
+    which test reports show.
+    """
+    cases = [_case(row, strict) for row in record["contenders"]] or [_mismatch(record)]
+    counts = {
+        "tests": str(len(cases)),
+        "failures": str(sum(case.find("failure") is not None for case in cases)),
+        "errors": "0",
+        "skipped": str(sum(case.find("skipped") is not None for case in cases)),
+    }
+    suites = ElementTree.Element("testsuites", {"name": SUITE, **counts, "time": "0"})
+    suite = ElementTree.SubElement(
+        suites, "testsuite", {"name": visible(record["dataset"]["name"]), **counts, "time": "0"}
+    )
+    suite.extend(cases)
+    ElementTree.SubElement(suite, "system-out").text = visible(record["sentence"])
+    ElementTree.indent(suites)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
+
+
+def _case(row: Record, strict: bool) -> ElementTree.Element:
+    case = _test(row["label"])
+    text = visible(row["text"])
+    if row["verdict"] == "fail" or (strict and row["verdict"] == "inconclusive"):
+        failure = ElementTree.SubElement(case, "failure", {"message": text, "type": row["verdict"]})
+        failure.text = visible(f"nDCG@10 {change(row)}; worst: {', '.join(one['id'] for one in row['worst'])}")
+    elif row["verdict"] == "inconclusive":
+        ElementTree.SubElement(case, "skipped", {"message": f"inconclusive: {text}"})
+    return case
+
+
+def _mismatch(record: Record) -> ElementTree.Element:
+    case = _test("baseline")
+    failure = ElementTree.SubElement(case, "failure", {"message": visible(record["sentence"]), "type": "mismatch"})
+    failure.text = visible("; ".join(finding["text"] for finding in record["findings"]))
+    return case
+
+
+def _test(name: str) -> ElementTree.Element:
+    return ElementTree.Element("testcase", {"classname": SUITE, "name": visible(name), "time": "0"})

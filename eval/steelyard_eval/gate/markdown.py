@@ -1,0 +1,101 @@
+"""A gate's result as Markdown for a pull request: one sentence, the table, the queries that lost most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from steelyard_eval.gate.text import change, drop_text, percent, trust
+from steelyard_eval.report.text import visible
+
+Record = Mapping[str, Any]
+CLIPPED = 160
+"""Characters of a query that are shown."""
+MARKS = {"pass": "✅", "fail": "❌", "inconclusive": "⚠️", "mismatch": "⛔"}
+
+
+def markdown_page(record: Record) -> str:
+    """The page, ending with a line break."""
+    blocks = [f"{MARKS[record['verdict']]} **{plain(record['sentence'])}**"]
+    if record["contenders"]:
+        blocks += [
+            "\n".join(_table(record)),
+            *map(_worst, record["contenders"]),
+            *_slices(record),
+            plain(trust(record)),
+        ]
+    else:
+        blocks += ["\n".join(f"- {plain(finding['text'])}" for finding in record["findings"])]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _table(record: Record) -> Iterator[str]:
+    heads = ("", "verdict", "nDCG@10", "change [95%]", "queries touched", f"catches {drop_text(record)}", "")
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{'---|' * len(heads)}"
+    for row in record["contenders"]:
+        power = row["power"]
+        asleep = " (asleep)" if power["asleep"] else ""
+        cells = (
+            code(row["label"]),
+            f"{MARKS[row['verdict']]} {row['verdict']}",
+            f"{row['metrics'][0]['now']:.4f}",
+            change(row) if row["lists_changed"] else "none",
+            f"{row['touched']:.0%} of {row['queries']}",
+            percent(power["caught"]) + asleep,
+            plain(row["text"]),
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def _worst(row: Record) -> str:
+    """The queries that lost most, with both rankings, folded; nothing for a contender that passed."""
+    if not row["worst"] or row["verdict"] == "pass":
+        return ""
+    lines = [
+        f"<details><summary>{len(row['worst'])} queries of {code(row['label'])} that lost most</summary>",
+        "",
+        "| query | nDCG@10 | before | now |",
+        "|---|---|---|---|",
+    ]
+    for one in row["worst"]:
+        cells = (
+            f"{code(one['id'])} {code(one['text'][:CLIPPED])}",
+            f"{one['before']:.3f} → {one['now']:.3f}",
+            _ranking(one["list_before"]),
+            _ranking(one["list_now"]),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, "", "</details>"])
+
+
+def _ranking(ids: Sequence[str]) -> str:
+    return "<br>".join(f"{rank}. {code(id_)}" for rank, id_ in enumerate(ids, 1)) or "nothing"
+
+
+def _slices(record: Record) -> Iterator[str]:
+    for row in record["contenders"]:
+        for part in row["slices"]:
+            if part["worse"]:
+                yield (
+                    f"{code(row['label'])} is worse on {plain(part['field'])} {code(part['value'])}: "
+                    f"{part['delta']:+.4f} over {part['queries']} queries, p = {part['p_adjusted']:.2g} corrected."
+                )
+
+
+def plain(text: str) -> str:
+    """Text of others as Markdown that shows it: punctuation as entities, so that it starts no markup and no HTML.
+
+    >>> plain("a <b> | *c*, 0.5")
+    'a &#60;b&#62; &#124; &#42;c&#42;, 0.5'
+    """
+    return "".join(char if char.isalnum() or char in " .,;:+%()='/" else _entity(char) for char in visible(text))
+
+
+def _entity(char: str) -> str:
+    return f"&#{ord(char)};" if char.isascii() else char
+
+
+def code(text: str) -> str:
+    """Text of others in a fixed font; there nothing mentions people or links."""
+    return f"<code>{plain(text)}</code>"

@@ -1,0 +1,96 @@
+"""What a gate found: its document, its words, its exit code."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from steelyard.errors import visible
+from steelyard_eval.results import Result, frame_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+EXIT_CODES = {"pass": 0, "fail": 1, "mismatch": 2, "inconclusive": 0}
+STRICT = 3
+"""The exit code of inconclusive where that counts as a failure."""
+
+
+@dataclass(frozen=True, repr=False)
+class Gating(Result):
+    """The result of a gate. `record` is the JSON document; docs/gate.md describes it."""
+
+    record: Mapping[str, Any]
+
+    @property
+    def verdict(self) -> str:
+        """pass, fail, inconclusive or mismatch."""
+        return str(self.record["verdict"])
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in one sentence."""
+        return str(self.record["sentence"])
+
+    def exit_code(self, strict: bool = False) -> int:
+        """0 fine, 1 search got worse, 2 mismatch, 3 inconclusive where that counts as a failure."""
+        return STRICT if strict and self.verdict == "inconclusive" else EXIT_CODES[self.verdict]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document as plain JSON values."""
+        return dict(self.record)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each contender."""
+        import pandas as pd
+
+        names = ("label", "verdict", "check", "touched", "text")
+        rows = [
+            {name: row[name] for name in names}
+            | {"before": row["metrics"][0]["before"], "now": row["metrics"][0]["now"]}
+            | {name: row["against"][0][name] for name in ("delta", "low", "high", "p_worse")}
+            for row in self.record["contenders"]
+        ]
+        columns = [
+            "label",
+            "verdict",
+            "before",
+            "now",
+            "delta",
+            "low",
+            "high",
+            "p_worse",
+            "touched",
+            "check",
+            "text",
+        ]
+        return pd.DataFrame(rows, columns=columns)
+
+    def worst(self, label: str | None = None) -> pd.DataFrame:
+        """Return the queries that lost most, of one contender or of the first one that lost any."""
+        import pandas as pd
+
+        rows = [row for row in self.record["contenders"] if label in (None, row["label"])]
+        found: list[dict[str, Any]] = next((row["worst"] for row in rows if row["worst"]), [])
+        return pd.DataFrame(found, columns=["id", "text", "before", "now", "delta", "list_before", "list_now"])
+
+    def __repr__(self) -> str:
+        return visible(f"Gating({self.sentence})")
+
+    def __str__(self) -> str:
+        from steelyard_eval.gate.text import text
+
+        return text(self.record)
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{html.escape(self.sentence)}</b></p>{frame_html(self.to_frame())}"
+
+    def plot(self) -> Figure:
+        """Plot the change of nDCG@10 of every contender with its interval, beside the budget."""
+        from steelyard_eval.plots import changes
+
+        rows = [{"label": row["label"], **row["against"][0]} for row in self.record["contenders"]]
+        return changes(rows, self.record["budget"])

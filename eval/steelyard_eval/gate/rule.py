@@ -1,0 +1,184 @@
+"""The rule of the gate, on paired per-query differences: fail, pass or inconclusive. The file to read first.
+
+The composite A of a query is the mean of three values of its list: nDCG@10, nDCG@100 and the geometric gain. It
+moves more often than nDCG@10 alone, so a real decline shows earlier.
+
+fail          the one-sided t test on A has p < .05 and the mean nDCG@10 drops by more than .01,
+              or the mean of A drops by more than .216 / sqrt(n)
+pass          the one-sided 90% upper bound of the nDCG@10 drop lies below the budget,
+              or A is significantly better
+inconclusive  anything else
+
+Lists that end at 10 have nDCG@10 alone as A, and the limit .27 / sqrt(n). How often the rule blocks what is as
+good and catches what is worse: docs/gate.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from steelyard.arrays import Bools, Floats, Indices
+from steelyard_eval.measures.statistics import TIE, UNSEEN
+
+ALPHA = 0.05
+SMALL = 0.01
+"""A smaller drop of nDCG@10 is not blocked by the test."""
+LIMIT, SHALLOW_LIMIT = 0.216, 0.27
+"""Over the square root of the queries: the drop of A that is blocked whatever its spread, for lists beyond 10
+places, and for lists that end there."""
+BUDGET = 0.04
+"""The drop of nDCG@10 that is accepted unproven; it parts pass from inconclusive and nothing else."""
+BOUND = 0.90
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Differences, now minus before, summed within the U units that vary together; float64[..., U] each.
+
+    Attributes
+    ----------
+    ndcg, composite : sums of the differences of nDCG@10 and of A over the queries of each unit.
+    squares : sums of the squared differences of A.
+    counts : queries of each unit.
+    deep : whether the lists go beyond 10 places on both sides.
+    """
+
+    ndcg: Floats
+    composite: Floats
+    squares: Floats
+    counts: Floats
+    deep: bool = True
+
+    @classmethod
+    def of(cls, ndcg: Floats, composite: Floats, unit: Indices | None = None, *, deep: bool = True) -> Changes:
+        """Sum float64[..., n] differences by their unit, int64[n]; without units every query is its own."""
+        if unit is None:
+            return cls(ndcg, composite, composite**2, np.ones(ndcg.shape[-1]), deep)
+        order = np.argsort(unit, kind="stable")
+        begin = np.flatnonzero(np.diff(unit[order], prepend=-1))
+        a, b, c = (np.add.reduceat(own[..., order], begin, axis=-1) for own in (ndcg, composite, composite**2))
+        return cls(a, b, c, np.bincount(unit).astype(np.float64), deep)
+
+    def drawn(self, units: Indices) -> Changes:
+        """The same of other units: int64[..., m] picks m of them for each row."""
+        a, b, c = (np.take_along_axis(part, units, -1) for part in (self.ndcg, self.composite, self.squares))
+        return Changes(a, b, c, self.counts[units], self.deep)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the rule finds of each row of changes; float64[...] each.
+
+    Attributes
+    ----------
+    ndcg, composite : mean differences over queries.
+    p_worse, p_better : one-sided p values of the t test on A.
+    upper : one-sided 90% bound of the drop of nDCG@10.
+    limit : the drop of A that is blocked whatever its spread.
+    tested, beyond : bool[...], whether the test and the limit block.
+    within, better : bool[...], whether the bound lies within the budget, and A is significantly better.
+    """
+
+    ndcg: Floats
+    composite: Floats
+    p_worse: Floats
+    p_better: Floats
+    upper: Floats
+    limit: Floats
+    tested: Bools
+    beyond: Bools
+    within: Bools
+    better: Bools
+
+    @property
+    def fails(self) -> Bools:
+        """Which rows are blocked."""
+        return self.tested | self.beyond
+
+    @property
+    def passes(self) -> Bools:
+        """Which rows pass; what neither fails nor passes is inconclusive."""
+        return ~self.fails & (self.within | self.better)
+
+    @property
+    def verdict(self) -> str:
+        """fail, pass or inconclusive, of a single row."""
+        return "fail" if self.fails else "pass" if self.passes else "inconclusive"
+
+    @property
+    def reason(self) -> str:
+        """What decided, of a single row: test, limit, budget, better, or nothing."""
+        names = {"test": self.tested, "limit": self.beyond, "better": self.better, "budget": self.within}
+        return next((name for name, decided in names.items() if decided), "nothing")
+
+
+def judge(changes: Changes, budget: float = BUDGET) -> Findings:
+    """Apply the rule to each row of changes.
+
+    The mean is over queries, its variance that of the ratio of sums over counts of units (Cochran, Sampling
+    Techniques, 3rd ed., 6.3), with the units less one as degrees of freedom. The limit counts queries as if they
+    were independent, less what their units share (the design effect). A single unit proves nothing: p is 1.
+
+    >>> worse = np.array([-0.5, -0.4, 0.0, -0.6, -0.3, 0.0, -0.5, -0.4])
+    >>> judge(Changes.of(worse, worse)).verdict
+    'fail'
+    """
+    free = changes.counts.shape[-1] - 1
+    ndcg, spread = _mean(changes.ndcg, changes.counts)
+    composite, error = _mean(changes.composite, changes.counts)
+    p_worse, p_better = _tails(composite, error, free)
+    limit = (LIMIT if changes.deep else SHALLOW_LIMIT) / np.sqrt(_independent(changes, composite, error))
+    upper = -ndcg + _reach(changes.counts, spread, free)
+    return Findings(
+        ndcg=ndcg,
+        composite=composite,
+        p_worse=p_worse,
+        p_better=p_better,
+        upper=upper,
+        limit=limit,
+        tested=(p_worse < ALPHA) & (ndcg < -SMALL),
+        beyond=composite < -limit,
+        within=upper < budget,
+        better=p_better < ALPHA,
+    )
+
+
+def _mean(sums: Floats, counts: Floats) -> tuple[Floats, Floats]:
+    """The mean over queries and its standard error over units; the error is 0 for a single unit."""
+    units = counts.shape[-1]
+    mean = sums.sum(axis=-1) / counts.sum(axis=-1)
+    pulls = (sums - mean[..., None] * counts) / counts.mean(axis=-1)[..., None]
+    squares = ((pulls - pulls.mean(axis=-1)[..., None]) ** 2).sum(axis=-1)
+    return mean, np.sqrt(squares / max(units - 1, 1) / units)
+
+
+def _tails(mean: Floats, error: Floats, free: int) -> tuple[Floats, Floats]:
+    """One-sided p values of the t test, worse and better; 1 and 1 where nothing moved or nothing varies."""
+    still = (np.abs(mean) <= TIE) & (error <= TIE)
+    if free < 1:
+        return np.ones_like(mean), np.ones_like(mean)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(still, 0.0, mean / error)
+    worse, better = stdtr(free, t), stdtr(free, -t)
+    return np.where(still, 1.0, worse), np.where(still, 1.0, better)
+
+
+def _reach(counts: Floats, error: Floats, free: int) -> Floats:
+    """How far the bound of the drop lies above it, as if one more query had differed (see `UNSEEN`)."""
+    if free < 1:
+        return np.full_like(error, np.inf)
+    unseen = (UNSEEN / counts.mean(axis=-1)) ** 2 / free / (free + 1)
+    return np.asarray(stdtrit(free, BOUND) * np.sqrt(error**2 + unseen), dtype=np.float64)
+
+
+def _independent(changes: Changes, mean: Floats, error: Floats) -> Floats:
+    """How many independent queries would give this standard error: at most the queries, at least the units."""
+    queries, units = changes.counts.sum(axis=-1), changes.counts.shape[-1]
+    variance = changes.squares.sum(axis=-1) / queries - mean**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        worth = np.where(error > TIE, variance / error**2, queries)
+    found: Floats = np.clip(worth, units, queries)
+    return found

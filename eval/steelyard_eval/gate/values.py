@@ -1,0 +1,63 @@
+"""What the gate measures of every list: nDCG@10, nDCG@100 and the geometric gain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.arrays import Floats
+from steelyard_eval.measures.metrics import Judgments, Measure, evaluate
+from steelyard_eval.measures.runs import Ranked
+
+DEEPEST = 100
+"""How far lists are looked at."""
+SHALLOW = 10
+PERSISTENCE = 0.9
+NDCG10, NDCG100 = Measure("nDCG", SHALLOW), Measure("nDCG", DEEPEST)
+GAIN = "gain@100"
+NAMES = (str(NDCG10), str(NDCG100), GAIN)
+"""The three values, in the order of `Values.matrix`."""
+
+
+@dataclass(frozen=True)
+class Values:
+    """float64[3, Q]: nDCG@10, nDCG@100 and the geometric gain; `deep` when a list has more than 10 places."""
+
+    matrix: Floats
+    deep: bool
+
+    @property
+    def ndcg(self) -> Floats:
+        """float64[Q]: nDCG@10."""
+        own: Floats = self.matrix[0]
+        return own
+
+
+def measure(lists: Ranked, deep: Ranked, qrels: Mapping[str, Mapping[str, int]]) -> Values:
+    """Measure lists: nDCG@10 of those that users see, the other two of the same lists down to place 100."""
+    judgments = Judgments.of(qrels, deep.queries, deep.entries)
+    ndcg = lists.metrics(qrels, [NDCG10])[NDCG10]
+    far = evaluate(deep.offsets, deep.entry, judgments, [NDCG100])[NDCG100]
+    longest = int(np.diff(deep.offsets).max(initial=0))
+    return Values(np.array([ndcg, far, geometric_gain(deep, judgments)]), longest > SHALLOW)
+
+
+def geometric_gain(lists: Ranked, judgments: Judgments) -> Floats:
+    """float64[Q]: (1/R) times the sum of .9^(rank - 1) over the relevant entries of a list; 0 without any.
+
+    Rank-biased precision (Moffat and Zobel, TOIS 2008) without its factor 1 - p, over the R relevant entries.
+    """
+    size = np.diff(lists.offsets)
+    query = np.repeat(np.arange(size.size), size)
+    place = np.arange(query.size) - np.repeat(lists.offsets[:-1], size)
+    relevant = judgments.grades(query, lists.entry) >= 1
+    gains = np.where(relevant & (place < DEEPEST), PERSISTENCE**place, 0.0)
+    return np.bincount(query, gains, size.size) / np.maximum(judgments.relevant, 1)
+
+
+def composite(matrix: Floats, deep: bool) -> Floats:
+    """float64[..., Q]: the mean of the three values (or differences) in float64[..., 3, Q]; nDCG@10 if shallow."""
+    own: Floats = matrix.mean(axis=-2) if deep else matrix[..., 0, :]
+    return own

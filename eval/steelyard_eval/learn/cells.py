@@ -1,0 +1,103 @@
+"""The counts of a log: how often each entry was shown at each place of a query, and acted upon there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from steelyard.arrays import Bools, Floats, Indices
+from steelyard_eval.learn.acts import KINDS, POSITIVE
+from steelyard_eval.learn.counts import sums
+from steelyard_eval.learn.lists import Lists
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Counts by (row of the lists, place), joined to the rows of one `Lists`.
+
+    Attributes
+    ----------
+    row : int64[M], ascending; place : int64[M], from 0
+    shown : float64[M]
+        How often the entry was shown there.
+    acts : float64[M, A]
+        How often it was acted upon there, by the kinds of `acts.KINDS`; the sum is at most `shown`.
+    query : int64[M]
+        The query of each cell.
+    """
+
+    row: Indices
+    place: Indices
+    shown: Floats
+    acts: Floats
+    query: Indices
+
+    @classmethod
+    def of(cls, lists: Lists, row: Indices, place: Indices, shown: Floats, acts: Floats) -> Cells:
+        """Count equal (row, place) pairs together; rows of -1 are left out."""
+        keep = row >= 0
+        key = row[keep] * 1000 + place[keep]
+        known, inverse = np.unique(key, return_inverse=True)
+        counted = sums(inverse, shown[keep], len(known))
+        by_kind = np.stack([sums(inverse, acts[keep, kind], len(known)) for kind in range(acts.shape[1])], axis=1)
+        rows = known // 1000
+        return cls(rows, known % 1000, counted, _at_most(by_kind, counted), lists.query[rows])
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @cached_property
+    def positive(self) -> Floats:
+        """float64[M]: acts of the kinds that speak for an entry."""
+        return np.asarray(self.acts[:, POSITIVE].sum(axis=1), dtype=np.float64)
+
+    @cached_property
+    def queries(self) -> Indices:
+        """The distinct queries, ascending; int64."""
+        return np.unique(self.query)
+
+    @property
+    def count(self) -> int:
+        """Acts of every kind."""
+        return int(self.acts.sum())
+
+    def where(self, kept: Bools) -> Cells:
+        """Some of the cells; bool[M]."""
+        return replace(
+            self,
+            row=self.row[kept],
+            place=self.place[kept],
+            shown=self.shown[kept],
+            acts=self.acts[kept],
+            query=self.query[kept],
+        )
+
+    def on(self, queries: Indices) -> Cells:
+        """The cells of some queries."""
+        return self.where(np.isin(self.query, queries))
+
+    def by_kind(self) -> dict[str, int]:
+        """How many acts there are of each kind that occurs."""
+        totals = self.acts.sum(axis=0)
+        return {kind: int(totals[at]) for at, kind in enumerate(KINDS) if totals[at] > 0}
+
+
+def joined(parts: list[Cells]) -> Cells:
+    """Several counts over the same lists as one."""
+    row = np.concatenate([part.row for part in parts])
+    place = np.concatenate([part.place for part in parts])
+    key = row * 1000 + place
+    known, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    shown = sums(inverse, np.concatenate([part.shown for part in parts]), len(known))
+    acts = np.concatenate([part.acts for part in parts])
+    by_kind = np.stack([sums(inverse, acts[:, k], len(known)) for k in range(acts.shape[1])], axis=1)
+    query = np.concatenate([part.query for part in parts])[first]
+    return Cells(known // 1000, known % 1000, shown, _at_most(by_kind, shown), query)
+
+
+def _at_most(acts: Floats, shown: Floats) -> Floats:
+    """Acts brought down to the number of shows, where repeated ones exceed it."""
+    total = acts.sum(axis=1)
+    return np.asarray(acts * np.minimum(1.0, shown / np.maximum(total, 1.0))[:, None], dtype=np.float64)

@@ -1,0 +1,62 @@
+"""What was found in a log, and what was set aside: counted by rule, with the first lines of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.escape import visible
+
+EXAMPLES = 3
+"""Lines that are named for each rule."""
+RULES = 100
+"""Rules that are told apart; what breaks yet another is counted as one."""
+
+
+@dataclass
+class Census:
+    """Counts of lines and impressions.
+
+    `aside` counts what was not used, by rule; `disordered` the impressions that are more than a day out of order,
+    which are used.
+    """
+
+    lines: int = 0
+    impressions: int = 0
+    acts: int = 0
+    simulated: bool = False
+    disordered: int = 0
+    aside: Counter[str] = field(default_factory=Counter)
+    first: dict[str, list[int]] = field(default_factory=dict)
+    first_time: float | None = None
+    last_time: float | None = None
+
+    def set_aside(self, rule: str, line: int, count: int = 1) -> None:
+        """Count something that is not used."""
+        if rule not in self.aside and len(self.aside) >= RULES:
+            rule = "breaks some other rule"
+        self.aside[rule] += count
+        lines = self.first.setdefault(rule, [])
+        if len(lines) < EXAMPLES:
+            lines.append(line)
+
+    def saw(self, time: float) -> None:
+        """Note the time of an impression."""
+        self.first_time = time if self.first_time is None else min(self.first_time, time)
+        self.last_time = time if self.last_time is None else max(self.last_time, time)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values, most frequent rule first."""
+        rows = [
+            {"rule": visible(rule), "count": count, "lines": self.first[rule]}
+            for rule, count in sorted(self.aside.items(), key=lambda one: (-one[1], one[0]))
+        ]
+        return {
+            "lines": self.lines,
+            "impressions": self.impressions,
+            "acts": self.acts,
+            "simulated": self.simulated,
+            "disordered": self.disordered,
+            "set_aside": rows,
+        }

@@ -1,0 +1,165 @@
+"""Two classes of shown entries, relevant and not, and how each is acted upon at each place: fitted by EM.
+
+``P(act of a kind | place, relevant) = a``, ``P(act of a kind | place, not) = b``, and ``P(relevant | signals)`` is
+logistic with coefficients of at least 0. So trust in the first places, noise and examination are one table of
+rates, and what an act is worth is learned: its `lift` is a over b.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from steelyard.arrays import Bools, Floats, Indices
+from steelyard_eval.learn.acts import KINDS, POSITIVE
+from steelyard_eval.learn.cells import Cells
+from steelyard_eval.learn.counts import sums
+from steelyard_eval.learn.examination import curve
+from steelyard_eval.learn.lists import PLACES, Lists
+
+TEMPER = 50.0
+"""However often one entry was shown, it counts as fewer shows than this: one entry can speak only so loud."""
+STRENGTH = 20.0
+"""Shows that the starting rates count as, at each place."""
+APART = 1.2
+"""A relevant entry is acted upon at least so many times as often, or the classes could change roles."""
+UPPER = 5
+"""Places over which the lift is averaged."""
+
+
+@dataclass(frozen=True)
+class Classes:
+    """What the log says of every row.
+
+    Attributes
+    ----------
+    relevance : float64[N]
+        The posterior probability of being relevant; for rows never shown, that of their signals.
+    prior : float64[N]
+        The probability by the signals alone.
+    relevant, other : float64[PLACES, A]
+        The rates of acts on relevant entries (a) and on others (b), by place and kind.
+    """
+
+    relevance: Floats
+    prior: Floats
+    relevant: Floats
+    other: Floats
+
+    @property
+    def lift(self) -> float:
+        """How many times as often a relevant entry is acted upon, over the first places."""
+        a, b = self.relevant[:UPPER, POSITIVE].sum(axis=1), self.other[:UPPER, POSITIVE].sum(axis=1)
+        return float((a / np.maximum(b, 1e-12)).mean())
+
+    def strengths(self, cells: Cells) -> dict[str, float]:
+        """The lift of each kind of act that occurs; below 1 for one that speaks against an entry."""
+        a, b = self.relevant[:UPPER], self.other[:UPPER]
+        ratio = (a / np.maximum(b, 1e-12)).mean(axis=0)
+        return {kind: float(ratio[KINDS.index(kind)]) for kind in cells.by_kind()}
+
+
+def fit(lists: Lists, cells: Cells, exponent: float, rounds: int = 40) -> Classes:
+    """Fit the two classes to the cells; every row of the lists gets a probability.
+
+    The rates start from ``place ** -exponent`` and are shrunk to it, so few acts at a place leave it as it was.
+    """
+    pair, of = np.unique(cells.row, return_inverse=True)
+    temper = 1.0 / (1.0 + sums(of, cells.shown) / TEMPER)
+    shown, acts = cells.shown * temper[of], cells.acts * temper[of, None]
+    features = lists.features[pair]
+    mean, spread = features.mean(axis=0), features.std(axis=0) + 1e-9
+    design = np.column_stack([np.ones(len(pair)), (features - mean) / spread])
+    start = _rates(cells, exponent)
+    a, b = (one.copy() for one in start)
+    slopes = np.zeros(design.shape[1])
+    slopes[0] = -2.0
+    relevance = np.zeros(len(pair))
+    for _ in range(rounds):
+        belief = sums(of, _evidence(a, b, cells.place, shown, acts))
+        relevance = expit(np.clip(np.clip(design @ slopes, -12, 12) + belief, -30, 30))
+        a, b = _maximised(cells.place, shown, acts, relevance[of], start)
+        slopes = _slopes(design, relevance, slopes)
+    whole = np.clip(slopes[0] + ((lists.features - mean) / spread) @ slopes[1:], -12, 12)
+    prior = np.asarray(expit(whole), dtype=np.float64)
+    posterior = prior.copy()
+    posterior[pair] = relevance
+    return Classes(posterior, prior, a, b)
+
+
+def shown_rows(lists: Lists, cells: Cells) -> Bools:
+    """bool[N]: which rows were ever shown."""
+    seen = np.zeros(lists.rows, dtype=bool)
+    seen[cells.row] = True
+    return seen
+
+
+def _rates(cells: Cells, exponent: float) -> tuple[Floats, Floats]:
+    """Where the rates of the two classes start, float64[PLACES, A] each: apart in the sense of each kind."""
+    examined = curve(exponent)
+    exposure = max(float((cells.shown * examined[cells.place]).sum()), 1e-9)
+    totals = cells.acts.sum(axis=0)
+    a, b = np.zeros((PLACES, len(KINDS))), np.zeros((PLACES, len(KINDS)))
+    for sense, own in ((1, POSITIVE), (-1, ~POSITIVE)):
+        count = float(totals[own].sum())
+        if not count and sense < 0:
+            continue
+        rate = max(1e-4, count / exposure)
+        often, seldom = min(0.9, max(6 * rate, 0.3)), min(0.3, 0.6 * rate)
+        if sense < 0:
+            often, seldom = min(0.5, 1.5 * rate), 0.3 * rate
+        share = np.where(own, totals, 0.0) / count if count else own / own.sum()
+        first, second = (often, seldom) if sense > 0 else (seldom, often)
+        a += first * examined[:, None] * share
+        b += second * examined[:, None] * share
+    return a, b
+
+
+def _evidence(a: Floats, b: Floats, place: Indices, shown: Floats, acts: Floats) -> Floats:
+    """The logarithm of each cell's likelihood ratio, relevant over not; float64[M]."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kinds = np.where((a > 0) & (b > 0), np.log(a / b), 0.0)
+    silent = np.log((1 - _total(a)) / (1 - _total(b)))
+    found = (acts * kinds[place]).sum(axis=1) + (shown - acts.sum(axis=1)) * silent[place]
+    return np.asarray(found, dtype=np.float64)
+
+
+def _maximised(
+    place: Indices, shown: Floats, acts: Floats, relevance: Floats, start: tuple[Floats, Floats]
+) -> tuple[Floats, Floats]:
+    """The rates that fit the shows of each class best, shrunk to where they started."""
+    relevant = sums(place, relevance * shown, PLACES)[:, None]
+    every = sums(place, shown, PLACES)[:, None]
+    done = np.stack([sums(place, relevance * column, PLACES) for column in acts.T], axis=1)
+    total = np.stack([sums(place, column, PLACES) for column in acts.T], axis=1)
+    a = (done + STRENGTH * start[0]) / (relevant + STRENGTH)
+    b = (total - done + STRENGTH * start[1]) / (every - relevant + STRENGTH)
+    least = APART * b[:, POSITIVE].sum(axis=1) / np.maximum(a[:, POSITIVE].sum(axis=1), 1e-12)
+    a[:, POSITIVE] *= np.maximum(least, 1.0)[:, None]
+    return _bounded(a, 1e-4, 0.98), _bounded(b, 5e-5, 0.8)
+
+
+def _bounded(rates: Floats, low: float, high: float) -> Floats:
+    """Rates whose sum over the kinds stays between two bounds; a kind that never occurs keeps 0."""
+    total = np.maximum(rates.sum(axis=1, keepdims=True), 1e-12)
+    return np.asarray(rates * np.clip(total, low, high) / total, dtype=np.float64)
+
+
+def _total(rates: Floats) -> Floats:
+    return np.asarray(rates.sum(axis=1), dtype=np.float64)
+
+
+def _slopes(design: Floats, relevance: Floats, slopes: Floats) -> Floats:
+    """Two steps of a ridge logistic regression on probabilities, slopes of signals at least 0."""
+    ridge = np.full(len(slopes), 1.0)
+    ridge[0] = 0.01
+    for _ in range(2):
+        p = expit(np.clip(design @ slopes, -12, 12))
+        gradient = design.T @ (relevance - p) - ridge * slopes
+        hessian = design.T @ (design * (p * (1 - p))[:, None]) + np.diag(ridge)
+        step = np.linalg.solve(hessian, gradient)
+        slopes = slopes + step * min(1.0, 2.0 / max(1e-9, float(np.abs(step).max())))
+        slopes[1:] = np.maximum(slopes[1:], 0.0)
+    return slopes

@@ -1,0 +1,171 @@
+"""How much less a place is examined than the first: the exponent of ``place ** -exponent``, from a log alone.
+
+Three sources, the best that the log allows. *Given*: the log holds the probability that each place was examined.
+*Harvested*: some entries were shown at several places of one query, so their relevance cancels (intervention
+harvesting: Agarwal et al., WSDM 2019). *Joint*: acts within a query fall on places and entries in proportion to
+``place ** -exponent * exp(w . signals)`` with ``w >= 0``, both fitted together (Wang et al., WSDM 2018).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.arrays import Bools, Floats, Indices
+from steelyard_eval.learn.cells import Cells
+from steelyard_eval.learn.counts import sums
+from steelyard_eval.learn.lists import PLACES, Lists
+
+STEEPEST = 3.0
+"""The largest exponent; an estimate at 0 or here is none."""
+USUAL = 1.0
+"""What estimates are pulled towards."""
+HARVESTED_ERROR, HARVESTED_ACTS = 0.15, 200
+"""A harvested exponent is preferred where its standard error is smaller and it rests on so many acts."""
+
+
+@dataclass(frozen=True)
+class Examination:
+    """The exponent, its standard error, and where it comes from: given, harvested or joint."""
+
+    exponent: float
+    error: float
+    source: str
+
+    @property
+    def curve(self) -> Floats:
+        """float64[PLACES]: how often each place is examined, relative to the first."""
+        return curve(self.exponent)
+
+    @property
+    def at_bound(self) -> bool:
+        """Whether the estimate lies at 0 or at the steepest, where it says nothing."""
+        return self.source != "given" and not 0.0 < self.exponent < STEEPEST
+
+
+def curve(exponent: float) -> Floats:
+    """float64[PLACES]: ``place ** -exponent``."""
+    return np.arange(1, PLACES + 1.0) ** -exponent
+
+
+def examine(lists: Lists, cells: Cells, given: Floats | None = None) -> Examination:
+    """Estimate the exponent from the best source there is.
+
+    `given` (float64[PLACES]) is the mean of the probabilities that a log holds, NaN for places without any.
+    """
+    if given is not None and np.isfinite(given).sum() > 1:
+        return from_given(given)
+    harvested, acts = harvest(cells)
+    if harvested.error < HARVESTED_ERROR and acts >= HARVESTED_ACTS:
+        return harvested
+    return joint(lists, cells)
+
+
+def from_given(given: Floats) -> Examination:
+    """The exponent that fits given probabilities best, by least squares of their logarithms."""
+    known = np.isfinite(given) & (given > 0)
+    place = np.log(np.arange(1, PLACES + 1.0)[known])
+    level = np.log(given[known])
+    away = place - place.mean()
+    exponent = -float((away * level).sum() / max(float((away**2).sum()), 1e-12))
+    return Examination(float(np.clip(exponent, 0.0, STEEPEST)), 0.0, "given")
+
+
+def harvest(cells: Cells, strength: float = 8.0) -> tuple[Examination, int]:
+    """The exponent from entries that were shown at two or more places, and the number of acts that inform it.
+
+    The probability of an act is split between places by ``shows * place ** -exponent``, entry by entry, so no
+    model of relevance is needed. A normal prior around `USUAL`, of precision `strength`, keeps it finite.
+    """
+    _, pair = np.unique(cells.row, return_inverse=True)
+    acts = sums(pair, cells.positive)[pair]
+    use = (np.bincount(pair)[pair] > 1) & (acts > 0)
+    if not use.any():
+        return Examination(USUAL, np.inf, "harvested"), 0
+    slope = -np.log(cells.place[use] + 1.0)[:, None]
+    offset = np.log(cells.shown[use]) + USUAL * slope[:, 0]
+    fitted, covariance = conditional(slope, pair[use], offset, cells.positive[use], np.array([strength]), ())
+    error = float(np.sqrt(covariance[0, 0]))
+    found = Examination(float(np.clip(USUAL + fitted[0], 0.0, STEEPEST)), error, "harvested")
+    return found, int(cells.positive[use].sum())
+
+
+def joint(lists: Lists, cells: Cells, precision: float = 2.0) -> Examination:
+    """The exponent together with weights of the signals, by the likelihood of which entries were acted upon."""
+    acted = sums(cells.query, cells.positive, len(lists.queries))[cells.query] > 0
+    if not acted.any():
+        return Examination(USUAL, np.inf, "joint")
+    own = cells.where(acted)
+    slope = -np.log(own.place + 1.0)
+    features = np.column_stack([lists.features[own.row], slope])
+    signals = range(features.shape[1] - 1)
+    penalty = np.array([*(0.1 * precision for _ in signals), precision])
+    fitted, covariance = conditional(
+        features, own.query, np.log(own.shown) + USUAL * slope, own.positive, penalty, signals
+    )
+    exponent = float(np.clip(USUAL + fitted[-1], 0.0, STEEPEST))
+    return Examination(exponent, float(np.sqrt(max(covariance[-1, -1], 1e-6))), "joint")
+
+
+def conditional(
+    features: Floats, group: Indices, offset: Floats, acts: Floats, penalty: Floats, positive: Sequence[int]
+) -> tuple[Floats, Floats]:
+    """Fit ``P(act on cell | an act in its group) ~ exp(offset + features . b)`` by Newton's method.
+
+    Parameters
+    ----------
+    features : float64[M, P]; group : int64[M], alike for cells of one group, in one run; offset, acts : float64[M]
+    penalty : float64[P]
+        Precision of a normal prior around 0.
+    positive : the coefficients that may not be below 0.
+
+    Returns
+    -------
+    float64[P] and float64[P, P]
+        The coefficients and their sandwich covariance over groups.
+    """
+    order = np.argsort(group, kind="stable")
+    features, offset, acts = features[order], offset[order], acts[order]
+    _, group = np.unique(group[order], return_inverse=True)
+    begins = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
+    total = sums(group, acts)
+    b = np.zeros(features.shape[1])
+    for _ in range(25):
+        expected = total[group] * _shares(features @ b + offset, group, begins)
+        residual = acts - expected
+        gradient = features.T @ residual - penalty * b
+        hessian = _information(features, group, expected, total) + np.diag(penalty) + 1e-9 * np.eye(len(b))
+        free = _free(b, gradient, positive)
+        step = np.zeros(len(b))
+        step[free] = np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
+        step *= min(1.0, 4.0 / max(1e-9, float(np.abs(step).max())))
+        b = b + step
+        b[list(positive)] = np.maximum(b[list(positive)], 0.0)
+        if np.abs(step).max() < 1e-5:
+            break
+    scores = np.stack([sums(group, residual * column) for column in features.T], axis=1)
+    inverse = np.linalg.inv(hessian)
+    return b, np.asarray(inverse @ (scores.T @ scores) @ inverse, dtype=np.float64)
+
+
+def _shares(linear: Floats, group: Indices, begins: Indices) -> Floats:
+    """The softmax within each group."""
+    odds = np.exp(linear - np.maximum.reduceat(linear, begins)[group])
+    return np.asarray(odds / sums(group, odds)[group], dtype=np.float64)
+
+
+def _information(features: Floats, group: Indices, expected: Floats, total: Floats) -> Floats:
+    """The negative Hessian of the conditional likelihood, float64[P, P]."""
+    means = np.stack([sums(group, expected * column) for column in features.T], axis=1)
+    within = means / np.maximum(total, 1e-12)[:, None]
+    return np.asarray(features.T @ (features * expected[:, None]) - means.T @ within, dtype=np.float64)
+
+
+def _free(b: Floats, gradient: Floats, positive: Sequence[int]) -> Bools:
+    """bool[P]: the coefficients that are not held at their bound of 0."""
+    free = np.ones(len(b), dtype=bool)
+    for at in positive:
+        free[at] = not (b[at] <= 1e-12 and gradient[at] <= 0)
+    return free

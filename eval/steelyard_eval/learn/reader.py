@@ -1,0 +1,305 @@
+"""Reads a feedback log line by line in bounded memory, and counts what it says.
+
+Faults are counted by rule with the lines they stand in, and never stop the reading: what is left is used. A search
+that a client repeats on the same day counts once, and a client counts for `MOST_A_DAY` searches a day at most, so
+that nobody outvotes the rest.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+
+from steelyard.arrays import Floats
+from steelyard.errors import PATH_WIDTH, DataError, shown
+from steelyard.inputs import open_regular
+from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, POSITIVE
+from steelyard_eval.learn.census import Census
+from steelyard_eval.learn.lists import PLACES
+from steelyard_eval.learn.schema import LONGEST_LINE, Line, decode
+from steelyard_eval.learn.tally import MOST_POLICIES, Axes, History, Seen, Tally
+
+DAY = 86_400.0
+MOST_A_DAY = 1_000
+"""Searches of one client and day; more are those of a program that is out of hand."""
+OPEN = 10_000
+"""Impressions that wait for acts written later: an act reaches back so many searches."""
+CHUNK = 20_000
+"""Impressions that are counted together at most; at the beginning fewer, so that halves of a short log differ."""
+LEAST_CHUNK = 100
+MOST_QUERIES = 20_000
+"""Distinct queries that the data set does not have; more are set aside."""
+EARLIEST = 946_684_800.0
+"""2000-01-01: times before it come from a clock that was never set."""
+MOST_CLIENTS = 200_000
+"""Clients and days that are counted at a time."""
+
+
+@dataclass
+class Known:
+    """What a log is matched against.
+
+    Attributes
+    ----------
+    entries : mapping of entry id to a number from 0
+    by_id, by_text : mapping of query ids, and of texts that only one query has, to a number from 0
+    texts : the text of every query by its id
+    extensible : whether other texts can be searched, and so learned from
+    """
+
+    entries: Mapping[str, int]
+    by_id: Mapping[str, int]
+    by_text: dict[str, int]
+    texts: Mapping[str, str]
+    extensible: bool = False
+    added: list[str] = field(default_factory=list)
+
+    def query(self, line: Line) -> int:
+        """The number of the query that was asked: by its id, else by its text; -1 where it is unknown."""
+        at = self.by_id.get(line.query_id)
+        if at is not None and line.user_query in ("", self.texts[line.query_id]):
+            return at
+        at = self.by_text.get(line.user_query)
+        if at is not None:
+            return at
+        if not self.extensible or not line.user_query.strip() or len(self.added) >= MOST_QUERIES:
+            return -1
+        at = len(self.by_id) + len(self.added)
+        self.added.append(line.user_query)
+        self.by_text[line.user_query] = at
+        return at
+
+    @property
+    def axes(self) -> Axes:
+        """Room for the queries that are known and those that may be added."""
+        return Axes(len(self.by_id) + (MOST_QUERIES if self.extensible else 0), len(self.entries))
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log that was read.
+
+    Attributes
+    ----------
+    policies : names of the policies, in the order in which they first occur; their numbers are those of the counts
+    searches : impressions of each policy
+    configurations : records of configurations that the log holds, by policy; unchecked
+    given : float64[PLACES], the mean logged probability that a place was examined, NaN without any
+    """
+
+    census: Census
+    axes: Axes
+    history: History
+    policies: tuple[str, ...]
+    searches: Mapping[str, int]
+    configurations: Mapping[str, Mapping[str, Any]]
+    added: tuple[str, ...]
+    given: Floats
+
+
+def lines_of(path: str | Path) -> Iterator[bytes]:
+    """The lines of a log, compressed or not; DataError when it cannot be read."""
+    place = shown(str(path), PATH_WIDTH)
+    try:
+        with open_regular(path) as raw:
+            stream = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if str(path).endswith(".gz") else raw
+            while line := stream.readline(LONGEST_LINE + 1):
+                yield line
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"cannot read the feedback log {place}: {reason}; name a JSON Lines file") from None
+
+
+def read_log(path: str | Path, known: Known, now: float, progress: Callable[[int], object] | None = None) -> Log:
+    """Read a log to its end; see the module.
+
+    `now` is the latest time that an impression can have, seconds UTC, give or take a day. `progress` is called
+    with the number of lines of each part.
+    """
+    reading = _Reading(known, now)
+    for number, raw in enumerate(lines_of(path), 1):
+        reading.take(raw, number)
+        if progress and not number % CHUNK:
+            progress(CHUNK)
+    return reading.finish()
+
+
+class _Reading:
+    """The state of one reading."""
+
+    def __init__(self, known: Known, now: float) -> None:
+        self.known = known
+        self.axes = known.axes
+        self.latest = now + DAY
+        self.census = Census()
+        self.history = History()
+        self.policies: dict[str, int] = {}
+        self.searches: dict[str, int] = {}
+        self.configurations: dict[str, Mapping[str, Any]] = {}
+        self.waiting: dict[str, tuple[Line, int]] = {}
+        self.per_client: dict[tuple[str, int], int] = {}
+        self.seen = Seen()
+        self.examined = np.zeros((2, PLACES))
+        self.chunk = _Chunk()
+
+    def take(self, raw: bytes, number: int) -> None:
+        """One line."""
+        if not raw.strip():
+            return
+        self.census.lines += 1
+        try:
+            line = decode(raw)
+        except ValueError as error:
+            self.census.set_aside(str(error), number)
+            return
+        self.census.simulated |= line.simulated
+        if line.configuration is not None:
+            if len(self.configurations) < MOST_POLICIES:
+                self.configurations[line.policy] = line.configuration
+        elif line.hits:
+            self._impression(line, number)
+        elif line.actions:
+            self._acts(line, number)
+
+    def finish(self) -> Log:
+        """Everything that still waits, and the result."""
+        for line, number in self.waiting.values():
+            self._emit(line, number)
+        self._flush()
+        with np.errstate(invalid="ignore", divide="ignore"):
+            given = self.examined[0] / self.examined[1]
+        return Log(
+            self.census,
+            self.axes,
+            self.history,
+            tuple(self.policies),
+            self.searches,
+            self.configurations,
+            tuple(self.known.added),
+            given,
+        )
+
+    def _impression(self, line: Line, number: int) -> None:
+        fault = self._fault(line)
+        if fault:
+            self.census.set_aside(fault, number)
+            return
+        if line.actions is not None:
+            self._emit(line, number)
+            return
+        if line.query_id in self.waiting:
+            self._emit(*self.waiting.pop(line.query_id))
+        elif len(self.waiting) >= OPEN:
+            self._emit(*self.waiting.pop(next(iter(self.waiting))))
+        self.waiting[line.query_id] = (line, number)
+
+    def _fault(self, line: Line) -> str:
+        time = line.seconds
+        if time is None:
+            return "has no timestamp"
+        if time > self.latest:
+            return "has a timestamp in the future"
+        if time < EARLIEST:
+            return "has a timestamp before the year 2000"
+        if len({hit.object_id for hit in line.hits}) < len(line.hits):
+            return "shows an entry twice"
+        if len({hit.position for hit in line.hits}) < len(line.hits):
+            return "has two entries at one place"
+        return self._client_fault(line.client_id, time)
+
+    def _client_fault(self, client: str, time: float) -> str:
+        key = (client, int(time // DAY))
+        if len(self.per_client) >= MOST_CLIENTS:
+            self.per_client.clear()
+        count = self.per_client[key] = self.per_client.get(key, 0) + 1
+        busy = bool(client) and count > MOST_A_DAY
+        return f"is one of more than {MOST_A_DAY:,} searches of its client that day (a program)" if busy else ""
+
+    def _acts(self, line: Line, number: int) -> None:
+        waiting = self.waiting.get(line.query_id)
+        if waiting is None:
+            self.census.set_aside("acts on an impression that is not in the log, or long past", number)
+            return
+        waiting[0].actions = [*(waiting[0].actions or ()), *(line.actions or ())]
+
+    def _emit(self, line: Line, number: int) -> None:
+        query = self.known.query(line)
+        if query < 0:
+            self.census.set_aside("asks a query that the data set does not have", number)
+            return
+        policy = self.policies.setdefault(line.policy, len(self.policies))
+        if policy >= MOST_POLICIES:
+            del self.policies[line.policy]
+            self.census.set_aside(f"is by one more policy than {MOST_POLICIES}", number)
+            return
+        self.chunk.add(line, number, policy, query, self)
+        if len(self.chunk.hashes) >= min(CHUNK, max(LEAST_CHUNK, self.census.impressions // 16)):
+            self._flush()
+
+    def _flush(self) -> None:
+        """Count the chunk."""
+        chunk, self.chunk = self.chunk, _Chunk()
+        if not chunk.hashes:
+            return
+        fresh = self.seen.first(np.array(chunk.hashes, dtype=np.uint64))
+        for number in np.array(chunk.numbers)[~fresh].tolist():
+            self.census.set_aside("repeats a search of its client on that day", number)
+        sizes = np.array(chunk.sizes)
+        hits = np.repeat(fresh, sizes)
+        per_hit = np.repeat(np.array(chunk.heads, dtype=np.int64), sizes, axis=0)[hits]
+        entry, place, kind = np.array(chunk.hits, dtype=np.int64).reshape(-1, 3)[hits].T
+        key = self.axes.key(per_hit[:, 0], per_hit[:, 1], per_hit[:, 2], entry, place)
+        probability = np.array(chunk.probability, dtype=np.float64)[hits]
+        self.history.add(int(fresh.sum()), Tally.of(key, kind, probability, (kind >= 0) & POSITIVE[kind]))
+        self.census.impressions += int(fresh.sum())
+        self.census.acts += int((kind >= 0).sum())
+        for policy, count in zip(*np.unique(np.array(chunk.heads)[fresh, 0], return_counts=True), strict=True):
+            name = list(self.policies)[policy]
+            self.searches[name] = self.searches.get(name, 0) + int(count)
+
+
+class _Chunk:
+    """Impressions that wait to be counted together, as plain lists."""
+
+    def __init__(self) -> None:
+        self.hashes: list[int] = []
+        self.numbers: list[int] = []
+        self.sizes: list[int] = []
+        self.heads: list[tuple[int, int, int]] = []
+        self.hits: list[tuple[int, int, int]] = []
+        self.probability: list[float] = []
+
+    def add(self, line: Line, number: int, policy: int, query: int, reading: _Reading) -> None:
+        """One impression: policy, whether its list was mixed, query; then a row a hit."""
+        entries = reading.known.entries
+        acts = {act.object_id: CODE[act.action_name] for act in line.actions or ()}
+        none = CODE[EVERYTHING_SHOWN] if "" in acts else -1
+        size, mixed, missed = 0, 0, len(acts) - (none >= 0)
+        for hit in line.hits:
+            own = acts.get(hit.object_id, none)
+            missed -= hit.object_id in acts
+            if hit.position > PLACES:
+                continue
+            size += 1
+            mixed |= hit.interleaved is not None
+            self.hits.append((entries.get(hit.object_id, len(entries)), hit.position - 1, own))
+            self.probability.append(hit.shown_probability or np.nan)
+            if hit.examined_probability is not None:
+                reading.examined[:, hit.position - 1] += hit.examined_probability, 1
+        if missed:
+            reading.census.set_aside("acts on an entry that was not shown", number, missed)
+        time = line.seconds or 0.0
+        reading.census.disordered += time < (reading.census.last_time or 0.0) - DAY
+        reading.census.saw(time)
+        token = f"{line.client_id}\0{query}\0{int(time // DAY)}".encode(errors="surrogatepass")
+        self.hashes.append(int.from_bytes(blake2b(token, digest_size=8).digest(), "little"))
+        self.numbers.append(number)
+        self.sizes.append(size)
+        self.heads.append((policy, int(mixed), query))

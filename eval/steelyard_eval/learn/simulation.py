@@ -1,0 +1,160 @@
+"""`simulate`: a feedback log over a data set's labelled queries, written in the log's own format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steelyard.arrays import Floats, Indices
+from steelyard.config import SearchConfig
+from steelyard.errors import ConfigError
+from steelyard.feedback import SCHEMA_VERSION, line, policy_of
+from steelyard.fields import format_time
+from steelyard.files import write_text
+from steelyard.query import Query
+from steelyard_eval.compare.contenders import Contender, Given
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.learn.lists import PLACES, Lists, lists_of
+from steelyard_eval.learn.reader import DAY
+from steelyard_eval.learn.simulator import SHARE, Sessions, simulate
+from steelyard_eval.measures.metrics import Judgments
+from steelyard_eval.recommend.current import read_current
+from steelyard_eval.recommend.source import Live
+from steelyard_eval.recording.record import record
+from steelyard_eval.recording.workspace import Workspace
+
+CLIENTS = 40
+DAYS = 90
+"""Before the data set's clock, over which the sessions are spread."""
+UNDATED = 1_600_000_000.0
+"""The clock of a data set without dates: 2020-09-13."""
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What was simulated: the lines of the log, and the counts that are printed."""
+
+    lines: tuple[str, ...]
+    record: dict[str, Any]
+
+    def save(self, path: str | Path) -> None:
+        """Write the log, whole or not at all."""
+        write_text(path, "".join(self.lines))
+
+
+def simulate_log(
+    dataset: Dataset,
+    policies: Sequence[Given],
+    *,
+    model: str = "pbm",
+    sessions: int = 10_000,
+    seed: int = 0,
+    explore: str = "none",
+    share: float = SHARE,
+    act: str = "clicked",
+    signal: str | None = None,
+    embedder: str = "auto",
+    workspace: Workspace | None = None,
+) -> Simulated:
+    """Simulate a log: lists of the policies in turn, for labelled queries, acted upon by a click model.
+
+    Parameters
+    ----------
+    policies : contenders
+        What ranks; each gets an equal share of the sessions, one after the other.
+    model, explore, share : see `simulator.simulate`.
+    act : the kind of every act.
+    signal : the signal that attracts, where the model has one; the first of the strategy by default.
+
+    Raises ConfigError without labelled queries, and for a policy that is no configuration.
+    """
+    space = workspace or Workspace.open(dataset, embedder)
+    queries = [query for query in dataset.queries if any(dataset.qrels.get(query.id, {}).values())]
+    if not queries:
+        raise ConfigError(f"{dataset.name} has no labelled query to simulate feedback for; add qrels")
+    configs = [_config(space, given) for given in policies]
+    rng = np.random.default_rng(seed)
+    parts = np.array_split(np.arange(sessions), len(configs))
+    end = max(dataset.as_of, UNDATED)
+    times = np.sort(rng.uniform(end - DAYS * DAY, end, sessions))
+    lines = [line({"schema_version": SCHEMA_VERSION, "simulated": True})]
+    clicks = 0
+    for config, part in zip(configs, parts, strict=True):
+        table = record(space, queries, [config])
+        lists = lists_of(table, config)
+        judgments = Judgments.of(dataset.qrels, table.queries, table.entries)
+        grades = np.maximum(judgments.grades(lists.query, lists.entry), 0).astype(np.float64)
+        at = _signal(lists, signal)
+        found = simulate(lists, grades, 0, model, len(part), rng, explore=explore, share=share, signal=at)
+        clicks += int(found.acted.sum())
+        lines += _policy_lines(lists, found)
+        lines += _impressions(queries, lists, found, times[part], act, rng)
+    record_ = {"sessions": sessions, "queries": len(queries), "acts": clicks, "model": model, "seed": seed}
+    return Simulated(tuple(lines), {**record_, "policies": [policy_of(config) for config in configs]})
+
+
+def _config(space: Workspace, given: Given) -> SearchConfig:
+    used = read_current(given, PLACES, Live(space))
+    if not isinstance(used, Contender):
+        raise ConfigError(f"{used.label} has lists alone; name a system, a strategy or a weights file")
+    return used.config
+
+
+def _signal(lists: Lists, name: str | None) -> int:
+    if name is None:
+        return 0
+    if name not in lists.names:
+        raise ConfigError(f"the policy has no signal {name}; it has {', '.join(lists.names)}")
+    return lists.names.index(name)
+
+
+def _policy_lines(lists: Lists, found: Sessions) -> Iterator[str]:
+    """The configurations that ranked, under their hashes."""
+    explored = found.explored[found.explored >= 0]
+    ranked = sorted({0, *(explored.tolist() if (found.team != 0).any() else [])})[:PLACES]
+    for candidate in ranked:
+        config = lists.config(candidate)
+        body = {k: v for k, v in config.to_json().items() if k not in ("provenance", "context")}
+        yield line({"schema_version": SCHEMA_VERSION, "configuration": body, "policy": policy_of(config)})
+
+
+def _impressions(
+    queries: Sequence[Query], lists: Lists, found: Sessions, times: Floats, act: str, rng: np.random.Generator
+) -> Iterator[str]:
+    names = {at: policy_of(lists.config(at)) for at in {0, *found.team.ravel().tolist()}}
+    clients = rng.integers(0, CLIENTS, len(found))
+    for at, time in enumerate(times.tolist()):
+        query = queries[int(found.query[at])]
+        mixed = bool(found.explored[at] >= 0)
+        hits = _hits(lists, found.row[at], [names[one] for one in found.team[at].tolist()] if mixed else None)
+        acts = [
+            {"object_id": hit["object_id"], "action_name": act}
+            for hit in hits
+            if found.acted[at, hit["position"] - 1]
+        ]
+        acts += [{"action_name": "none_useful"}] if found.none[at] else []
+        yield line(
+            {
+                "schema_version": SCHEMA_VERSION,
+                "timestamp": format_time(float(int(time))),
+                "query_id": query.id,
+                "user_query": query.text,
+                "client_id": f"simulated-{clients[at]}",
+                "policy": names[0],
+                "hits": hits,
+                "actions": acts,
+            }
+        )
+
+
+def _hits(lists: Lists, rows: Indices, teams: Sequence[str] | None) -> list[dict[str, Any]]:
+    found = []
+    for place, row in enumerate(rows.tolist()):
+        if row < lists.rows and lists.entry[row] < len(lists.entries):
+            team = {} if teams is None else {"interleaved": teams[place]}
+            found.append({"object_id": lists.entries[lists.entry[row]], "position": place + 1, **team})
+    return found

@@ -1,0 +1,155 @@
+"""Feedback with known truth: lists shown for labelled queries, acted upon by a click model. Deterministic by seed.
+
+Nothing simulated is evidence about people. It shows what a learner can recover when its assumptions hold, and when
+they are broken in known ways.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.arrays import Bools, Floats, Indices
+from steelyard.errors import ConfigError, nearest, shown
+from steelyard.explore import draft_teams
+from steelyard_eval.learn.acts import CODE, KINDS
+from steelyard_eval.learn.cells import Cells
+from steelyard_eval.learn.clicks import MODELS, SAYS_NONE, Shown, looks, nothing_of_use
+from steelyard_eval.learn.lists import PLACES, Lists
+
+EXPLORATIONS = ("none", "swap", "tail", "mix", "interleave")
+"""What is shown instead of the policy's list in a share of the sessions."""
+ZIPF = 1.0
+SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """S sessions, each a list that was shown and acted upon.
+
+    Attributes
+    ----------
+    query : int64[S]
+    row : int64[S, PLACES]
+        Rows of the lists; N where nothing stands.
+    acted : bool[S, PLACES]
+    none : bool[S]
+        Whether the reader said that nothing was of use.
+    explored : int64[S]
+        The candidate whose list was mixed in; -1 in a session that shows the policy's own list.
+    team : int64[S, PLACES]
+        The candidate that placed each hit.
+    """
+
+    query: Indices
+    row: Indices
+    acted: Bools
+    none: Bools
+    explored: Indices
+    team: Indices
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+
+def simulate(
+    lists: Lists,
+    grades: Floats,
+    policy: int,
+    model: str,
+    sessions: int,
+    rng: np.random.Generator,
+    *,
+    queries: Indices | None = None,
+    explore: str = "none",
+    share: float = SHARE,
+    zipf: float = ZIPF,
+    signal: int = 0,
+) -> Sessions:
+    """Show the lists of one candidate for queries of Zipf frequency, and act on them.
+
+    Parameters
+    ----------
+    grades : float64[N]
+        The grade of every row.
+    policy : the candidate that ranks; model : one of `clicks.MODELS`; signal : the feature that attracts.
+    queries : int64[n]
+        Which queries are asked; all by default, in random order of frequency.
+    explore : one of `EXPLORATIONS`, in a share of the sessions.
+    """
+    for name, valid in ((model, MODELS), (explore, EXPLORATIONS)):
+        if name not in valid:
+            raise ConfigError(f"there is no model or exploration {shown(name)}{nearest(name, valid)}")
+    asked = rng.permutation(np.arange(len(lists.queries)) if queries is None else queries)
+    weight = 1.0 / np.arange(1, len(asked) + 1) ** zipf
+    query = asked[rng.choice(len(asked), sessions, p=weight / weight.sum())].astype(np.int64)
+    row, explored, team = _shown(lists, query, policy, explore, share, rng)
+    view = _view(lists, grades, query, row, signal)
+    real = row < lists.rows
+    acted = MODELS[model](view, rng) & real
+    none = nothing_of_use(view, acted, rng) if model in SAYS_NONE else np.zeros(sessions, dtype=bool)
+    return Sessions(query, row, acted, none, explored, team)
+
+
+def cells_of(sessions: Sessions, lists: Lists, kind: str = "clicked") -> Cells:
+    """The counts of sessions; every act of one kind."""
+    size = sessions.row.size
+    acts = np.zeros((size, len(KINDS)))
+    acts[:, CODE[kind]] = sessions.acted.ravel()
+    acts[:, CODE["none_useful"]] = np.repeat(sessions.none, PLACES)
+    row = np.where(sessions.row < lists.rows, sessions.row, -1).ravel()
+    place = np.tile(np.arange(PLACES), len(sessions))
+    return Cells.of(lists, row, place, np.ones(size), acts)
+
+
+def _view(lists: Lists, grades: Floats, query: Indices, row: Indices, signal: int) -> Shown:
+    """What a reader sees of the rows."""
+    worth = np.append(grades, 0.0)[row] / max(float(grades.max(initial=0.0)), 1.0)
+    drawn = np.append(lists.features[:, signal], 0.0)[row]
+    return Shown(worth, drawn, looks(query, row - lists.offsets[query][:, None]))
+
+
+def _shown(
+    lists: Lists, query: Indices, policy: int, explore: str, share: float, rng: np.random.Generator
+) -> tuple[Indices, Indices, Indices]:
+    """The rows shown, the candidate explored with, and the candidate that placed each hit."""
+    row = lists.top[policy, query].astype(np.int64)
+    explored = np.full(len(query), -1, dtype=np.int64)
+    team = np.full(row.shape, policy, dtype=np.int64)
+    if explore == "none":
+        return row, explored, team
+    chosen = np.flatnonzero(rng.random(len(query)) < share)
+    other = rng.integers(0, len(lists), len(chosen))
+    explored[chosen] = other
+    if explore == "swap":
+        first, second = rng.integers(0, PLACES, len(chosen)), rng.integers(0, PLACES, len(chosen))
+        row[chosen, first], row[chosen, second] = row[chosen, second].copy(), row[chosen, first].copy()
+    elif explore == "mix":
+        row[chosen], team[chosen] = lists.top[other, query[chosen]], other[:, None]
+    else:
+        for (
+            at,
+            with_,
+        ) in zip(chosen.tolist(), other.tolist(), strict=True):
+            own, theirs = lists.top[policy, query[at]], lists.top[with_, query[at]]
+            row[at], team[at] = _mixed(explore, own, theirs, lists.rows, policy, with_, rng)
+    return row, explored, team
+
+
+def _mixed(
+    explore: str, own: Indices, theirs: Indices, none: int, policy: int, other: int, rng: np.random.Generator
+) -> tuple[Indices, Indices]:
+    """One list with a foreign tail, or drafted by two teams."""
+    team = np.full(PLACES, policy, dtype=np.int64)
+    if explore == "tail":
+        rest = [row for row in theirs.tolist() if row not in own[:7].tolist() and row != none]
+        tail = rng.permutation(rest)[:3] if rest else np.zeros(0)
+        made = np.array([*own[:7].tolist(), *map(int, tail)])
+        return np.append(made, own[len(made) :]).astype(np.int64), team
+    rows = [[row for row in one.tolist() if row != none] for one in (own, theirs)]
+    drafted = draft_teams(rows[0], rows[1], PLACES, lambda: bool(rng.random() < 0.5))
+    made = np.full(PLACES, none, dtype=np.int64)
+    for at, (row, first) in enumerate(drafted):
+        made[at], team[at] = row, policy if first else other
+    return made, team

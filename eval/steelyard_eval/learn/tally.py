@@ -1,0 +1,160 @@
+"""Counts of a log while it is read: their size depends on what was shown, not on how long the log is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.arrays import Bools, Floats, Indices
+from steelyard_eval.learn.acts import KINDS
+from steelyard_eval.learn.counts import sums
+from steelyard_eval.learn.lists import PLACES
+
+MOST_POLICIES = 16
+PERIODS = 8
+"""Parts of the log's time that are counted apart, to see drift."""
+
+
+@dataclass(frozen=True)
+class Axes:
+    """How a pair is written as one number: policy, whether the list was mixed, query, entry, place."""
+
+    queries: int
+    entries: int
+
+    def key(
+        self, policy: Indices, mixed: NDArray[np.integer], query: Indices, entry: Indices, place: Indices
+    ) -> Indices:
+        """One number a hit; int64."""
+        group = (policy * 2 + mixed) * self.queries + query
+        return np.asarray((group * (self.entries + 1) + entry) * PLACES + place, dtype=np.int64)
+
+    def split(self, key: Indices) -> tuple[Indices, Bools, Indices, Indices, Indices]:
+        """Policy, mixed, query, entry (E: unknown), place of each key."""
+        rest, place = key // PLACES, key % PLACES
+        rest, entry = rest // (self.entries + 1), rest % (self.entries + 1)
+        rest, query = rest // self.queries, rest % self.queries
+        return rest // 2, (rest % 2).astype(bool), query, entry, place
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Counts by key, ascending.
+
+    Attributes
+    ----------
+    key : int64[M]; shown : float64[M]; acts : float64[M, A]
+    weighed : float64[M, 4]
+        For hits with a logged probability p of having been shown: the sums of 1/p, 1/p^2, y/p and y/p^2, where y
+        is 1 for an act that speaks for the entry.
+    """
+
+    key: Indices
+    shown: Floats
+    acts: Floats
+    weighed: Floats
+
+    @classmethod
+    def empty(cls) -> Tally:
+        """No counts."""
+        none = np.zeros(0)
+        return cls(none.astype(np.int64), none, np.zeros((0, len(KINDS))), np.zeros((0, 4)))
+
+    @classmethod
+    def of(cls, key: Indices, kind: NDArray[np.integer], probability: Floats, positive: Bools) -> Tally:
+        """Count hits: kind is -1 where nothing was done, probability NaN where none was logged."""
+        known, inverse = np.unique(key, return_inverse=True)
+        acts = np.zeros((len(known), len(KINDS)))
+        done = kind >= 0
+        np.add.at(acts, (inverse[done], kind[done]), 1.0)
+        weighed = np.zeros((len(known), 4))
+        logged = np.isfinite(probability)
+        if logged.any():
+            inverted = 1.0 / probability[logged]
+            reward = positive[logged].astype(float)
+            for at, part in enumerate((inverted, inverted**2, reward * inverted, reward * inverted**2)):
+                weighed[:, at] = sums(inverse[logged], part, len(known))
+        return cls(known, np.bincount(inverse, minlength=len(known)).astype(np.float64), acts, weighed)
+
+    @classmethod
+    def sum(cls, parts: Iterable[Tally]) -> Tally:
+        """Several tallies as one."""
+        own = list(parts)
+        if not own:
+            return cls.empty()
+        known, inverse = np.unique(np.concatenate([part.key for part in own]), return_inverse=True)
+        return cls(
+            known,
+            sums(inverse, np.concatenate([part.shown for part in own]), len(known)),
+            _summed(inverse, [part.acts for part in own], len(known)),
+            _summed(inverse, [part.weighed for part in own], len(known)),
+        )
+
+
+def _summed(inverse: Indices, parts: Sequence[Floats], size: int) -> Floats:
+    rows = np.concatenate(parts)
+    found = np.zeros((size, rows.shape[1]))
+    for at in np.flatnonzero(rows.any(axis=0)).tolist():
+        found[:, at] = sums(inverse, rows[:, at], size)
+    return found
+
+
+class History:
+    """Tallies of equal numbers of impressions, at most `PERIODS`: neighbours merge when there are more."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[int, Tally]] = []
+        self._size = 1
+
+    def add(self, impressions: int, tally: Tally) -> None:
+        """Add the next impressions."""
+        if self._parts and self._parts[-1][0] < self._size:
+            count, last = self._parts.pop()
+            impressions, tally = impressions + count, Tally.sum([last, tally])
+        self._parts.append((impressions, tally))
+        if len(self._parts) > PERIODS:
+            pairs = [self._parts[at : at + 2] for at in range(0, len(self._parts), 2)]
+            self._parts = [(sum(n for n, _ in pair), Tally.sum(one for _, one in pair)) for pair in pairs]
+            self._size = max(n for n, _ in self._parts)
+
+    @property
+    def whole(self) -> Tally:
+        """Everything."""
+        return Tally.sum(tally for _, tally in self._parts)
+
+    def halves(self) -> tuple[Tally, Tally]:
+        """The earlier and the later impressions, split as evenly as the periods allow."""
+        counts = np.cumsum([0, *(n for n, _ in self._parts)])
+        cut = int(np.abs(counts - counts[-1] / 2).argmin())
+        tallies = [tally for _, tally in self._parts]
+        return Tally.sum(tallies[:cut]), Tally.sum(tallies[cut:])
+
+
+class Seen:
+    """Remembers hashes in bounded memory: a Bloom filter of 64 MB, filled in only as far as it is used.
+
+    After ten million hashes it takes a new one for a known one in fewer than 1 of 1,000 cases; such an impression
+    is then counted as a repetition, and lost.
+    """
+
+    BITS = 29
+    FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
+
+    def __init__(self) -> None:
+        self._bits = np.zeros(1 << (self.BITS - 3), dtype=np.uint8)
+
+    def first(self, hashes: NDArray[np.uint64]) -> Bools:
+        """bool[n]: which hashes are new, here and among all that were asked before; then they are known."""
+        new = np.zeros(len(hashes), dtype=bool)
+        new[np.unique(hashes, return_index=True)[1]] = True
+        places = [(hashes * np.uint64(factor)) >> np.uint64(64 - self.BITS) for factor in self.FACTORS]
+        known = np.ones(len(hashes), dtype=bool)
+        for at in places:
+            known &= (self._bits[at >> np.uint64(3)] >> (at & np.uint64(7)).astype(np.uint8)) & 1 == 1
+        for at in places:
+            bit = np.left_shift(np.uint8(1), (at & np.uint64(7)).astype(np.uint8))
+            np.bitwise_or.at(self._bits, at >> np.uint64(3), bit)
+        return np.asarray(new & ~known, dtype=np.bool_)

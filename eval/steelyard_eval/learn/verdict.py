@@ -1,0 +1,177 @@
+"""Ship, try or keep: what a log justifies, and why it justifies no more.
+
+A log can mislead in more ways than too few queries can, so a candidate ships only where the least of its gains,
+over all views, is still above 0 four query errors and two and a half refit errors lower. The numbers are those of
+the experiment in docs/feedback.md. Labels, where there are any, are pooled with the log by inverse variance: they
+are the only cure where clicks follow a signal whatever the entry is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.arrays import Bools, Floats
+from steelyard_eval.learn.cells import Cells
+from steelyard_eval.learn.classes import Classes, fit
+from steelyard_eval.learn.examination import Examination, examine
+from steelyard_eval.learn.lists import Lists
+from steelyard_eval.learn.views import Views, statistics, views
+from steelyard_eval.recommend.decision import Verdict
+
+Z_QUERIES, Z_REFITS = 4.0, 2.5
+"""Query errors and refit errors that a gain has to exceed in every view."""
+Z_POOLED = 2.0
+"""Errors of the pooled gain, where labels are pooled with the log."""
+Z_TRY = 1.0
+"""Errors above which a gain is worth trying."""
+QUERIES, ACTS, LIFT = 150, 300, 2.3
+"""Below so many distinct queries, acts, or so little difference between the classes, a log proves nothing."""
+LABELS = 30
+"""Labelled queries from which on they are pooled."""
+DOUBT = 0.5
+"""The log's pooled error includes this share of its gain: it may be biased by as much."""
+LEAST_ERROR = 0.002
+"""An error of a mean over labels is not taken to be smaller."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is known of the candidates' gains beside the log: float64[G] each, an infinite error for nothing.
+
+    `queries` is how many labelled queries it is worth.
+    """
+
+    gain: Floats
+    error: Floats
+    queries: int
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """float64[G] each: gain and error of the log and other sources together."""
+
+    gain: Floats
+    error: Floats
+    labels: Source | None
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a log cannot decide anything, and what would help."""
+
+    reason: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.reason}; {self.remedy}"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The decision on one log, with everything that it rests on.
+
+    Attributes
+    ----------
+    verdict : ship, try or keep.
+    candidate : int
+        Shipped, or worth trying; 0 under keep.
+    best : int
+        The candidate of largest gain, whatever the verdict: what the diagnostics are about under keep.
+    refusal : Refusal or None
+        Why the log decides nothing.
+    """
+
+    verdict: Verdict
+    candidate: int
+    best: int
+    refusal: Refusal | None
+    cells: Cells
+    examination: Examination
+    classes: Classes
+    views: Views
+    pooled: Pooled | None
+
+
+def judge(lists: Lists, cells: Cells, labels: Floats | None = None, given: Floats | None = None) -> Judged:
+    """Learn from the cells of a log, and decide.
+
+    Parameters
+    ----------
+    labels : float64[G, n]
+        nDCG@10 of every candidate on labelled queries; pooled where there are at least `LABELS` of them.
+    given : float64[PLACES]
+        Probabilities of examination that the log holds.
+    """
+    examination = examine(lists, cells, given)
+    classes = fit(lists, cells, examination.exponent)
+    seen = views(lists, cells, classes, examination.exponent)
+    enough = labels is not None and labels.shape[1] >= LABELS
+    together = pool(seen, [], of_labels(labels)) if labels is not None and enough else None
+    refusal = refused(cells, examination, classes)
+    mean = seen.mean if together is None else together.gain
+    proven = seen.bound(Z_QUERIES, Z_REFITS) > 0 if together is None else sure(together, Z_POOLED)
+    likely = seen.bound(Z_TRY, Z_TRY) > 0 if together is None else sure(together, Z_TRY)
+    best = best_of(mean, mean > 0)
+    verdict: Verdict = "keep"
+    candidate = 0
+    if refusal is None and (shipped := best_of(mean, proven)):
+        verdict, candidate = "ship", shipped
+    elif refusal is None and (tried := best_of(mean, likely)):
+        verdict, candidate = "try", tried
+    return Judged(verdict, candidate, best, refusal, cells, examination, classes, seen, together)
+
+
+def refused(cells: Cells, examination: Examination, classes: Classes) -> Refusal | None:
+    """The first reason why this log cannot decide, if there is one."""
+    queries, acts = len(cells.queries), int(cells.positive.sum())
+    if queries < QUERIES:
+        return Refusal(
+            f"the log has {queries} distinct queries, and {QUERIES} are needed", "log more, or label some"
+        )
+    if acts < ACTS:
+        return Refusal(f"the log has {acts} acts, and {ACTS} are needed", "log for longer")
+    if examination.at_bound:
+        return Refusal(
+            f"how places are examined cannot be told (exponent {examination.exponent:g}, at its bound)",
+            "interleave a tenth of the searches (steelyard interleave), which tells it",
+        )
+    if classes.lift < LIFT:
+        return Refusal(
+            f"acts hardly tell entries apart (lift {classes.lift:.1f}, and {LIFT} is needed)",
+            "log acts that mean more, such as accepted or cited, or label some queries",
+        )
+    return None
+
+
+def of_labels(labels: Floats) -> Source:
+    """The gains by labelled queries, float64[G, n]."""
+    gain, error = statistics(labels)
+    return Source(gain, np.maximum(error, LEAST_ERROR), labels.shape[1])
+
+
+def pool(seen: Views, sources: Sequence[Source], labels: Source | None = None) -> Pooled:
+    """Weigh the log, the labels and other sources by the inverse of their variances.
+
+    The log's gain is the smaller of its two cautious views; its error includes `DOUBT` times the gain.
+    """
+    variance = seen.error[1:].max(axis=0) ** 2 + (DOUBT * seen.gain[1]) ** 2 + 1e-6
+    precision, weighted = 1 / variance, seen.gain[1:].min(axis=0) / variance
+    for one in (*sources, *([labels] if labels else [])):
+        precision = precision + 1 / one.error**2
+        weighted = weighted + one.gain / one.error**2
+    return Pooled(weighted / precision, 1 / np.sqrt(precision), labels)
+
+
+def sure(pooled: Pooled, z: float) -> Bools:
+    """bool[G]: whose pooled gain lies above 0 by so many errors."""
+    return np.asarray(pooled.gain - z * pooled.error > 0, dtype=np.bool_)
+
+
+def best_of(mean: Floats, allowed: Bools) -> int:
+    """The allowed candidate of largest mean; 0 where none is, which is what there is today."""
+    scored = np.where(allowed, mean, -np.inf)
+    scored[0] = 0.0
+    return int(scored.argmax())

@@ -1,0 +1,96 @@
+"""A real JupyterLab and a real Chromium, both on loopback and without a way out."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = shutil.which("chromium")
+SETTINGS = {
+    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+    "@jupyterlab/extensionmanager-extension:plugin": {"enabled": False},
+}
+
+
+class Lab:
+    """JupyterLab over a folder, and the pages opened in it."""
+
+    def __init__(self, folder, address, context):
+        self.folder = folder
+        self.address = address
+        self.context = context
+        self.foreign = []
+
+    def open(self, notebook):
+        """A page with the notebook open and every cell run."""
+        page = self.context.new_page()
+        page.on("request", self._note)
+        page.set_default_timeout(60_000)
+        page.goto(f"{self.address}/lab/tree/{notebook}?reset")
+        page.get_by_text("Python 3 (ipykernel)").first.wait_for()
+        page.wait_for_selector(".jp-Notebook")
+        page.get_by_role("menuitem", name="Run", exact=True).click()
+        page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        return page
+
+    def _note(self, request):
+        local = ("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:")
+        if not request.url.startswith(local):
+            self.foreign.append(request.url)
+
+    def kernels(self):
+        with urllib.request.urlopen(f"{self.address}/api/kernels") as answer:  # noqa: S310 -- loopback
+            return json.load(answer)
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory):
+    """JupyterLab with the notebooks of the checkout, seen by a headless Chromium."""
+    pytest.importorskip("jupyterlab", reason="the extra notebooks is not installed")
+    pytest.importorskip("anywidget", reason="the extra notebooks is not installed")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("needs chromium on the PATH")
+    home = tmp_path_factory.mktemp("lab")
+    shutil.copytree(ROOT / "notebooks", home / "work" / "notebooks")
+    (home / "overrides").mkdir()
+    (home / "overrides" / "overrides.json").write_text(json.dumps(SETTINGS))
+    server, address = _serve(home)
+    try:
+        with playwright.sync_playwright() as driver:
+            browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+            yield Lab(home / "work", address, browser.new_context(viewport={"width": 1500, "height": 1100}))
+            browser.close()
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def _serve(home):
+    """Start JupyterLab on a port of its own choice; the process, and where it listens."""
+    folders = {"JUPYTER_RUNTIME_DIR": "runtime", "JUPYTER_CONFIG_DIR": "config", "IPYTHONDIR": "ipython"}
+    environ = os.environ | {name: str(home / folder) for name, folder in folders.items()}
+    command = [
+        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0",
+        "--IdentityProvider.token=", f"--ServerApp.root_dir={home / 'work'}",
+        f"--LabApp.app_settings_dir={home / 'overrides'}", f"--LabApp.user_settings_dir={home / 'settings'}",
+        f"--LabApp.workspaces_dir={home / 'workspaces'}", "--LabApp.news_url=",
+    ]  # fmt: skip
+    server = subprocess.Popen(
+        command, cwd=home, env=environ, stdout=subprocess.DEVNULL, stderr=(home / "log").open("w")
+    )
+    for _ in range(400):
+        for found in (home / "runtime").glob("jpserver-*.json"):
+            about = json.loads(found.read_text() or "{}")
+            if about:
+                return server, f"http://127.0.0.1:{about['port']}"
+        time.sleep(0.1)
+    server.kill()
+    raise RuntimeError((home / "log").read_text()[-2000:])

@@ -1,0 +1,144 @@
+"""Vectors searched in memory are found as sqlite-vec finds them: the same ids and the same float64 bits."""
+
+from threading import Thread
+
+import numpy as np
+import pytest
+
+from steelyard.entry import Entry
+from steelyard.errors import ConfigError
+from steelyard.filters import EVERYTHING, Filters
+from steelyard.stores.base import Space
+from steelyard.stores.sqlite import Vault
+from steelyard.stores.sqlite.budget import VARIABLE
+from steelyard.stores.sqlite.matrix import Matrix, Rows
+
+SPACE = Space("random", "text", "{text}")
+SCOPES = [EVERYTHING, Filters.of({"project": "p0"}), Filters.of({"tags": ["x"]}), Filters.of({"project": "none"})]
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """The same file twice: with the matrix from its first search on, and without it."""
+    with Vault(tmp_path / "vault", create=True) as fast, Vault(tmp_path / "vault") as plain:
+        fast._searches.update({f"vec_{at}": 2 for at in range(5)})
+        plain._matrix = lambda *_: None
+        yield fast, plain
+
+
+def vectors(rng, count, dim):
+    """Some drawn twice, so that there are ties, some of which only differ in their last bits; lengths vary."""
+    made = rng.normal(size=(count, dim)).astype(np.float32)
+    made[count // 2 :] = made[rng.integers(0, count // 2 + 1, count - count // 2)]
+    made[::3] *= np.float32(1 + 2**-23)
+    return made * rng.choice([1e-3, 0.5, 1, 1, 7], size=(count, 1)).astype(np.float32)
+
+
+def write(rng, vault, names, dim):
+    """A random change: entries, vectors, deletions, a space that is made anew."""
+    some = [str(name) for name in rng.choice(names, size=int(rng.integers(1, 12)), replace=False)]
+    kind = rng.integers(0, 6)
+    if kind == 0:
+        vault.delete(some)
+    elif kind == 1:
+        vault.upsert(Entry(name, project=f"p{rng.integers(0, 9)}") for name in some)
+    elif kind == 2 and rng.integers(0, 3) == 0:
+        vault.drop_space(SPACE)
+    else:
+        vault.upsert(
+            [
+                Entry(n, text=n, project=f"p{rng.integers(0, 2)}", tags=("x",) * int(rng.integers(0, 2)))
+                for n in some
+            ]
+        )
+        vault.put_vectors(SPACE, some, vectors(rng, len(some), dim))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_vaults_give_the_same_bits_with_and_without_the_matrix(pair, seed):
+    fast, plain = pair
+    rng = np.random.default_rng(seed)
+    dim = int(rng.choice([1, 3, 16, 100]))
+    names = [f"e{at:03d}" for at in rng.permutation(300)]
+    fast.upsert(Entry(n, text=n, project=f"p{at % 2}", tags=("x",) * (at % 3)) for at, n in enumerate(names))
+    fast.put_vectors(SPACE, names, vectors(rng, len(names), dim))
+    asked = 0
+    for _ in range(12):
+        probes = [*vectors(rng, 3, dim), np.zeros(dim, np.float32)]
+        if rng.integers(0, 2):
+            fast.expect(SPACE, probes)
+        for probe in probes:
+            for scope in SCOPES:
+                depth = int(rng.choice([1, 2, 7, 50, 299, 1000]))
+                first, metric = bool(rng.integers(0, 2)), str(rng.choice(["cosine", "l2"]))
+                found = fast.nearest(SPACE, probe, scope, depth, first, metric)
+                assert found == plain.nearest(SPACE, probe, scope, depth, first, metric)
+                asked += len(found)
+        write(rng, [fast, plain][int(rng.integers(0, 2))], names, dim)
+    assert asked > 500
+
+
+def test_the_margin_is_needed():
+    """Without it a candidate is lost on which a product and sqlite-vec disagree in the last bits."""
+    rng = np.random.default_rng(0)
+    base = rng.normal(size=(1, 64)).astype(np.float32)
+    near = base + rng.normal(size=(400, 64)).astype(np.float32) * np.float32(1e-7)
+    matrix = Matrix.of(1, Rows.of(np.arange(400), near))
+    found = matrix.near(base[0], 10, "cosine", None)
+    assert found is not None
+    assert len(found[0]) > 10
+
+
+def test_changes_are_read_and_not_the_whole_space(pair, monkeypatch):
+    fast, plain = pair
+    fast.upsert(Entry(f"e{at}") for at in range(50))
+    fast.put_vectors(SPACE, [f"e{at}" for at in range(50)], np.eye(50, dtype=np.float32) + 1)
+    probe = np.eye(50, dtype=np.float32)[7]
+    assert fast.nearest(SPACE, probe, EVERYTHING, 1, True)[0].id == "e7"
+    monkeypatch.setattr(fast, "_read", lambda *_: pytest.fail("read anew"))
+    plain.put_vectors(SPACE, ["e3"], 5 * probe[None])
+    plain.delete(["e7"])
+    assert [hit.id for hit in fast.nearest(SPACE, probe, EVERYTHING, 2, True)] == ["e3", "e0"]
+
+
+def test_what_was_never_committed_is_not_kept(pair):
+    fast, plain = pair
+    fast.upsert([Entry("a"), Entry("b")])
+    fast.put_vectors(SPACE, ["a"], np.array([[1, 0]], np.float32))
+    probe = np.array([1, 0], np.float32)
+    with pytest.raises(RuntimeError), fast.transaction():
+        fast.put_vectors(SPACE, ["b"], np.array([[1, 0]], np.float32))
+        assert [hit.id for hit in fast.nearest(SPACE, probe, EVERYTHING, 9, True)] == ["a", "b"]
+        raise RuntimeError
+    plain.put_vectors(SPACE, ["b"], np.array([[0, 1]], np.float32))
+    assert [hit.score for hit in fast.nearest(SPACE, probe, EVERYTHING, 9, True)] == [1.0, 0.0]
+
+
+def test_an_older_snapshot_is_searched_as_it_is(pair):
+    fast, plain = pair
+    fast.upsert([Entry("a"), Entry("b")])
+    fast.put_vectors(SPACE, ["a", "b"], np.array([[1, 0], [0, 1]], np.float32))
+    probe = np.array([1, 0], np.float32)
+    later = []
+    with fast.snapshot():
+        assert len(fast.nearest(SPACE, probe, EVERYTHING, 9, True)) == 2
+        plain.delete(["a"])
+        other = Thread(target=lambda: later.extend(fast.nearest(SPACE, probe, EVERYTHING, 9, True)))
+        other.start()
+        other.join()
+        assert len(later) == 1
+        assert len(fast.nearest(SPACE, probe, EVERYTHING, 9, True)) == 2
+    assert len(fast.nearest(SPACE, probe, EVERYTHING, 9, True)) == 1
+
+
+def test_above_the_budget_sqlite_vec_searches(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "0")
+    with Vault(tmp_path / "vault", create=True) as vault:
+        vault.upsert([Entry("a")])
+        vault.put_vectors(SPACE, ["a"], np.array([[1, 0]], np.float32))
+        monkeypatch.setattr(vault, "_read", lambda *_: pytest.fail("loaded"))
+        for _ in range(3):
+            assert len(vault.nearest(SPACE, np.array([1, 0], np.float32), EVERYTHING, 9, True)) == 1
+        monkeypatch.setenv(VARIABLE, "much")
+        with pytest.raises(ConfigError, match=r"STEELYARD_VECTOR_MEMORY is 'much'; it must be"):
+            vault.nearest(SPACE, np.array([1, 0], np.float32), EVERYTHING, 9, True)

@@ -1,0 +1,150 @@
+"""The rule of the gate against hand computation, scipy, and the prototype's own formula."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from steelyard_eval.gate.rule import ALPHA, BUDGET, Changes, judge
+from steelyard_eval.measures.statistics import mean_interval
+
+RNG = np.random.default_rng(0)
+
+
+def changes(values, unit=None, deep=True):
+    values = np.asarray(values, dtype=np.float64)
+    return Changes.of(values, values, unit, deep=deep)
+
+
+def differences(n, mean, sd, moved=0.4, seed=0):
+    """n differences of which a share moved, with exactly this mean and standard deviation."""
+    rng = np.random.default_rng(seed)
+    raw = np.where(rng.random(n) < moved, rng.standard_normal(n), 0.0)
+    return (raw - raw.mean()) / raw.std(ddof=1) * sd + mean
+
+
+@pytest.mark.parametrize("mean", [-0.05, -0.01, 0.0, 0.03])
+@pytest.mark.parametrize("n", [12, 40, 300])
+def test_the_test_is_scipys_one_sided_t_test(n, mean):
+    values = differences(n, mean, 0.15)
+
+    found = judge(changes(values))
+
+    assert float(found.p_worse) == pytest.approx(
+        stats.ttest_1samp(values, 0, alternative="less").pvalue, abs=1e-12
+    )
+    assert float(found.p_better) == pytest.approx(
+        stats.ttest_1samp(values, 0, alternative="greater").pvalue, abs=1e-12
+    )
+
+
+def test_the_bound_is_students_with_one_more_query_that_differed():
+    values = differences(40, -0.01, 0.12)
+
+    # sum of squares of 40 differences plus .35 squared, over 39 and 40 (docs/tuning.md)
+    error = math.sqrt((39 * 0.12**2 + 0.35**2) / 39 / 40)
+    assert float(judge(changes(values)).upper) == pytest.approx(0.01 + stats.t.ppf(0.9, 39) * error, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("mean", "sd", "verdict", "reason"),
+    [
+        (-0.05, 0.10, "fail", "test"),  # t = -3.16
+        (-0.009, 0.02, "pass", "budget"),  # t = -2.8, but the drop is too small to block
+        (-0.036, 0.30, "fail", "limit"),  # t = -.76; .216 / sqrt(40) = .0342
+        (-0.033, 0.30, "inconclusive", "nothing"),  # below the limit, and the bound is above .04
+        (-0.005, 0.10, "pass", "budget"),
+        (0.10, 0.30, "pass", "better"),  # t = 2.1
+    ],
+)
+def test_the_verdicts_by_hand(mean, sd, verdict, reason):
+    found = judge(changes(differences(40, mean, sd)))
+
+    assert (found.verdict, found.reason) == (verdict, reason)
+
+
+def test_lists_of_ten_have_a_wider_limit():
+    values = differences(36, -0.04, 0.40)  # .216 / 6 = .036, .27 / 6 = .045
+
+    assert judge(changes(values)).verdict == "fail"
+    assert judge(changes(values, deep=False)).verdict == "inconclusive"
+
+
+def test_the_test_needs_a_drop_of_ndcg_as_well():
+    composite = differences(40, -0.05, 0.10)
+
+    # the composite falls clearly, but not beyond its limit, and nDCG@10 does not
+    found = judge(Changes.of(np.zeros(300), np.resize(differences(300, -0.012, 0.05), 300)))
+    assert float(found.p_worse) < ALPHA
+    assert found.verdict == "pass"
+    assert judge(Changes.of(composite, composite)).verdict == "fail"
+
+
+def test_units_count_once():
+    """40 queries in 8 conversations that move as one: Cochran's ratio estimator, 7 degrees of freedom."""
+    sizes = [2, 9, 5, 3, 7, 4, 6, 4]
+    unit = np.repeat(np.arange(8), sizes)
+    effect = np.array([-0.2, 0.1, -0.3, 0.0, -0.1, 0.05, -0.25, -0.1])
+    values = effect[unit]
+
+    found = judge(changes(values, unit))
+    interval = mean_interval(values, unit.tolist(), level=0.9)
+
+    error = (interval.high - interval.mean) / stats.t.ppf(0.95, 7)
+    assert float(found.ndcg) == pytest.approx(values.mean(), abs=1e-15)
+    assert float(found.p_worse) == pytest.approx(stats.t.cdf(values.mean() / error, 7), abs=1e-12)
+    # eight independent values, not forty
+    assert float(found.limit) == pytest.approx(0.216 / math.sqrt(8), rel=0.2)
+    assert float(judge(changes(values)).limit) == pytest.approx(0.216 / math.sqrt(40), abs=1e-15)
+
+
+def test_units_of_one_query_are_queries():
+    values = differences(30, -0.02, 0.1)
+
+    alone, grouped = judge(changes(values)), judge(changes(values, RNG.permutation(30)))
+
+    assert float(grouped.p_worse) == pytest.approx(float(alone.p_worse), abs=1e-12)
+    assert float(grouped.limit) == pytest.approx(float(alone.limit), abs=1e-12)
+
+
+@pytest.mark.parametrize("values", [[0.3], [-0.9]])
+def test_a_single_query_proves_nothing(values):
+    assert judge(changes(values)).verdict in ("inconclusive", "fail")
+    assert float(judge(changes(values)).p_worse) == 1.0
+    assert judge(changes([0.0])).verdict == "inconclusive"
+
+
+def test_queries_that_all_lose_the_same_are_worse():
+    found = judge(changes([-0.02] * 50))
+
+    assert (float(found.p_worse), found.verdict) == (0.0, "fail")
+
+
+def test_nothing_that_moved_passes_where_the_queries_suffice():
+    assert judge(changes(np.zeros(40))).verdict == "pass"
+    # .35 * t(.9, 4) / sqrt(4 * 5) = .12: five queries cannot rule .04 out
+    assert judge(changes(np.zeros(5))).verdict == "inconclusive"
+
+
+def test_rows_are_judged_like_each_alone():
+    rows = np.array([differences(40, mean, 0.15, seed=at) for at, mean in enumerate((-0.06, -0.01, 0.02))])
+    unit = np.repeat(np.arange(20), 2)
+
+    together = judge(Changes.of(rows, rows, unit))
+
+    for at, row in enumerate(rows):
+        alone = judge(changes(row, unit))
+        for name in ("p_worse", "upper", "limit", "fails", "passes"):
+            assert np.asarray(getattr(together, name))[at] == pytest.approx(float(getattr(alone, name)), abs=1e-13)
+
+
+def test_the_budget_parts_pass_from_inconclusive_and_nothing_else():
+    rows = np.array([differences(40, mean, 0.15, seed=at) for at, mean in enumerate(np.linspace(-0.1, 0.1, 40))])
+
+    strict, loose = judge(changes(rows), 0.0), judge(changes(rows), 0.2)
+
+    assert (strict.fails == loose.fails).all()
+    assert not (strict.passes & ~loose.passes).any()
+    assert (loose.passes & ~strict.passes).any()
+    assert BUDGET == 0.04
