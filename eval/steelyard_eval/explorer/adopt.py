@@ -15,8 +15,8 @@ from steelyard_eval.datasets.groups import unit_numbers, units
 from steelyard_eval.explorer.bench import Bench
 from steelyard_eval.measures.statistics import difference_interval, mean_interval
 from steelyard_eval.recommend.decision import scaled
-from steelyard_eval.recommend.provenance import estimate, origin
 from steelyard_eval.recommend.posterior import Moments, Prior, posterior
+from steelyard_eval.recommend.provenance import estimate, origin
 from steelyard_eval.recommend.rule import shrinkage
 
 Record = dict[str, Any]

@@ -164,10 +164,10 @@ def out_of_fold(rows: Mapping[int, Floats], choices: Sequence[tuple[Bools, int |
 
 
 def shrinkage(differences: Floats, groups: Indices, selected: float = 1.0) -> float:
-    """What is left of a gain that was chosen for being large: ``1 - selected / t^2`` of the sample's t, at least 0.
+    """What is left of a gain that was chosen for being large: ``1 - selected / t^2`` of the sample's t, or 0.
 
-    `selected` is 1 for a gain on the very queries that it was chosen on, and `SELECTED` for one out of fold, of which
-    only that there is something to promise was decided on them.
+    `selected` is 1 for a gain on the very queries that it was chosen on, and `SELECTED` for one out of fold, of
+    which only that there is something to promise was decided on them.
     """
     sums = Moments.of(differences[None, :], groups)
     t = float(sums.mean[0] / max(float(sums.error[0]), LEAST))
