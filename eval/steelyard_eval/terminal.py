@@ -165,10 +165,11 @@ def recommendation(record: Mapping[str, Any]) -> str:
     columns |= {"took": "p50 ms", "calls": "embedded", "size": "MB", "front": "Pareto"}
     promise = record["promise"]
     facts = [f"verdict: {record['verdict']}" + ("" if record["whole"] else ", broken off")]
-    if record["chosen"]:
+    if record["chosen"] and record["promise_stated"]:
         facts += [
             f"promise: {_triple(promise)} {promise['metric']}, out of fold over {promise['queries']} queries"
         ]
+    if record["chosen"]:
         facts += [f"chosen:  {record['chosen']['strategy']}, {_depths(record['chosen']['depths'])}"]
     facts += [f"current: {record['current']['strategy']}", *_second(record)]
     note = "Tuned rows were chosen on these very queries, so they are optimistically biased; the promise is not."

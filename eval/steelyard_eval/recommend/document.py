@@ -29,7 +29,7 @@ from steelyard_eval.recommend.layout import Layout
 from steelyard_eval.recommend.priors import known
 from steelyard_eval.recommend.provenance import estimate, origin, promised
 from steelyard_eval.recommend.rule import ALL_FAMILIES, Evidence
-from steelyard_eval.recommend.sentence import named, sentence
+from steelyard_eval.recommend.sentence import is_stated, named, sentence
 from steelyard_eval.recommend.source import Source
 from steelyard_eval.tune.candidate import candidates
 
@@ -110,12 +110,14 @@ def document(case: Case, timed: bool) -> tuple[Record, SearchConfig | None, Sear
     """The JSON document, what to run, and what is worth trying."""
     decision, board, found = case.decision, case.board, _chosen(case)
     chosen = None if case.picked is None else named(case.picked)
+    stated = is_stated(case.config, len(case.queries))
     record = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
-        "sentence": sentence(decision, chosen or "", case.label, str(case.metric), case.layout.whole),
+        "sentence": sentence(decision, chosen or "", case.label, str(case.metric), case.layout.whole, stated),
         "verdict": decision.verdict,
         "promise": promised(decision, str(case.metric), len(case.queries)),
+        "promise_stated": stated,
         "bound": decision.bound,
         "labels_needed": decision.more,
         "whole": case.layout.whole,

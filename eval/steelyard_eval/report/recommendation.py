@@ -26,7 +26,10 @@ def recommendation(record: Record) -> Recommendation:
     optimum = chosen.get("optimum") or {}
     facts = (
         ("verdict", record["verdict"]),
-        (f"gain promised ({promise['metric']})", _signed(promise)),
+        (
+            f"gain promised ({promise['metric']})",
+            _signed(promise) if record.get("promise_stated", True) else "not stated",
+        ),
         ("probability that it is worse", number(promise.get("harm"))),
         ("nothing beats the current one by more than", number(record.get("bound"))),
         ("more labelled queries needed", number(record.get("labels_needed"), 0)),

@@ -32,7 +32,7 @@ from steelyard_eval.recommend.families import Start, starts
 from steelyard_eval.recommend.grid import LINE, grid, measured
 from steelyard_eval.recommend.layout import lay_out
 from steelyard_eval.recommend.priors import Table, key_of, shipped
-from steelyard_eval.recommend.sentence import sentence
+from steelyard_eval.recommend.sentence import is_stated, sentence
 from steelyard_eval.recommend.source import Live
 from steelyard_eval.recording.record import record, record_systems
 from steelyard_eval.recording.replay import replay
@@ -368,10 +368,25 @@ def test_the_three_sentences():
         "Try X, unproven: +0.061 nDCG@10 expected over your bm25 (1 in 10 that it is worse); "
         "label about 40 more queries to settle it."
     )
+    assert sentence(ship, "X", "mine", "nDCG@10", stated=False) == (
+        "Use X: better than your mine (1 in 50 that it is worse), "
+        "by how much fewer than 40 labelled queries cannot tell."
+    )
+    assert sentence(attempt, "X", "mine", "nDCG@10", stated=False).startswith(
+        "Try X, unproven: likely better than your mine (1 in 10 that it is worse), by how much"
+    )
     assert sentence(keep, "", "echovault", "nDCG@10") == (
         "Keep your echovault: nothing found beats it by more than 0.055 nDCG@10; "
         "about 180 more labelled queries would halve that."
     )
+
+
+def test_no_gain_over_a_fusion_is_stated_on_few_queries():
+    rrf, single = config_of("rrf(bm25, vector)"), config_of("bm25")
+    assert [is_stated(rrf, n) for n in (39, 40)] == [False, True]
+    assert is_stated(single, 25)
+    assert is_stated(find_system("echovault").config(10), 25)
+    assert is_stated(None, 25)
 
 
 def test_queries_of_one_scope_that_agree_are_worth_one_each():
