@@ -128,6 +128,8 @@ FIELDS: dict[str, Reader] = {
     f.name: READERS.get(f.name, _relations) for f in dataclasses.fields(Entry) if f.name != "extra"
 }
 """Every field of an entry, with the function that reads its JSON value."""
+EVERY_FIELD = (*FIELDS, "extra")
+"""What an entry has: the fields above, and what was unknown."""
 
 _RULES: dict[Reader, tuple[str, str]] = RULES | {
     _relations: (

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from steelyard.entry import Entry
+from steelyard.entry import EVERY_FIELD, Entry
 from steelyard.errors import ConfigError
 from steelyard.filters import EVERYTHING, Filters
+from steelyard.postings import Analysis
 from steelyard.stores.base import KeywordIndex, TextSearch
-from steelyard.text import content, quote, terms, unique_words
+from steelyard.text import CONTENT, content, quote, terms, unique_words
 
 MatchBuilder = Callable[[str], str]
 """From the text of a query to an FTS5 expression; empty when there is nothing to search for."""
@@ -52,6 +54,8 @@ class Words:
     """Returns the text of an entry that is counted."""
     split: Callable[[str], list[str]] = terms
     """Splits a text into words."""
+    fields: tuple[str, ...] = EVERY_FIELD
+    """The fields of an entry that `text` reads, so that others need not be."""
     least: int = 0
     """How many words an entry needs to be counted at all."""
     whole: bool = False
@@ -60,6 +64,13 @@ class Words:
     def of(self, entry: Entry) -> list[str]:
         """Return the words of an entry."""
         return self.split(self.text(entry))
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """How a store counts these words."""
+        names = (f"{own.__module__}.{own.__qualname__}" for own in (self.text, self.split))
+        fields = CONTENT if self.text is content else self.fields
+        return Analysis(" ".join(names), lambda entry: (self.of(entry), ()), fields)
 
 
 @dataclass(frozen=True)

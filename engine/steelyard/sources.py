@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from steelyard.arrays import Floats
 from steelyard.config import SearchConfig
-from steelyard.embed import Embedder, Vectors, embed_checked, space_of
+from steelyard.embed import LAYER_RECIPES, Embedder, Vectors, embed_checked, space_of
 from steelyard.errors import ConfigError, EmbedderError, LostError, SteelyardError
 from steelyard.filters import Filters
 from steelyard.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, RetrieverConfig, Scorer
-from steelyard.retrievers.kinds import QueryVector
+from steelyard.retrievers.kinds import Foreseeing, QueryVector
 from steelyard.scopes import Scopes
 from steelyard.stores.base import Found, Readable, Space
 from steelyard.stores.federation import same_copies
@@ -44,6 +44,7 @@ class Sources:
         self.store = store
         self.reading = system.reading
         self.dispensable = system.searching.dispensable
+        self.instead = system.searching.instead
         self.config = config
         self.embedders = _models(embedder)
         self.scopes = Scopes(store, system.reading)
@@ -70,8 +71,6 @@ class Sources:
         kind, settings = RETRIEVER_KINDS[name], self.settings(name)
         if kind.aside is not None and not self.scopes.any_of(kind.aside):
             return []
-        if name not in self._retrievers:
-            self._retrievers[name] = kind.build(self, settings)
         scope = self.scopes.searched(query, name, kind.aside, settings.filters != "none")
         asked = replace(query, filters=scope)
         try:
@@ -83,14 +82,32 @@ class Sources:
                 raise
             raise LostError(name, error) from None
 
+    def expect(self, names: Iterable[str], queries: Sequence[Query]) -> None:
+        """Prepare these retrievers for queries that come next from this thread."""
+        names = list(names)
+        if any(RETRIEVER_KINDS[name].layer for name in names):
+            texts = list(dict.fromkeys(query.embedded for query in queries))
+            own = [(embedder, row) for embedder in self.usable() for row in _embedded(embedder, texts)]
+            self._thread.ahead = {(id(embedder), text): row for embedder, (text, row) in own}
+        for name in names:
+            retriever = self._retriever(name)
+            if isinstance(retriever, Foreseeing):
+                retriever.expect(queries)
+
+    def _retriever(self, name: str) -> Any:  # noqa: ANN401 -- a Retriever or a Dependent
+        if name not in self._retrievers:
+            self._retrievers[name] = RETRIEVER_KINDS[name].build(self, self.settings(name))
+        return self._retrievers[name]
+
     def _find(
         self, name: str, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]
     ) -> list[Found]:
-        retriever = self._retrievers[name]
+        retriever = self._retriever(name)
         if not RETRIEVER_KINDS[name].after:
             found: list[Found] = retriever.retrieve(query, depth)
             return found
-        before = {other: lists[other] for other in self.config.before(name) if other in lists}
+        starts = [other if other in lists else self.instead.get(other, "") for other in self.config.before(name)]
+        before = {other: lists[other] for other in starts if other in lists}
         followed: list[Found] = retriever.follow(query, depth, before)
         return followed
 
@@ -155,8 +172,8 @@ class Sources:
         return calls
 
     def _searched(self, embedder: Embedder) -> set[Space]:
-        """The spaces of which any one makes the embedder worth asking: the text's, and that of all details."""
-        return {self._space(embedder, layer) for layer in ("text", "l2")}
+        """The spaces of which any one makes the embedder worth asking: the text's, and those of the layers."""
+        return {self._space(embedder, layer) for layer in ("text", *LAYER_RECIPES)}
 
     def _space(self, embedder: Embedder, layer: str) -> Space:
         return space_of(embedder, layer, self.reading.recipe)
@@ -171,10 +188,22 @@ class Sources:
         """The vector of a query, float32[dim], cached until the thread embeds another text."""
         last: dict[int, tuple[str, Vectors]] = self._thread.__dict__.setdefault("last", {})
         known = last.get(id(embedder))
+        ahead: dict[tuple[int, str], Vectors] = getattr(self._thread, "ahead", {})
+        if (id(embedder), text) in ahead:
+            return ahead[id(embedder), text]
         if known is None or known[0] != text:
             self._thread.calls = self.embedding_calls + 1
             known = last[id(embedder)] = (text, embed_checked(embedder, [text], "query")[0])
         return known[1]
+
+
+def _embedded(embedder: Embedder, texts: Sequence[str]) -> Iterable[tuple[str, Vectors]]:
+    """Texts with their vectors: all in one call where the embedder remembers them, so that a later call for one of
+    them gives the same bits, else one by one.
+    """
+    if getattr(embedder, "remembers", False) and texts:
+        return zip(texts, embed_checked(embedder, list(texts), "query"), strict=True)
+    return ((text, embed_checked(embedder, [text], "query")[0]) for text in texts)
 
 
 def _models(embedder: Embedder | Sequence[Embedder] | None) -> list[Embedder]:

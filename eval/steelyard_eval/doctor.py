@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -243,12 +243,33 @@ def _vault(path: str) -> Row:
     try:
         with Vault(path) as vault:
             faults = vault.faults()
-            value = f"{vault.count()} entries"
+            value = "; ".join(
+                [f"{vault.count()} entries", *_memory(vault.vector_bytes().values()), *_words(vault)]
+            )
     except SteelyardError as error:
         return Row(f"vault {path}", "fault", str(error)[:300], "restore a copy, or index the data set again")
     if faults:
         return Row(f"vault {path}", "fault", faults[0], "restore a copy, or index the data set again")
     return Row(f"vault {path}", "ok", value)
+
+
+def _memory(sizes: Iterable[int]) -> list[str]:
+    """Whether the vectors of each space are searched in memory."""
+    from steelyard.stores.sqlite.budget import VARIABLE, budget
+
+    most, largest = budget(), max(sizes, default=0)
+    if not largest:
+        return []
+    if largest <= most:
+        return [f"vectors of up to {largest / 2**20:.0f} MiB, searched in memory"]
+    return [f"vectors of {largest / 2**20:.0f} MiB are left to sqlite-vec: {VARIABLE} is {most / 2**20:.0f} MiB"]
+
+
+def _words(vault: Any) -> list[str]:  # noqa: ANN401 -- a Vault, which is not imported here
+    """What is kept of the words of entries."""
+    indexes = vault.word_indexes()
+    behind = max((changes for _, changes in indexes), default=0)
+    return [f"words kept for {len(indexes)} analyses, {behind} changes since"] if indexes else []
 
 
 def _processors() -> Row:

@@ -35,7 +35,7 @@ import replay
 import tuning
 import vectors
 
-PEERS = ("ranx", "bm25s", "optuna", "cmaes", "fastrank")
+PEERS = ("ranx", "bm25s", "tantivy", "faiss-cpu", "optuna", "cmaes", "fastrank")
 PACKAGES = ("steelyard", "numpy", "apsw", "sqlite-vec", "pytrec_eval-terrier", "numba", *PEERS)
 GROUPS = ("replay", "keywords", "vectors", "layers", "tuning")
 DATA = Path(os.environ.get("STEELYARD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
@@ -97,11 +97,14 @@ def show(report) -> None:
     for case in report["cases"]:
         print(f"\n{case['group']}: {case['case']}")
         rows = [r for r in report["rows"] if (r["group"], r["case"]) == (case["group"], case["case"])]
-        print(f"  {'':52}{'median ms':>10}{'p95 ms':>9}{'CPU ms':>9}{'x ours':>8}")
+        found = any(row.get("recall_10") is not None for row in rows)
+        last = f"{'recall@10':>11}" if found else ""
+        print(f"  {'':52}{'median ms':>10}{'p95 ms':>9}{'CPU ms':>9}{'x ours':>8}{last}")
         for row in rows:
             p95 = "" if row["p95_ms"] is None else f"{row['p95_ms']:.2f}"
             times = f"{row['median_ms']:>10.2f}{p95:>9}{row['cpu_ms']:>9.2f}{row['ratio']:>8.2f}"
-            print(f"  {row['contender']:52}{times}")
+            share = f"{row['recall_10']:>11.4f}" if row.get("recall_10") is not None else ""
+            print(f"  {row['contender']:52}{times}{share}")
         if case["document"]:
             text, limit = case["document"]
             print(f"  {text}; {'met' if rows[0]['median_ms'] <= limit else 'not met'} here, by the median of ours")

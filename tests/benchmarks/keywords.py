@@ -5,12 +5,13 @@ from pathlib import Path
 
 import apsw
 import synthetic
-from timing import Race, once, race, same_scores
+from timing import Race, once, race, recall, same_scores
 
 from steelyard.query import Query, clean_query
 from steelyard.search import Searcher
 from steelyard.sources import Sources
 from steelyard.stores.sqlite import Vault
+from steelyard.stores.sqlite.keywords import OFTEN
 from steelyard.systems import find_system
 from steelyard.text import terms
 
@@ -18,8 +19,13 @@ try:
     import bm25s
 except ImportError:
     bm25s = None
+try:
+    import tantivy
+except ImportError:
+    tantivy = None
 
 LIMIT = 10
+SQL = "FTS5, SQL of the same query"
 K1, B = 1.2, 0.75
 DOCUMENT = {("echovault", 10_000): ("EchoVault's document: less than 10 ms for most queries", 10.0)}
 
@@ -46,21 +52,22 @@ def fts(vault: Vault, path: Path, name: str, asked: list[Query], rounds: int) ->
     _, seconds = once(lambda: vault.ensure_index(system.reading.index))
     config = system.config(LIMIT)
     searcher, sources = Searcher(vault, config), Sources(vault, system, config, None)
+    vault.expect_keywords(system.reading.index, OFTEN + 1)  # as in a program that has searched a while
     depth, table = config.depths["fts"], f"fts_{system.reading.index.name}"
     raw = apsw.Connection(str(path))
     sql = f"SELECT rowid, bm25({table}) AS score FROM {table} WHERE {table} MATCH ? ORDER BY score LIMIT {depth}"
     contenders = {
         "steelyard: Searcher.search": searcher.search,
         "steelyard: retriever alone": lambda query: sources.retrieve("fts", query, depth, {}),
-        "FTS5, SQL of the same query": lambda query: raw.execute(
-            sql, (system.reading.match(query.text),)
-        ).fetchall(),
+        SQL: lambda query: raw.execute(sql, (system.reading.match(query.text),)).fetchall(),
     }
     for query in asked:
         ours = [found.score for found in contenders["steelyard: retriever alone"](query)]
-        same_scores(name, ours, [-score for _, score in contenders["FTS5, SQL of the same query"](query)], 1e-12)
+        same_scores(name, ours, [-score for _, score in contenders[SQL](query)], 1e-12)
         same_scores(name, ours[:LIMIT], [hit.score for hit in searcher.search(query).hits], 1e-12)
     document = DOCUMENT.get((name, vault.count()))
+    places = {"steelyard: Searcher.search": hits, "steelyard: retriever alone": found, SQL: rowids}
+    shares = recall({n: lambda q, n=n: places[n](contenders[n](q)) for n in contenders}, asked)
     taken = race(contenders, asked, rounds)
     raw.close()
     return Race(
@@ -70,7 +77,23 @@ def fts(vault: Vault, path: Path, name: str, asked: list[Query], rounds: int) ->
         True,
         document,
         (f"index built in {seconds:.1f} s",),
+        shares,
     )
+
+
+def hits(result) -> list[int]:
+    """Numbers of entries of a search."""
+    return [int(hit.entry.id[1:]) for hit in result.hits]
+
+
+def found(listed) -> list[int]:
+    """Numbers of entries of a retriever."""
+    return [int(one.id[1:]) for one in listed]
+
+
+def rowids(rows) -> list[int]:
+    """Numbers of entries of SQL."""
+    return [rowid - 1 for rowid, _ in rows]
 
 
 def bm25(vault: Vault, memory: synthetic.Memory, asked: list[Query], rounds: int) -> Race:
@@ -95,8 +118,43 @@ def bm25(vault: Vault, memory: synthetic.Memory, asked: list[Query], rounds: int
             ours = [found.score / (K1 + 1) for found in contenders["steelyard: retriever alone"](query)]
             scores = contenders[f"bm25s, {backend}"](query).scores[0]
             same_scores(f"bm25 and bm25s, {query.text}", ours, scores[: len(ours)].tolist(), 1e-5)
+    if tantivy is not None:
+        theirs, seconds = once(lambda: tantivy_index(vault))
+        notes.append(f"tantivy in {seconds:.1f} s (its own stemmer and stop words, so that its lists are others)")
+        contenders["tantivy, ids fetched"] = lambda query: tantivy_search(theirs, query, depth)
+    shares = recall({name: lambda q, name=name: places(name, contenders[name](q)) for name in contenders}, asked)
     taken = race(contenders, asked, rounds)
-    return Race("keywords", f"bm25, {vault.count():,} entries", taken, True, notes=tuple(notes))
+    return Race("keywords", f"bm25, {vault.count():,} entries", taken, True, notes=tuple(notes), recall=shares)
+
+
+def places(name: str, result) -> list[int]:
+    """Numbers of entries, whoever found them."""
+    if name.startswith("bm25s"):
+        return result.documents[0].tolist()
+    return result if name.startswith("tantivy") else hits(result) if "Searcher" in name else found(result)
+
+
+def tantivy_index(vault: Vault):
+    """An index in memory of the same texts, with frequencies and no positions."""
+    from steelyard.text import content
+
+    schema = tantivy.SchemaBuilder()
+    schema.add_text_field("text", tokenizer_name="en_stem", index_option="freq")
+    schema.add_integer_field("number", stored=True, fast=True)
+    index = tantivy.Index(schema.build())
+    writer = index.writer(heap_size=200_000_000, num_threads=1)
+    for entry in vault.entries():
+        writer.add_document(tantivy.Document(text=content(entry), number=int(entry.id[1:])))
+    writer.commit()
+    writer.wait_merging_threads()
+    index.reload()
+    return index, index.searcher()
+
+
+def tantivy_search(theirs, query: Query, depth: int) -> list[int]:
+    index, searcher = theirs
+    asked = index.parse_query(" ".join(terms(clean_query(query.text))), ["text"])
+    return [searcher.doc(at)["number"][0] for _, at in searcher.search(asked, depth, count=False).hits]
 
 
 def index(vault: Vault, backend: str):

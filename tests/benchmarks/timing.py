@@ -16,7 +16,7 @@ class Race:
     """Times of contenders at one task; the first contender is ours, what others are measured against.
 
     `samples` are milliseconds by contender: of the clock, and of the processor. `document` names a seed
-    document and the figure (milliseconds) that it gives for the task.
+    document and the figure (milliseconds) that it gives for the task. `recall` is by contender, see `recall`.
     """
 
     group: str
@@ -25,6 +25,7 @@ class Race:
     latency: bool = False
     document: tuple[str, float] | None = None
     notes: tuple[str, ...] = field(default=())
+    recall: Mapping[str, float] = field(default_factory=dict)
 
     def rows(self) -> list[dict[str, object]]:
         """One record a contender: medians, p95 where single queries were timed, ratio to ours.
@@ -46,6 +47,7 @@ class Race:
                     "cpu_ms": float(np.median(cpu)),
                     "ratio": float(np.median(cpu)) / ours,
                     "samples": len(taken),
+                    "recall_10": self.recall.get(name),
                 }
             )
         return made
@@ -68,6 +70,27 @@ def race(
             contenders[name](inputs[at % len(inputs)])
             taken[name].append(((time.perf_counter() - begin) * 1e3, (time.process_time() - worked) * 1e3))
     return taken
+
+
+def recall(
+    contenders: Mapping[str, Callable[[object], Sequence[object]]], inputs: Sequence[object], k: int = 10
+) -> dict[str, float]:
+    """Of the first k ids of the first contender, the share that each finds among its own, in the mean.
+
+    The contenders give ids, best first.
+    """
+    truth = [list(next(iter(contenders.values()))(own))[:k] for own in inputs]
+    return {
+        name: float(
+            np.mean(
+                [
+                    len(set(ids) & set(list(find(own))[:k])) / max(1, len(ids))
+                    for own, ids in zip(inputs, truth, strict=True)
+                ]
+            )
+        )
+        for name, find in contenders.items()
+    }
 
 
 def once(work: Callable[[], object]) -> tuple[object, float]:

@@ -7,7 +7,7 @@ import apsw
 import numpy as np
 import sqlite_vec
 import synthetic
-from timing import Race, once, race, same_scores
+from timing import Race, once, race, recall, same_scores
 
 from steelyard.embed import RecordedEmbedder
 from steelyard.entry import Entry
@@ -17,6 +17,11 @@ from steelyard.search import Searcher
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
+
+try:
+    import faiss
+except ImportError:
+    faiss = None
 
 MODEL = "synthetic"
 DEPTH = 100
@@ -58,11 +63,42 @@ def nearest(count: int, dim: int, queries: int) -> Race:
                 searcher = Searcher(vault, system.config(10, MODEL), embedder)
                 contenders["steelyard: Searcher.search"] = lambda at: searcher.search(Query(str(at)))
             agree(contenders, range(queries))
+            contenders |= faiss_of(matrix, probes)
+            found = recall({name: ids_of(name, find) for name, find in contenders.items()}, range(queries))
             taken = race(contenders, range(queries), 3 if count <= 10_000 else 1)
             raw.close()
     case = f"{count:,} x {dim}"
     document = DOCUMENT.get((count, dim))
-    return Race("vectors", case, taken, True, document, (f"vectors stored in {seconds:.1f} s",))
+    notes = (f"vectors stored in {seconds:.1f} s, {matrix.nbytes / 1e6:.0f} MB in memory",)
+    return Race("vectors", case, taken, True, document, notes, found)
+
+
+def faiss_of(matrix, probes):
+    """The exhaustive indexes of faiss: float32, and 8 bits a number, which is not exact."""
+    if faiss is None:
+        return {}
+    faiss.omp_set_num_threads(1)
+    dim = matrix.shape[1]
+    flat = faiss.IndexFlatIP(dim)
+    eight = faiss.IndexScalarQuantizer(dim, faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT)
+    eight.train(matrix[:20_000])
+    for index in (flat, eight):
+        index.add(matrix)
+    return {
+        f"faiss {name}": lambda at, index=index: index.search(probes[at][None], DEPTH)[1][0]
+        for name, index in (("flat", flat), ("8 bits a number, approximate", eight))
+    }
+
+
+def ids_of(name: str, find):
+    """The contender, giving the numbers of entries."""
+    if "Searcher" in name:
+        return lambda at: [int(hit.entry.id[1:]) for hit in find(at).hits]
+    if name.startswith("steelyard"):
+        return lambda at: [int(hit.id[1:]) for hit in find(at)]
+    if name.startswith("sqlite-vec"):
+        return lambda at: [rowid - 1 for rowid, _ in find(at)]
+    return lambda at: (find(at)[0] if name.startswith("numpy") else find(at)).tolist()
 
 
 def fill(vault: Vault, space: Space, matrix) -> None:

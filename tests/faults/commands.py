@@ -12,9 +12,10 @@ import numpy as np
 import sqlite_vec
 
 from steelyard.config import SearchConfig
+from steelyard.filters import EVERYTHING
 from steelyard.stores.base import KeywordIndex
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
+from steelyard.stores.sqlite import Vault, words
+from steelyard.systems import SYSTEMS, analyses, find_system
 from steelyard_eval.cli import main
 from steelyard_eval.datasets import load as load_dataset
 from steelyard_eval.recording.files import load as load_recording
@@ -188,6 +189,7 @@ def vault_state(folder):
     if not path.exists():
         return {"entries": {}, "indexes": {}, "model": {}, "answers": {}}
     Vault(path).close()  # it opens
+    _words_agree(path)
     with looked_into(path) as vault:
         _sound(vault)
         columns = [row[1] for row in _rows(vault, "PRAGMA table_info(entries)")]
@@ -212,6 +214,29 @@ def looked_into(path):
     db.load_extension(sqlite_vec.loadable_path())
     yield db
     db.close()
+
+
+def keep_words():
+    """Store the words of however few entries, and store them anew when a tenth has changed."""
+    words.WORTH_STORING, words.CHANGES, words.CHANGES_SHARE = 0, 0, 0.1
+
+
+def _words_agree(path):
+    """What is stored of words, with what the journal lists, is what counting all entries gives."""
+    with Vault(path) as vault, Vault(":memory:") as fresh, vault.snapshot():
+        fresh.upsert(vault.entries())
+        stored = {name for name, _ in vault.word_indexes()}
+        for analysis in analyses(SYSTEMS.values()):
+            if analysis.key not in stored:
+                continue
+            ours, theirs = (one.counted(analysis, EVERYTHING) for one in (vault, fresh))
+            for word in {word for entry in fresh.entries() for word in analysis.read(entry)[0]}:
+                pair = [
+                    dict(zip(c.ids(p.at), p.counts.tolist(), strict=True))
+                    for c, p in ((ours, ours.posting(word)), (theirs, theirs.posting(word)))
+                ]
+                if pair[0] != pair[1]:
+                    raise LostError(f"{analysis.key} has {pair[0]} of {word}, its entries {pair[1]}")
 
 
 def _sound(vault):

@@ -47,6 +47,7 @@ def beside(name):
 
 commands, steps = beside("commands"), beside("steps")
 LostError = commands.LostError
+commands.keep_words()
 
 
 @dataclass

@@ -189,6 +189,8 @@ def bench(tmp_path_factory):
     patch.setattr(demo_module, "starter", lambda: root / "data")
     # Disks fill while files are written: what is computed before that is computed once.
     patch.setattr(demo_module, "recommend", once(demo_module.recommend))
+    for name, value in (("WORTH_STORING", 0), ("CHANGES", 0), ("CHANGES_SHARE", 0.1)):
+        patch.setattr(f"steelyard.stores.sqlite.words.{name}", value)
     patch.setattr(tune_package, "tune", once(tune_package.tune))
     out = root / "out"
     out.mkdir()

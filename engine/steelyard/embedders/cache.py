@@ -43,6 +43,9 @@ class CachedEmbedder:
     it has. Processes and threads may share the file.
     """
 
+    remembers = True
+    """Texts can be embedded together: one that is asked for later, alone, has the same vector."""
+
     def __init__(self, inner: Embedder, path: str | Path, identity: str = "") -> None:
         self.inner = inner
         self.path = Path(path)

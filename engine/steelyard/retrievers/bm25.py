@@ -6,14 +6,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steelyard.arrays import Bools, Floats
+from steelyard.arrays import Floats
 from steelyard.filters import EVERYTHING, Filters
+from steelyard.postings import MOST_WORDS, Counted, Posting
 from steelyard.query import Query
 from steelyard.reading import Words
 from steelyard.retrievers.cache import ScopeCache
@@ -24,16 +25,18 @@ K1 = Parameter("k1", 1.2, 0, 1000, "How much further occurrences of a term add; 
 B = Parameter("b", 0.75, 0, 1, "How much long entries are penalised: from 0, not at all, to 1, in full")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Bm25Index:
-    """Impacts of every term: the entries ``postings[t][0]`` contain term t and score ``postings[t][1]``."""
+    """BM25 over the texts of a scope; what a term adds to each of them is computed when it is first asked for."""
 
-    ids: tuple[str, ...]
-    postings: dict[str, tuple[NDArray[np.int64], Floats]]
+    counted: Counted
+    k1: float
+    b: float
+    _impacts: dict[str, Floats] = field(default_factory=dict)
 
     @classmethod
     def of(cls, documents: Iterable[tuple[str, list[str]]], k1: float, b: float) -> Bm25Index:
-        """Index (id, terms) pairs; ids must ascend, because ties are broken by position.
+        """Index (id, terms) pairs.
 
         Parameters
         ----------
@@ -42,38 +45,39 @@ class Bm25Index:
         k1, b : float
             See `K1` and `B`.
         """
-        ids: list[str] = []
-        sizes: list[int] = []
-        found: dict[str, dict[int, int]] = {}
-        for at, (id_, words) in enumerate(documents):
-            ids.append(id_)
-            sizes.append(len(words))
-            for word in words:
-                counts = found.setdefault(word, {})
-                counts[at] = counts.get(at, 0) + 1
-        length = np.array(sizes, dtype=np.float64)
-        norm = k1 * (1 - b + b * length / max(float(length.mean()), 1e-9)) if ids else length
-        return cls(tuple(ids), {word: _impacts(counts, norm, len(ids), k1) for word, counts in found.items()})
+        return cls(Counted.of((id_, (words, ())) for id_, words in documents), k1, b)
 
     def scores(self, words: Iterable[str]) -> Floats:
         """Score every entry, float64[entries]; 0 where no term occurs, and a repeated term counts again."""
-        total = np.zeros(len(self.ids))
+        total = np.zeros(len(self.counted.lengths))
         for word in words:
-            if word in self.postings:
-                at, impact = self.postings[word]
-                total[at] += impact
+            total[self.counted.posting(word).at] += self._impact(word)
         return total
 
+    def _impact(self, word: str) -> Floats:
+        known = self._impacts.get(word)
+        if known is None:
+            if len(self._impacts) >= MOST_WORDS:
+                self._impacts.clear()
+            known = self._impacts[word] = self._impacts_of(self.counted.posting(word))
+        return known
 
-def _impacts(counts: dict[int, int], norm: Floats, size: int, k1: float) -> tuple[NDArray[np.int64], Floats]:
-    at = np.fromiter(counts, dtype=np.int64, count=len(counts))
-    tf = np.fromiter(counts.values(), dtype=np.float64, count=len(counts))
-    idf = np.log(1 + (size - len(at) + 0.5) / (len(at) + 0.5))
-    return at, idf * tf * (k1 + 1) / (tf + norm[at])
+    def _impacts_of(self, found: Posting) -> Floats:
+        size, tf = len(self.counted.numbers), found.counts.astype(np.float64)
+        idf = np.log(1 + (size - len(found.at) + 0.5) / (len(found.at) + 0.5))
+        impacts: Floats = idf * tf * (self.k1 + 1) / (tf + self._norm[found.at])
+        return impacts
+
+    @cached_property
+    def _norm(self) -> Floats:
+        """float64[entries]: how much more often a term has to occur in a longer entry."""
+        lengths = self.counted.lengths.astype(np.float64)
+        norm: Floats = self.k1 * (1 - self.b + self.b * lengths / max(self.counted.mean_length, 1e-9))
+        return norm
 
 
 class Bm25Retriever:
-    """BM25 over the words of an entry; one index a scope, built on first use.
+    """BM25 over the words of an entry, with the statistics of each scope.
 
     Where the words say `whole`, statistics are those of the `corpus` of a query, and its scope acts on what is
     found, before the cut.
@@ -91,21 +95,11 @@ class Bm25Retriever:
         B.checked(b)
         self._store, self._corpus = store, corpus
         self._words = words or Words()
-        self._index = ScopeCache(store, lambda filters: Bm25Index.of(self._documents(filters), k1, b))
-        self._inside = ScopeCache(store, self._mask)
+        self._index = ScopeCache(store, lambda filters: Bm25Index(self._counted(filters), k1, b))
 
-    def _documents(self, filters: Filters) -> Iterator[tuple[str, list[str]]]:
-        for entry in self._store.entries(filters):
-            words = self._words.of(entry)
-            if len(words) >= self._words.least:
-                yield entry.id, words
-
-    def _mask(self, scopes: tuple[Filters, Filters]) -> Bools:
-        """bool[entries]: which entries of the index over one scope are in the other, too."""
-        corpus, filters = scopes
-        ids = self._index(corpus).ids
-        inside = self._store.within(ids, filters)
-        return np.fromiter((id_ in inside for id_ in ids), dtype=bool, count=len(ids))
+    def _counted(self, filters: Filters) -> Counted:
+        counted, least = self._store.counted(self._words.analysis, filters), self._words.least
+        return counted.only(counted.lengths >= least) if least else counted
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; entries without any term of the query are not returned."""
@@ -114,10 +108,9 @@ class Bm25Retriever:
         scores = index.scores(self._words.split(query.keywords))
         found = scores > 0
         if self._words.whole and query.filters:
-            found &= self._inside((corpus, query.filters))
-        at = np.flatnonzero(found)
-        best = at[np.argsort(-scores[at], kind="stable")][:depth]
-        return [Found(index.ids[i], float(scores[i]), place) for place, i in enumerate(best, 1)]
+            found &= index.counted.within(query.filters)
+        best = index.counted.best(scores, np.flatnonzero(found), depth)
+        return [Found(id_, score, place) for place, (id_, score) in enumerate(best, 1)]
 
 
 def _bm25(parts: Parts, settings: RetrieverConfig) -> Bm25Retriever:
@@ -125,4 +118,6 @@ def _bm25(parts: Parts, settings: RetrieverConfig) -> Bm25Retriever:
     return Bm25Retriever(parts.store, values["k1"], values["b"], parts.reading.bm25_words, parts.counted)
 
 
-BM25 = RetrieverKind(name="bm25", build=_bm25, parameters=(K1, B))
+BM25 = RetrieverKind(
+    name="bm25", build=_bm25, parameters=(K1, B), counts=lambda reading: reading.bm25_words.analysis
+)

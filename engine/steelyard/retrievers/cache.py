@@ -8,6 +8,8 @@ from typing import Any, Generic, TypeVar
 from steelyard.stores.base import Readable
 
 T = TypeVar("T")
+SCOPES = 64
+"""How many scopes are kept, the newest ones: queries with clocks of their own have one each."""
 
 
 class ScopeCache(Generic[T]):
@@ -29,6 +31,10 @@ class ScopeCache(Generic[T]):
         kept = self._kept
         if revision != kept[0]:
             self._kept = kept = (revision, {})
-        if scope not in kept[1]:
-            kept[1][scope] = self._build(scope)
-        return kept[1][scope]
+        try:
+            return kept[1][scope]
+        except KeyError:
+            value = kept[1][scope] = self._build(scope)
+        while len(kept[1]) > SCOPES:
+            kept[1].pop(next(iter(kept[1])), None)
+        return value

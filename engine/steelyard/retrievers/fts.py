@@ -10,7 +10,7 @@ from steelyard.filters import Filters
 from steelyard.query import Query
 from steelyard.reading import MatchBuilder
 from steelyard.retrievers.kinds import Parts, Retriever, RetrieverConfig, RetrieverKind
-from steelyard.retrievers.tsquery import TsRetriever
+from steelyard.retrievers.tsquery import TsRetriever, analysis
 from steelyard.stores.base import Found, KeywordIndex, Readable, TextSearch
 
 
@@ -33,6 +33,10 @@ class FtsRetriever:
             self.index, expression, self.weights, query.filters, -1 if depth is None else depth
         )
 
+    def expect(self, queries: Sequence[Query]) -> None:
+        """See Foreseeing.expect."""
+        self.store.expect_keywords(self.index, len(queries))
+
 
 def _keywords(parts: Parts, settings: RetrieverConfig, match: MatchBuilder) -> Retriever:
     index = parts.reading.index
@@ -41,7 +45,7 @@ def _keywords(parts: Parts, settings: RetrieverConfig, match: MatchBuilder) -> R
         named = ", ".join(f"{shown(name)}{nearest(name, fields)}" for name in unknown)
         raise ConfigError(f"field_weights of {parts.name}: unknown field {named}")
     if isinstance(index, TextSearch):
-        return TsRetriever(parts.store, index.text)
+        return TsRetriever(parts.store, index)
     return FtsRetriever(parts.store, index, match, [settings.field_weights.get(name, 1.0) for name in fields])
 
 
@@ -49,6 +53,7 @@ FTS = RetrieverKind(
     name="fts",
     build=lambda parts, settings: _keywords(parts, settings, parts.reading.match),
     weighs_fields=True,
+    counts=lambda reading: analysis(reading.index) if isinstance(reading.index, TextSearch) else None,
 )
 MEMORY = RetrieverKind(
     name="memory",

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from steelyard.arrays import Floats
 from steelyard.embed import Vectors
 from steelyard.errors import ConfigError, nearest, shown
 from steelyard.filters import Filters
+from steelyard.postings import Analysis
 from steelyard.query import Query
 from steelyard.reading import Reading
 from steelyard.stores.base import COSINE, Found, Readable, Space
@@ -36,6 +37,14 @@ class Retriever(Protocol):
         depth : int or None
             How many to return at most; None for all.
         """
+
+
+@runtime_checkable
+class Foreseeing(Protocol):
+    """A retriever that is faster when it knows what comes."""
+
+    def expect(self, queries: Sequence[Query]) -> None:
+        """These queries come next, with their scopes: compute for all of them what can be at once."""
 
 
 class Dependent(Protocol):
@@ -142,6 +151,10 @@ class RetrieverConfig:
         return cls(**own, depth=None if depth is None else int(depth), after=after, parameters=parameters)
 
 
+def _nothing(reading: Reading) -> None:
+    """No words."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ScorerKind:
     """The declaration of a scorer, which computes a number for every candidate, whichever retriever found it."""
@@ -152,6 +165,8 @@ class ScorerKind:
     """Makes one for a system over a store."""
     layer: str = ""
     """The layer of vectors that the query is compared with (text, l0, l1, l2); empty: it embeds nothing."""
+    counts: Callable[[Reading], Analysis | None] = _nothing
+    """The words that it counts in a system's entries."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +196,8 @@ class RetrieverKind:
     """The parameter that says how many places of each of their lists it reads."""
     parameters: tuple[Parameter, ...] = ()
     """The numbers that configure it."""
+    counts: Callable[[Reading], Analysis | None] = _nothing
+    """The words that it counts in a system's entries."""
 
     def depth(self, limit: int, pool: int) -> int | None:
         """Return its depth in a search for `limit` results by a system that retrieves `pool` candidates.

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from steelyard.arrays import Floats
 from steelyard.filters import Filters
+from steelyard.postings import Counted
 from steelyard.query import Query
 from steelyard.reading import Words
 from steelyard.retrievers.cache import ScopeCache
@@ -32,39 +34,42 @@ class TfidfScorer:
         self._store = store
         self._words = words
         self._corpus = corpus
-        self._vocabulary = ScopeCache(store, lambda filters: Vocabulary.of(map(words.of, store.entries(filters))))
+        self._vocabulary = ScopeCache(store, lambda filters: Vocabulary(store.counted(words.analysis, filters)))
 
     def score(self, query: Query, ids: Sequence[str]) -> Floats:
         """See Scorer.score."""
         vocabulary = self._vocabulary(self._corpus(query))
         unknown = [id_ for id_ in ids if id_ not in vocabulary.vectors]
-        for entry in self._store.get(unknown):
+        for entry in self._store.get(unknown, self._words.analysis.fields):
             vocabulary.vectors[entry.id] = vocabulary.weigh(self._words.of(entry))
         asked = vocabulary.weigh(self._words.split(query.keywords))
         nothing: Sparse = ({}, 0.0)
         return np.array([_cosine(asked, vocabulary.vectors.get(id_, nothing)) for id_ in ids], dtype=np.float64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """IDF of every word of a corpus, and the vectors of the entries scored so far."""
+    """IDF of the words of a corpus, and the vectors of the entries scored so far."""
 
-    idf: dict[str, float]
+    counted: Counted
     vectors: dict[str, Sparse] = field(default_factory=dict)
+    _idf: dict[str, float] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, entries: Iterable[list[str]]) -> Vocabulary:
-        """Count the words of every entry."""
-        df: Counter[str] = Counter()
-        size = 0
-        for words in entries:
-            df.update(set(words))
-            size += 1
-        return cls({word: math.log((size + 1) / (count + 1)) + 1 for word, count in df.items()})
+    def idf(self, word: str) -> float:
+        """The IDF of a word; 0 for one that is not in the vocabulary."""
+        known = self._idf.get(word)
+        if known is None:
+            count = self.counted.frequency(word)
+            known = self._idf[word] = math.log((self._size + 1) / (count + 1)) + 1 if count else 0.0
+        return known
+
+    @cached_property
+    def _size(self) -> int:
+        return len(self.counted.numbers)
 
     def weigh(self, words: list[str]) -> Sparse:
         """Weigh words by TF-IDF, with the length of the result; words outside the vocabulary are left out."""
-        weights = {w: n / len(words) * self.idf[w] for w, n in Counter(words).items() if w in self.idf}
+        weights = {w: n / len(words) * idf for w, n in Counter(words).items() if (idf := self.idf(w))}
         return weights, math.sqrt(sum(weight * weight for weight in weights.values()))
 
 
@@ -75,4 +80,8 @@ def _cosine(asked: Sparse, entry: Sparse) -> float:
     return dot / (asked[1] * entry[1])
 
 
-TFIDF = ScorerKind(name="tfidf", build=lambda parts: TfidfScorer(parts.store, parts.reading.words, parts.counted))
+TFIDF = ScorerKind(
+    name="tfidf",
+    build=lambda parts: TfidfScorer(parts.store, parts.reading.words, parts.counted),
+    counts=lambda reading: reading.words.analysis,
+)

@@ -10,11 +10,12 @@ from steelyard.arrays import Floats
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError
 from steelyard.filters import EVERYTHING
+from steelyard.postings import Analysis
 from steelyard.query import Query
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.kinds import Parts, ScorerKind
 from steelyard.stores.base import Found, Readable, TextSearch
-from steelyard.tsearch import TsIndex, has_negation, matches, tsvector, websearch
+from steelyard.tsearch import TsIndex, flat, has_negation, matches, tsvector, websearch
 
 
 class TsRetriever:
@@ -23,19 +24,24 @@ class TsRetriever:
     ts_rank uses no statistics of the corpus, so one index serves every scope.
     """
 
-    def __init__(self, store: Readable, text: Callable[[Entry], str]) -> None:
-        self._store = store
-        self._index = ScopeCache(store, lambda scope: TsIndex.of((e.id, text(e)) for e in store.entries(scope)))
+    def __init__(self, store: Readable, search: TextSearch) -> None:
+        own = analysis(search)
+        self._index = ScopeCache(store, lambda scope: TsIndex(store.counted(own, scope)))
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; a query of stop words and signs alone finds nothing."""
         asked = websearch(query.keywords)
         if asked is None:
             return []
-        found = dict(self._index(EVERYTHING).search(asked))
-        admitted = self._store.within(list(found), query.filters) if query.filters else found.keys()
-        best = sorted(admitted, key=lambda id_: (-found[id_], id_))[:depth]
-        return [Found(id_, found[id_], place) for place, id_ in enumerate(best, 1)]
+        best = self._index(EVERYTHING).best(asked, query.filters, depth)
+        return [Found(id_, score, place) for place, (id_, score) in enumerate(best, 1)]
+
+
+def analysis(search: TextSearch) -> Analysis:
+    """How a store counts the lexemes of its entries: with their positions."""
+    text = search.text
+    name = f"tsearch {text.__module__}.{text.__qualname__}"
+    return Analysis(name, lambda entry: flat(tsvector(text(entry))), search.fields)
 
 
 class LexicalScorer:

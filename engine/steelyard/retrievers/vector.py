@@ -16,6 +16,7 @@ from steelyard.query import Query
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.importance import Importance
 from steelyard.retrievers.kinds import (
+    Foreseeing,
     Parameter,
     Parts,
     QueryVector,
@@ -48,6 +49,10 @@ class VectorRetriever:
             return []
         count = self.store.count() if depth is None else depth
         return self.store.nearest(self.space, vector, query.filters, count, self.filter_first, self.metric)
+
+    def expect(self, queries: Sequence[Query]) -> None:
+        """See Foreseeing.expect."""
+        self.store.expect(self.space, [self.embed(query.embedded) for query in queries])
 
 
 class LiftedRetriever:
@@ -177,6 +182,12 @@ class EverySpace:
             return listed
         inside = self.store.within([hit.id for hit in listed], query.filters)
         return [hit for hit in listed if hit.id in inside]
+
+    def expect(self, queries: Sequence[Query]) -> None:
+        """See Foreseeing.expect."""
+        for part in self.parts:
+            if isinstance(part, Foreseeing):
+                part.expect(queries)
 
 
 @dataclass(frozen=True)

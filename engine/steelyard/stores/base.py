@@ -11,9 +11,10 @@ from typing import Protocol, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.entry import Entry
+from steelyard.entry import EVERY_FIELD, Entry
 from steelyard.errors import ConfigError, shown
 from steelyard.filters import EVERYTHING, Filters
+from steelyard.postings import Analysis, Counted
 
 COSINE = "cosine"
 """The metric of vectors where nothing else is said."""
@@ -52,6 +53,8 @@ class TextSearch:
     """Full text searched as PostgreSQL does, in memory: what is read of an entry, in English."""
 
     text: Callable[[Entry], str]
+    fields: tuple[str, ...] = EVERY_FIELD
+    """The fields of an entry that `text` reads, so that others need not be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +164,12 @@ class Readable(Protocol):
 
         Makes the index if it is absent. An expression that cannot be read finds nothing.
         """
+
+    def expect_keywords(self, index: KeywordIndex, searches: int) -> None:
+        """So many searches of an index come next: prepare what pays off. Changes no result."""
+
+    def counted(self, analysis: Analysis, filters: Filters) -> Counted:
+        """The words of the entries in scope, as an analysis reads them."""
 
     def edges(self, ids: Sequence[str]) -> list[Edge]:
         """The relations from or to these entries, by source, target and type; a target need not exist."""

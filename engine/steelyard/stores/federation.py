@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, shown
 from steelyard.filters import EVERYTHING, Filters
+from steelyard.postings import Analysis, Counted
 from steelyard.stores.base import COSINE, Edge, Found, KeywordIndex, Readable, Space
 from steelyard.stores.sqlite.schema import COLUMNS
 
@@ -176,6 +177,15 @@ class Federation:
         return sum(tier.store.revision() for tier in self.tiers)
 
     # Searching
+
+    def expect_keywords(self, index: KeywordIndex, searches: int) -> None:
+        """See Readable.expect_keywords."""
+        for tier in self.tiers:
+            tier.store.expect_keywords(index, searches)
+
+    def counted(self, analysis: Analysis, filters: Filters) -> Counted:
+        """See Readable.counted; of each entry one copy counts."""
+        return Counted.of(((entry.id, analysis.read(entry)) for entry in self.entries(filters)), self.within)
 
     def keyword(
         self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError
 from steelyard.filters import EVERYTHING, SUPERSEDED, Filters
+from steelyard.postings import Analysis, Counted
 from steelyard.stores.base import COSINE, Edge, Found, KeywordIndex, Readable, Space
 
 if TYPE_CHECKING:
@@ -81,6 +82,14 @@ class ScopedStore:
     ) -> list[Found]:
         """See Readable.keyword; statistics are those of what is visible."""
         return self._seen().keyword(index, match, weights, filters, depth)
+
+    def expect_keywords(self, index: KeywordIndex, searches: int) -> None:
+        """See Readable.expect_keywords."""
+        self._seen().expect_keywords(index, searches)
+
+    def counted(self, analysis: Analysis, filters: Filters) -> Counted:
+        """See Readable.counted; statistics are those of what is visible."""
+        return self._seen().counted(analysis, filters)
 
     def edges(self, ids: Sequence[str]) -> list[Edge]:
         """See Readable.edges; those that visible entries state, to whatever they lead."""

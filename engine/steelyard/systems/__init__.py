@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 from steelyard.embed import LAYER_RECIPES
 from steelyard.errors import ConfigError, nearest, shown
+from steelyard.postings import Analysis
+from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import baselines, cortex_mem, echovault, moltnet, soleri, spec_kit
 from steelyard.systems.base import System
@@ -45,12 +47,26 @@ EMBEDDED = "\n".join(
 One fit serves every recipe: it has counted the words of all of them, and a query has one vector.
 """
 
-__all__ = ["EMBEDDED", "SYSTEMS", "System", "find_system", "find_systems", "keyword_indexes"]
+__all__ = ["EMBEDDED", "SYSTEMS", "System", "analyses", "find_system", "find_systems", "keyword_indexes"]
 
 
 def keyword_indexes(systems: Iterable[System]) -> list[KeywordIndex]:
     """List the full-text indexes that a store needs for these systems, each once."""
     return list(dict.fromkeys(s.reading.index for s in systems if isinstance(s.reading.index, KeywordIndex)))
+
+
+def analyses(systems: Iterable[System]) -> list[Analysis]:
+    """List what retrievers and scorers count of the words of entries in these systems, each once."""
+    found: dict[str, Analysis] = {}
+    for system in systems:
+        config = system.config()
+        used = config.retrievers.keys() | config.effective.signals()
+        kinds = {name: kind.counts for name, kind in RETRIEVER_KINDS.items()}
+        kinds |= {name: kind.counts for name, kind in SCORER_KINDS.items()}
+        for name in used & kinds.keys():
+            if (own := kinds[name](system.reading)) is not None:
+                found[own.key] = own
+    return list(found.values())
 
 
 def find_systems(names: list[str]) -> list[System]:

@@ -52,7 +52,7 @@ def result(hit: Hit) -> dict[str, Any]:
 DOCUMENTED = System(
     name="moltnet",
     profile="documented",
-    reading=Reading(index=TextSearch(text), recipe="{title}\n{text}\ntag:{tag}"),
+    reading=Reading(index=TextSearch(text, ("title", "text", "tags")), recipe="{title}\n{text}\ntag:{tag}"),
     searching=Searching(
         strategy=parse_strategy(_STRATEGY.format(hours=HALF_LIFE, since="access")),
         retrievers=("fts", "vector"),

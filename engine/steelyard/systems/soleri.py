@@ -167,7 +167,7 @@ DOCUMENTED = System(
         recipe="{title}\n{text}\n{context}",
         match=soleri_or,
         match_memory=soleri_or,
-        words=Words(text, soleri_tokens),
+        words=Words(text, soleri_tokens, ("title", "text", "context", "tags")),
         corpus=Filters.of({"kind": {"none": ["memory"]}}),
         valid_only=True,
     ),

@@ -5,7 +5,7 @@
 """
 
 from steelyard.tsearch.english import TsVector, tsvector
-from steelyard.tsearch.index import TsIndex
+from steelyard.tsearch.index import TsIndex, flat
 from steelyard.tsearch.query import And, Node, Not, Or, Phrase, Term, has_negation, matches
 from steelyard.tsearch.rank import rank
 from steelyard.tsearch.websearch import websearch
@@ -19,6 +19,7 @@ __all__ = [
     "Term",
     "TsIndex",
     "TsVector",
+    "flat",
     "has_negation",
     "matches",
     "rank",

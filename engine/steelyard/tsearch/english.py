@@ -68,6 +68,8 @@ def lexemes(text: str) -> Iterator[tuple[str, int]]:
 @lru_cache(maxsize=200_000)
 def _chunk_lexemes(chunk: str, first: bool) -> tuple[str, ...]:
     """Return one lexeme for each word of the chunk, empty for a stop word."""
+    if chunk.isascii() and chunk.isalpha() and len(chunk) <= MAX_BYTES:  # most of them: one plain word
+        return (_lexeme(chunk, True),)
     found = (token for token in chunk_tokens(chunk, first) if len(token.text.encode()) <= MAX_BYTES)
     return tuple(_lexeme(token.text, token.kind in _STEMMED) for token in found)
 

@@ -1,11 +1,18 @@
-"""An inverted index in memory, which finds and ranks the texts that match a query."""
+"""Finds and ranks the texts that match a query, by their postings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from functools import reduce
+from itertools import compress
 
+import numpy as np
+
+from steelyard.arrays import Floats, Indices
+from steelyard.filters import Filters
+from steelyard.postings import Counted, Read
 from steelyard.tsearch.english import TsVector, tsvector
-from steelyard.tsearch.query import And, Node, Or, Phrase, Term, matches
+from steelyard.tsearch.query import And, Node, Or, Phrase, Term, lexemes_of, matches
 from steelyard.tsearch.rank import ranker
 
 
@@ -17,48 +24,77 @@ class TsIndex:
     [('a', 0.09850085526704788)]
     """
 
-    def __init__(self, ids: list[str], vectors: list[TsVector]) -> None:
-        self.ids, self.vectors = ids, vectors
-        self.postings: dict[str, list[int]] = {}
-        for number, vector in enumerate(vectors):
-            for lexeme in vector:
-                self.postings.setdefault(lexeme, []).append(number)
+    def __init__(self, counted: Counted) -> None:
+        self._counted = counted
 
     @classmethod
     def of(cls, texts: Iterable[tuple[str, str]]) -> TsIndex:
         """Index (id, text) pairs, keeping their order."""
-        ids, vectors, shared = [], [], dict[tuple[int, ...], tuple[int, ...]]()
-        for id_, text in texts:
-            ids.append(id_)
-            # Most lexemes occur once in a text, at one of a few hundred positions, so equal tuples are shared.
-            vectors.append({lexeme: shared.setdefault(at, at) for lexeme, at in tsvector(text).items()})
-        return cls(ids, vectors)
+        return cls(Counted.of((id_, flat(tsvector(text))) for id_, text in texts))
 
     def search(self, node: Node | None) -> list[tuple[str, float]]:
         """Return (id, ts_rank) of every matching text, in the order of the index; [] for an empty query."""
         if node is None:
             return []
-        score, found = ranker(node), self._candidates(node)
-        numbers: Sequence[int] = range(len(self.ids)) if found is None else sorted(found)
-        if not _by_presence(node):
-            numbers = [number for number in numbers if matches(node, self.vectors[number])]
-        return [(self.ids[number], score(self.vectors[number])) for number in numbers]
+        at, scores = self._matches(node, self._counted.numbers)
+        return list(zip(self._counted.ids(at), scores.tolist(), strict=True))
 
-    def _candidates(self, node: Node) -> set[int] | None:
+    def best(self, node: Node, filters: Filters, depth: int | None) -> list[tuple[str, float]]:
+        """Return (id, ts_rank) of the best matching texts that pass the filters, ties by ascending id."""
+        numbers = self._counted.numbers
+        admitted = numbers[self._counted.within(filters)[numbers]] if filters else numbers
+        at, scores = self._matches(node, admitted)
+        every = np.zeros(len(self._counted.lengths))
+        every[at] = scores
+        return self._counted.best(every, at, depth)
+
+    def _matches(self, node: Node, admitted: Indices) -> tuple[Indices, Floats]:
+        """The texts among the admitted ones (ascending) that match, and their ranks."""
+        found = self._candidates(node)
+        numbers = admitted if found is None else np.intersect1d(found, admitted, assume_unique=True)
+        score, vectors = ranker(node), self._vectors(set(lexemes_of(node)), numbers)
+        if not _by_presence(node):
+            kept = [matches(node, vector) for vector in vectors]
+            numbers, vectors = numbers[np.array(kept, dtype=bool)], list(compress(vectors, kept))
+        return numbers, np.array([score(vector) for vector in vectors], dtype=np.float64)
+
+    def _vectors(self, lexemes: Iterable[str], numbers: Indices) -> list[TsVector]:
+        """What the texts hold of these lexemes."""
+        vectors: list[TsVector] = [{} for _ in numbers]
+        for lexeme in lexemes:
+            found = self._counted.posting(lexeme)
+            places = np.minimum(np.searchsorted(found.at, numbers), max(len(found.at) - 1, 0))
+            held = np.flatnonzero(found.at[places] == numbers) if len(found.at) else places[:0]
+            ends = np.cumsum(found.counts)
+            for row, end, count in zip(held, ends[places[held]], found.counts[places[held]], strict=True):
+                vectors[row][lexeme] = tuple(found.positions[end - count : end].tolist())
+        return vectors
+
+    def _candidates(self, node: Node) -> Indices | None:
         """The texts with enough lexemes to match; None where a text without any of them may match."""
         match node:
             case Term(lexeme):
-                return set(self.postings.get(lexeme, ()))
+                return self._counted.posting(lexeme).at
             case Phrase(lexemes):
-                return set.intersection(*(set(self.postings.get(lexeme, ())) for lexeme in lexemes))
+                return reduce(_both, (self._counted.posting(lexeme).at for lexeme in lexemes))
             case And(parts):
                 known = [found for part in parts if (found := self._candidates(part)) is not None]
-                return set.intersection(*known) if known else None
+                return reduce(_both, known) if known else None
             case Or(parts):
                 sides = [self._candidates(part) for part in parts]
-                return None if None in sides else set().union(*(side for side in sides if side is not None))
+                return None if any(side is None for side in sides) else np.unique(np.concatenate(sides))  # type: ignore[arg-type]  # none is None
             case _:
                 return None
+
+
+def flat(vector: TsVector) -> Read:
+    """The lexemes of a text, each as often as it has positions, and those."""
+    found = [(lexeme, at) for lexeme, places in vector.items() for at in places]
+    return [lexeme for lexeme, _ in found], [at for _, at in found]
+
+
+def _both(first: Indices, second: Indices) -> Indices:
+    return np.intersect1d(first, second, assume_unique=True)
 
 
 def _by_presence(node: Node) -> bool:

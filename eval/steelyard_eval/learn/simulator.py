@@ -40,6 +40,8 @@ class Sessions:
         The candidate whose list was mixed in; -1 in a session that shows the policy's own list.
     team : int64[S, PLACES]
         The candidate that placed each hit.
+    worth : float64[S, PLACES]
+        Grade over the highest grade.
     """
 
     query: Indices
@@ -48,6 +50,7 @@ class Sessions:
     none: Bools
     explored: Indices
     team: Indices
+    worth: Floats
 
     def __len__(self) -> int:
         return len(self.query)
@@ -89,7 +92,7 @@ def simulate(
     real = row < lists.rows
     acted = MODELS[model](view, rng) & real
     none = nothing_of_use(view, acted, rng) if model in SAYS_NONE else np.zeros(sessions, dtype=bool)
-    return Sessions(query, row, acted, none, explored, team)
+    return Sessions(query, row, acted, none, explored, team, view.worth)
 
 
 def cells_of(sessions: Sessions, lists: Lists, kind: str = "clicked") -> Cells:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -12,16 +12,18 @@ from steelyard.chat import URL, chat_of
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder
 from steelyard.entry import Entry
-from steelyard.errors import ConfigError, DataError, nearest, shown
+from steelyard.errors import ConfigError, DataError, MachineError, nearest, shown
+from steelyard.explore import Explore
 from steelyard.fields import TIME_FIELDS, format_time
 from steelyard.filters import Filters
 from steelyard.finish import reranked
+from steelyard.postings import Analysis
 from steelyard.rerank.settings import open_reranker
 from steelyard.search import Searcher
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
+from steelyard.systems import analyses, find_system
 from steelyard.systems.cortex_mem.rewriting import Rewriter
 from steelyard_eval.commands.arguments import parse_priorities, parse_scopes, parse_tier
 from steelyard_eval.vaults import vault_embedder, visible_vault
@@ -40,6 +42,7 @@ def open_searcher(
     changed: Mapping[str, float] = MappingProxyType({}),
     threshold: float | None = None,
     rewrite: bool = False,
+    explore: Explore | None = None,
 ) -> Iterator[Searcher]:
     """Open a searcher over a vault file, or over several as tiers; a weights file overrides the system.
 
@@ -47,7 +50,8 @@ def open_searcher(
     that names a model is for vectors of that model: tiers with others are found by keywords. The same holds
     for `model`, which beats it. A vault with several models is searched by the first one, or by one that all
     tiers have. `changed` are weights that replace those of the configuration. `threshold` is how similar results
-    must be, for a system that asks that. With `rewrite` a language model rewrites queries.
+    must be, for a system that asks that. With `rewrite` a language model rewrites queries. `explore` interleaves
+    another ranking in a share of the searches.
     """
     config = None if weights is None else SearchConfig.load(weights)
     if config is not None and threshold is not None:
@@ -59,7 +63,8 @@ def open_searcher(
     numbers = parse_priorities(priorities, {*names, *rule.priorities})
     visible = parse_scopes(scopes)
     with ExitStack() as stack:
-        vaults = {name: stack.enter_context(_seen(path, visible)) for name, path in names.items()}
+        words = analyses([find_system(config.name if config else system)])
+        vaults = {name: stack.enter_context(_seen(path, visible, words)) for name, path in names.items()}
         embedders = _embedders(list(vaults.values()), model or _model_of(config, vaults.values()))
         if config is None:
             models = {own.model for own in embedders}
@@ -74,7 +79,7 @@ def open_searcher(
         store = federation if len(tiers) > 1 else tiers[0].store
         reranker = open_reranker(config.rerank, os.environ) if reranked(config.finish) else None
         rewriter = _rewriter(store) if rewrite else None
-        yield Searcher(store, config, embedders, reranker=reranker, rewriter=rewriter)
+        yield Searcher(store, config, embedders, reranker=reranker, rewriter=rewriter, explore=explore)
 
 
 def _rewriter(store: Readable) -> Rewriter:
@@ -86,10 +91,13 @@ def _rewriter(store: Readable) -> Rewriter:
 
 
 @contextmanager
-def _seen(path: str, visible: Filters) -> Iterator[Vault]:
-    """One state of a vault file, or of what a caller may see of it."""
-    with Vault(path) as vault, vault.snapshot(), visible_vault(vault, visible) as seen:
-        yield seen
+def _seen(path: str, visible: Filters, words: Sequence[Analysis]) -> Iterator[Vault]:
+    """One state of a vault file, or of what a caller may see of it; missing words are stored first."""
+    with Vault(path) as vault:
+        with suppress(MachineError):
+            vault.ensure_words(words, patient=False)
+        with vault.snapshot(), visible_vault(vault, visible) as seen:
+            yield seen
 
 
 def _model_of(config: SearchConfig | None, vaults: Iterable[Vault]) -> str:

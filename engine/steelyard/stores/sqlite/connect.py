@@ -72,6 +72,11 @@ def _private(path: str) -> None:
         raise _cannot_open(path, error) from None
 
 
+def be_patient(db: apsw.Connection, patient: bool) -> None:
+    """Whether statements wait for another process that writes."""
+    db.set_busy_timeout(PATIENCE if patient else 0)
+
+
 @contextmanager
 def machine_errors(path: str) -> Iterator[None]:
     """What keeps SQLite from writing, as MachineError."""

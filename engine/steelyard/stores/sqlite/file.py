@@ -23,7 +23,14 @@ from steelyard.errors import VaultError
 from steelyard.filters import Filters
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite.check import check_books, check_schema
-from steelyard.stores.sqlite.connect import MEMORY, connect, connect_memory, machine_errors, memory_address
+from steelyard.stores.sqlite.connect import (
+    MEMORY,
+    be_patient,
+    connect,
+    connect_memory,
+    machine_errors,
+    memory_address,
+)
 from steelyard.stores.sqlite.damage import closed, damaged
 from steelyard.stores.sqlite.guard import GuardedConnection
 from steelyard.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
@@ -138,6 +145,15 @@ class VaultFile:
     def _steady(self) -> AbstractContextManager[None]:
         """One state of the file for several reads: that of the transaction this thread is in, else a snapshot."""
         return nullcontext() if self._db.in_transaction else self.snapshot()
+
+    @contextmanager
+    def _waiting(self, patient: bool) -> Iterator[None]:
+        """Whether statements inside wait for another process that writes."""
+        be_patient(self._db, patient)
+        try:
+            yield
+        finally:
+            be_patient(self._db, True)
 
     def _end(self, how: str) -> None:
         """End a transaction unless it has ended: a full disk does that, and closing, which an interrupt may let

@@ -12,6 +12,7 @@ import re
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice, repeat
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
@@ -48,6 +49,8 @@ FUNCTIONS = frozenset(
     match max min substr sum total typeof upper vec_distance_cosine vec_distance_l2 -> ->>""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 )
 """Functions of their arguments alone; those of FTS5 and sqlite-vec are called by these modules, too."""
+ROWS = 256
+"""Rows that are read ahead of whoever iterates over them."""
 STEPS = 10_000
 """Steps of SQLite's machine between two looks at the budget."""
 LEAST_BUDGET, BUDGET_PER_BYTE = 50_000_000, 50
@@ -86,6 +89,12 @@ class CheckedCursor(apsw.Cursor):
         self._begin()
         self._run(super().executemany, *args, **options)
         return self
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]  # apsw's returns the cursor, which is one, too
+        """The rows, read some at a time, which costs a tenth of looking at each."""
+        rows = map(apsw.Cursor.__next__, repeat(self))
+        while some := checked(self, lambda: list(islice(rows, ROWS))):
+            yield from some
 
     def __next__(self) -> Any:  # noqa: ANN401 -- a row of whatever was asked
         return self._run(super().__next__)

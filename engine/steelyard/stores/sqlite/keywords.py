@@ -1,4 +1,7 @@
-"""The keyword indexes of a vault: FTS5 tables that triggers keep equal to the entries."""
+"""The keyword indexes of a vault: FTS5 tables that triggers keep equal to the entries.
+
+Whoever searches often is answered from postings in memory, with the bits of FTS5.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,22 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from steelyard.errors import VaultError, visible
-from steelyard.filters import Filters
+from steelyard.filters import EVERYTHING, Filters
 from steelyard.stores.base import Found, KeywordIndex
-from steelyard.stores.sqlite.file import VaultFile
-from steelyard.stores.sqlite.fts5 import ranking, readable
+from steelyard.stores.sqlite.fts5 import ranking, ranks, readable
+from steelyard.stores.sqlite.phrases import Phrases, TokenError, columns, phrases
 from steelyard.stores.sqlite.schema import index_statements, where
+from steelyard.stores.sqlite.words import WordTables
 
 TIES = 32
 """Matches read beyond a cut, so that a tie across it is seldom searched for a second time."""
 
 
-class KeywordTables(VaultFile):
+OFTEN = 100
+"""Searches of one index after which its postings are read into memory: about what that costs, at any size."""
+
+
+class KeywordTables(WordTables):
     """See `steelyard.stores.base.Store`."""
 
     def ensure_index(self, index: KeywordIndex) -> None:
@@ -80,6 +88,9 @@ class KeywordTables(VaultFile):
         if not match:
             return []
         self.ensure_index(index)
+        found = self._from_memory(index, match, weights, filters, depth)
+        if found is not None:
+            return [Found(id_, value, place) for place, (id_, value) in enumerate(found, 1)]
         try:
             rows = self._best(index, match, weights, filters, depth)
         except VaultError:
@@ -87,6 +98,28 @@ class KeywordTables(VaultFile):
                 raise
             return []
         return [Found(id_, value, place) for place, (id_, value) in enumerate(rows, 1)]
+
+    def expect_keywords(self, index: KeywordIndex, searches: int) -> None:
+        """See Readable.expect_keywords."""
+        self._searches[index.name] += searches
+
+    def _from_memory(
+        self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int
+    ) -> list[tuple[str, float]] | None:
+        """The best matches as (id, score); None for what FTS5 had better answer, or has to."""
+        self._searches[index.name] += 1
+        if self._searches[index.name] <= OFTEN or self._writing or not ranks(index.fields):
+            return None
+        try:
+            asked = phrases(match, index.tokenizer)
+            if asked is None:
+                return None
+            with self._steady():
+                counted = self.counted(columns(index), EVERYTHING)
+                known: Phrases = counted.made.setdefault("phrases", Phrases(counted))
+                return known.best(asked, weights, filters, None if depth < 0 else depth)
+        except TokenError:
+            return None
 
     def _best(
         self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int

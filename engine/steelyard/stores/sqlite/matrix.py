@@ -22,6 +22,8 @@ from steelyard.stores.base import COSINE
 Vectors = NDArray[np.float32]
 MASKS = 64
 """Scopes whose masks are kept."""
+AHEAD = 2**25
+"""How many products are kept of vectors that come next: 128 MB."""
 SHORTEST, LONGEST = 1e-6, 1e6
 """Lengths between which the error bound above is right; others would overflow or vanish in float32."""
 
@@ -86,10 +88,10 @@ class Matrix:
 
     def expect(self, vectors: Sequence[Vectors]) -> None:
         """Compute the products with vectors that are asked for next, all at once; kept until the next call."""
-        keys = [vector.tobytes() for vector in vectors]
-        products = np.concatenate([np.array(vectors) @ rows.vectors.T for rows in (self.base, self.tail)], axis=1)
+        some = vectors[: max(1, AHEAD // max(1, len(self.alive)))]
+        products = np.concatenate([np.array(some) @ rows.vectors.T for rows in (self.base, self.tail)], axis=1)
         self._ahead.clear()
-        self._ahead.update(zip(keys, products, strict=True))
+        self._ahead.update(zip((vector.tobytes() for vector in some), products, strict=True))
 
     def near(self, vector: Vectors, depth: int, metric: str, mask: Bools | None) -> tuple[Indices, Vectors] | None:
         """The rowids and vectors among which the `depth` nearest are; None for a vector beyond the error bound.
@@ -140,10 +142,11 @@ class Matrix:
         if known is None:
             known = np.concatenate([rows.vectors @ vector for rows in (self.base, self.tail)])
         if metric == COSINE:
-            cosines: Vectors = known / (lengths * np.float32(length))
+            cosines: Vectors = np.divide(known, lengths * np.float32(length), dtype=np.float32)
             return cosines, 1.0
         largest = float(lengths.max(initial=0)) + length
-        near: Vectors = np.float32(2) * known - lengths * lengths - np.float32(length * length)
+        sums: Vectors = lengths * lengths + np.float32(length * length)
+        near: Vectors = np.float32(2) * known - sums
         return near, largest * largest
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from steelyard.entry import FIELDS, Entry, Relation, check_entry
+from steelyard.entry import EVERY_FIELD, Entry, Relation, check_entry
 from steelyard.errors import VaultError, shown
 from steelyard.fields import END_OF_TIME, FIRST_TIME, LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS
 from steelyard.files import STRICT_JSON
@@ -18,7 +18,7 @@ from steelyard.stores.base import KeywordIndex
 APPLICATION_ID = 0x53544C59  # "STLY", so that another program's SQLite file is recognised
 VERSION = 3
 
-COLUMNS = (*FIELDS, "extra")
+COLUMNS = EVERY_FIELD
 ADDED = ("document_type", "memory_type", "context_type", "importance_tier", "correction_count")
 """The columns that version 2 added."""
 _TYPES = {name: "TEXT" if name in TEXT_FIELDS else "REAL" if name in NUMBER_FIELDS else "TEXT" for name in COLUMNS}

@@ -118,13 +118,16 @@ class VectorTables(Journal):
         if self._searches[table] < 2 or self._writing:
             return None
         key = (table, dim)
-        if key not in self._memory_of and self.vector_bytes(table, dim) > budget():
+        if key not in self._memory_of and self._bytes(table, dim) > budget():
             return None
         matrix = self._kept(key, lambda: self._read(table, dim), lambda known: self._updated(table, dim, known))
         return matrix if matrix.base.sound() and matrix.tail.sound() else None
 
-    def vector_bytes(self, table: str, dim: int) -> int:
-        """How much memory the vectors of a table take."""
+    def vector_bytes(self) -> dict[Space, int]:
+        """How much memory the vectors of each space take."""
+        return {space: self._bytes(table, dim) for table, space, dim in self._spaces()}
+
+    def _bytes(self, table: str, dim: int) -> int:
         return 4 * dim * int(self._one(f"SELECT count(*) FROM {table}_rowids"))
 
     def _read(self, table: str, dim: int) -> Matrix:

@@ -20,7 +20,7 @@ from steelyard.systems.spec_kit.environment import resolve
 from steelyard.systems.spec_kit.forms import result, result_within
 from steelyard.systems.spec_kit.intents import intent, intent_js, intent_shipped
 from steelyard.systems.spec_kit.match import any_word, every_word_js
-from steelyard.systems.spec_kit.tokens import indexed_text, tokens_documented, tokens_js, tokens_shipped
+from steelyard.systems.spec_kit.tokens import INDEXED, indexed_text, tokens_documented, tokens_js, tokens_shipped
 from steelyard.systems.traits import Searching, Showing
 
 FIELDS = ("title", "tags", "uri", "text")
@@ -81,7 +81,7 @@ DOCUMENTED = System(
         index=KeywordIndex("spec_kit", FIELDS, "unicode61"),
         recipe="{title}\n{text}",
         match=any_word,
-        bm25_words=Words(indexed_text, tokens_documented, whole=True),
+        bm25_words=Words(indexed_text, tokens_documented, INDEXED, whole=True),
         classify=intent,
         rewrite=enhanced,
     ),
@@ -103,7 +103,7 @@ SHIPPED = replace(
     profile="shipped",
     reading=replace(
         DOCUMENTED.reading,
-        bm25_words=Words(indexed_text, tokens_shipped, whole=True),
+        bm25_words=Words(indexed_text, tokens_shipped, INDEXED, whole=True),
         classify=intent_shipped,
         rewrite=as_asked,
         hidden={"vector": Filters.of({"importance_tier": {"none": ["constitutional", "deprecated"]}})},
@@ -125,7 +125,7 @@ JS = replace(
     reading=replace(
         DOCUMENTED.reading,
         match=every_word_js,
-        bm25_words=Words(indexed_text, tokens_js, least=10, whole=True),
+        bm25_words=Words(indexed_text, tokens_js, INDEXED, least=10, whole=True),
         classify=intent_js,
         rewrite=as_asked,
     ),

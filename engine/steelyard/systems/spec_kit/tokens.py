@@ -108,6 +108,10 @@ def tokens_js(text: str) -> list[str]:
     return [stem_js(word) for word in words if len(word) >= 2 and word not in STOP_WORDS_JS]
 
 
+INDEXED = ("title", "text", "tags", "uri")
+"""The fields that `indexed_text` reads."""
+
+
 def indexed_text(entry: Entry) -> str:
     """What the BM25 index reads of an entry: title, content, trigger phrases as JSON, and the path."""
     phrases = json.dumps(list(entry.tags), ensure_ascii=False, separators=(",", ":"))

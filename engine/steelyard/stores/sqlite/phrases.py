@@ -1,0 +1,195 @@
+"""FTS5's bm25 in memory, of phrases joined by OR, with the bits of FTS5's own; other expressions are left to FTS5.
+
+Source: fts5_aux.c of SQLite. A phrase that occurs in n of N rows weighs ``ln((N - n + 0.5) / (n + 0.5))``, 1e-6 at
+least, and adds ``weight * (f (k1 + 1)) / (f + k1 (1 - b + b D / mean D))`` to a row of D tokens, where each of its
+occurrences adds the weight of its field to f, in their order.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import apsw
+import numpy as np
+
+from steelyard.arrays import Floats, Indices
+from steelyard.filters import Filters
+from steelyard.postings import MOST_WORDS, Analysis, Counted, Postings, Read
+from steelyard.stores.base import KeywordIndex
+
+K1, B = 1.2, 0.75
+LEAST_IDF = 1e-6
+LONGEST = 32_768
+"""Bytes of a token that FTS5 reads; longer ones are cut, so texts that hold such are left to it."""
+FIELD = 24
+"""The bits of a position that count tokens; those above are the number of the field."""
+ROW = 36
+"""The bits of a position within a row, where both are one number."""
+_PART = re.compile(r'[ \t\r\n]*(?:"((?:[^"]|"")*)"|([\w\u0080-\U0010ffff]+))[ \t\r\n]*(\*?)[ \t\r\n]*', re.ASCII)
+_KEYWORDS = frozenset(("AND", "OR", "NOT", "NEAR"))
+
+
+class TokenError(ValueError):
+    """A text that FTS5 cuts, or that cannot be read without it."""
+
+
+class Phrase(NamedTuple):
+    """Consecutive tokens; of the last one a prefix is enough where `prefix` is set."""
+
+    tokens: tuple[str, ...]
+    prefix: bool
+
+
+def tokens(tokenizer: str, text: str) -> list[str]:
+    """The tokens that FTS5 finds in a text.
+
+    Raises TokenError for one that it would cut, or where apsw cannot ask a tokenizer.
+    """
+    known: dict[str, Any] = _own.__dict__.setdefault("tokenizers", {})
+    if tokenizer not in known:
+        name, *arguments = tokenizer.split()
+        connection = apsw.Connection(":memory:")
+        if not hasattr(connection, "fts5_tokenizer"):
+            raise TokenError("this apsw has no tokenizers")
+        known[tokenizer] = connection.fts5_tokenizer(name, arguments)
+    raw = text.encode()
+    found: list[str] = known[tokenizer](
+        raw, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
+    )
+    if len(raw) > LONGEST and any(len(token.encode()) >= LONGEST for token in found):
+        raise TokenError("a token is too long")
+    return found
+
+
+_own = threading.local()
+
+
+def columns(index: KeywordIndex) -> Analysis:
+    """How a store counts the tokens of a keyword index; positions hold the number of the field, too."""
+
+    def read(values: Sequence[Any]) -> Read:
+        words: list[str] = []
+        places: list[int] = []
+        for at, value in enumerate(values):
+            if not isinstance(value, str):
+                raise TokenError("a field holds no text")
+            own = tokens(index.tokenizer, value)
+            words += own
+            places += range(at << FIELD, (at << FIELD) + len(own))
+        return words, places
+
+    name = f"fts5 {index.name} {index.tokenizer}"
+    return Analysis(name, read, index.fields, raw=True)
+
+
+def phrases(match: str, tokenizer: str) -> list[Phrase] | None:
+    """The phrases of an expression that joins phrases by OR; None for any other."""
+    if "\0" in match:
+        return None
+    found, at = [], 0
+    while (part := _PART.match(match, at)) is not None and part[2] not in _KEYWORDS:
+        text = part[2] if part[1] is None else part[1].replace('""', '"')
+        found.append(Phrase(tuple(tokens(tokenizer, text)), bool(part[3])))
+        at = part.end()
+        if at == len(match):
+            return found
+        if not (match.startswith("OR", at) and match[at - 1 : at] in ' "*' and match[at + 2 : at + 3] in ' "'):
+            return None
+        at += 2
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class Phrases:
+    """A keyword index in memory: all rows of it, whatever the scope, because FTS5 counts all."""
+
+    counted: Counted
+    _found: dict[Phrase, tuple[Indices, Indices, Indices]] = field(default_factory=dict)
+    _added: dict[tuple[Phrase, tuple[float, ...]], Floats] = field(default_factory=dict)
+
+    def best(
+        self, asked: Sequence[Phrase], weights: Sequence[float], filters: Filters, depth: int | None
+    ) -> list[tuple[str, float]]:
+        """The ids and scores of the best rows in scope, ties by ascending id; see `Counted.best`."""
+        scores, held = np.zeros(len(self.counted.lengths)), np.zeros(len(self.counted.lengths), dtype=bool)
+        for phrase in asked:
+            rows = self._rows(phrase)[0]
+            scores[rows] += self._adds(phrase, tuple(weights))
+            held[rows] = True
+        if filters:
+            held &= self.counted.within(filters)
+        return self.counted.best(scores, np.flatnonzero(held), depth)
+
+    def _adds(self, phrase: Phrase, weights: tuple[float, ...]) -> Floats:
+        """What a phrase adds to the score of each of its rows."""
+        key = (phrase, weights)
+        known = self._added.get(key)
+        if known is None:
+            rows, row_of, fields = self._rows(phrase)
+            # In order, as FTS5 adds: sums of weights such as 0.1 depend on it.
+            often = np.bincount(row_of, weights=np.array(weights)[fields], minlength=len(rows))
+            size = len(self.counted.numbers)
+            idf = math.log((size - len(rows) + 0.5) / (len(rows) + 0.5))
+            idf = idf if idf > 0 else LEAST_IDF
+            known = idf * ((often * (K1 + 1.0)) / (often + self._norm[rows]))
+            _keep(self._added, key, known)
+        return known
+
+    def _rows(self, phrase: Phrase) -> tuple[Indices, Indices, Indices]:
+        """The rows that hold a phrase, and of each occurrence in order the place of its row, and its field."""
+        known = self._found.get(phrase)
+        if known is None:
+            where = self._where(phrase)
+            rows, row_of = np.unique(where >> ROW, return_inverse=True)
+            known = rows, row_of, (where & ((1 << ROW) - 1)) >> FIELD
+            _keep(self._found, phrase, known)
+        return known
+
+    def _where(self, phrase: Phrase) -> Indices:
+        """Where a phrase begins: rows and positions in one number, ascending."""
+        begins: Indices | None = None
+        for at, token in enumerate(phrase.tokens):
+            last = phrase.prefix and at == len(phrase.tokens) - 1
+            own = np.concatenate([self._token(word) for word in (self._beginning(token) if last else [token])])
+            # A prefix has no place twice, and the places of its words are in no order.
+            own = (np.sort(own) if last else own) - at
+            begins = own if begins is None else np.intersect1d(begins, own, assume_unique=True)
+        return np.zeros(0, dtype=np.int64) if begins is None else begins
+
+    def _token(self, word: str) -> Indices:
+        found = self.counted.posting(word)
+        return (np.repeat(found.at, found.counts) << ROW) + found.positions
+
+    def _beginning(self, prefix: str) -> list[str]:
+        """The words that begin so; one that is nowhere, where there are none."""
+        raw = prefix.encode()
+        low = bisect_left(self._vocabulary, raw)
+        high = bisect_left(self._vocabulary, raw + b"\xff")
+        return [word.decode() for word in self._vocabulary[low:high]] or [prefix]
+
+    @cached_property
+    def _vocabulary(self) -> list[bytes]:
+        """All words, by bytes."""
+        words = (segment.words for segment in self.counted.segments if isinstance(segment, Postings))
+        return sorted({word.encode() for own in words for word in own})
+
+    @cached_property
+    def _norm(self) -> Floats:
+        """float64[rows]: how much more often a phrase has to occur in a longer row."""
+        lengths = self.counted.lengths.astype(np.float64)
+        mean = float(self.counted.lengths[self.counted.numbers].sum()) / max(float(len(self.counted.numbers)), 1.0)
+        norm: Floats = K1 * (1 - B + B * lengths / mean) if mean else lengths
+        return norm
+
+
+def _keep(known: dict[Any, Any], key: object, value: object) -> None:
+    if len(known) >= MOST_WORDS:
+        known.clear()
+    known[key] = value

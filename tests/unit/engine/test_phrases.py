@@ -1,0 +1,150 @@
+"""Keywords searched in memory are found as FTS5 finds them: the same ids and the same float64 bits."""
+
+import numpy as np
+import pytest
+
+from steelyard.entry import Entry
+from steelyard.filters import EVERYTHING, Filters
+from steelyard.stores.base import KeywordIndex
+from steelyard.stores.sqlite import Vault, keywords
+from steelyard.stores.sqlite.phrases import Phrase, phrases
+
+INDEXES = [
+    KeywordIndex("one", ("title", "text", "tags")),
+    KeywordIndex("two", ("text", "title"), "unicode61 remove_diacritics 0"),
+    KeywordIndex("three", ("text",), "trigram"),
+]
+WORDS = [
+    "token",
+    "tokens",
+    "to",
+    "café",
+    "jwt-rotation",
+    "a.b.c",
+    "\0",
+    '"',
+    "日本",
+    "x" * 40,
+    "the",
+    "cache",
+    "Cache",
+]
+SCOPES = [EVERYTHING, Filters.of({"project": "p0"}), Filters.of({"project": "none"})]
+
+
+@pytest.fixture
+def pair(tmp_path, monkeypatch):
+    """The same file twice: answered from memory from the first search on, and by FTS5."""
+    monkeypatch.setattr(keywords, "OFTEN", -1)
+    with Vault(tmp_path / "vault", create=True) as fast, Vault(tmp_path / "vault") as plain:
+        plain._from_memory = lambda *_: None
+        yield fast, plain
+
+
+def entries(rng, names):
+    for name in names:
+        title, text = (" ".join(rng.choice(WORDS, size=int(rng.integers(0, 9)))) for _ in range(2))
+        yield Entry(name, title, text, tags=(title[:7],), project=f"p{rng.integers(0, 2)}")
+
+
+def expression(rng):
+    parts = []
+    for _ in range(int(rng.integers(1, 5))):
+        words = " ".join(rng.choice(WORDS, size=int(rng.integers(1, 4))))
+        quoted = '"' + words.replace('"', '""') + '"'
+        bare = str(rng.choice(["token", "cach", "日本", "Cache", "to", "absent"]))
+        part = bare if rng.integers(0, 3) == 0 else quoted
+        parts.append(part + str(rng.choice(["", "", "*", " *"])))
+    return " OR ".join(parts)
+
+
+def same(fast, plain, rng, match):
+    found = 0
+    for index in INDEXES:
+        weights = rng.choice([0.0, 0.1, 1.0, 3.0, 0.7], size=len(index.fields)).tolist()
+        for scope in SCOPES:
+            depth = int(rng.choice([-1, 1, 2, 5, 50]))
+            here = fast.keyword(index, match, weights, scope, depth)
+            assert here == plain.keyword(index, match, weights, scope, depth), (match, weights, depth)
+            found += len(here)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_vaults_give_the_same_bits_with_and_without_fts5(pair, seed):
+    fast, plain = pair
+    rng = np.random.default_rng(seed)
+    names = [f"e{at:02d}" for at in rng.permutation(60)]
+    fast.upsert(entries(rng, names[:40]))
+    found = 0
+    for at in range(5):
+        found += sum(same(fast, plain, rng, expression(rng)) for _ in range(12))
+        some = [str(name) for name in rng.choice(names, size=6, replace=False)]
+        (fast, plain)[at % 2].delete(some[:2])
+        (plain, fast)[at % 2].upsert(entries(rng, some[1:]))
+    assert found > 1000
+
+
+@pytest.mark.parametrize(
+    "match",
+    [
+        "token AND cache",
+        "token cache",
+        "NOT token",
+        "title : token",
+        "NEAR(token cache)",
+        "^token",
+        '"token',
+        "token OR",
+        "OR token",
+        "token + cache",
+        "token\0cache",
+        '"token"OR"cache"',
+        '"token" OR"cache"',
+        "tokenOR cache",
+        '""',
+        '"!!" OR token',
+        '"!!"',
+        "*",
+        "token*cache",
+        "token OR token OR token",
+        "-token",
+        "(token)",
+        "token OR OR",
+        "\u00a0token",
+        "token\nOR\tcache",
+    ],
+)
+def test_every_expression_is_answered_as_fts5_answers_it(pair, match):
+    fast, plain = pair
+    rng = np.random.default_rng(0)
+    fast.upsert(entries(rng, [f"e{at:02d}" for at in range(30)]))
+    same(fast, plain, rng, match)
+
+
+def test_phrases_are_read():
+    assert phrases('"Foo bar"* OR tokens OR "!"', "porter unicode61") == [
+        Phrase(("foo", "bar"), True),
+        Phrase(("token",), False),
+        Phrase((), False),
+    ]
+    assert phrases("token AND cache", "porter unicode61") is None
+
+
+def test_a_token_that_fts5_cuts_is_left_to_it(pair):
+    fast, plain = pair
+    fast.upsert([Entry("a", text="y" * 40_000), Entry("b", text="token")])
+    for match in ('"' + "y" * 40_000 + '"', "token"):
+        for index in INDEXES[:2]:
+            weights = [1.0] * len(index.fields)
+            assert fast.keyword(index, match, weights, EVERYTHING, 9) == plain.keyword(
+                index, match, weights, EVERYTHING, 9
+            )
+
+
+def test_few_searches_read_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(Vault, "counted", lambda *_: pytest.fail("counted"))
+    with Vault(tmp_path / "vault", create=True) as vault:
+        vault.upsert([Entry("a", text="token")])
+        for _ in range(keywords.OFTEN):
+            assert len(vault.keyword(INDEXES[0], "token", [1.0] * 3, EVERYTHING, 9)) == 1
