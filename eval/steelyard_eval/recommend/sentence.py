@@ -7,7 +7,8 @@ from steelyard.systems import find_system
 from steelyard_eval.recommend.decision import Decision
 
 STATED = 40
-"""Labelled queries below which no gain is stated over a fusion of your own: it was kept to less than half."""
+"""Labelled queries below which no gain is stated over a fusion of your own: where that is already the best of the
+presets, what was promised was not kept (docs/tuning.md)."""
 
 
 def is_stated(config: SearchConfig | None, queries: int) -> bool:
