@@ -15,7 +15,7 @@ def propose_groups(dataset: Dataset) -> list[str]:
 
     These are bm25 and vector where vectors are recorded, else bm25 and fts, so that nothing has to be embedded.
     """
-    queries = judged(dataset, dataset.queries)
+    queries = judged(dataset, dataset.split("all"))
     if not lack_groups(queries):
         return []
     other, embedder = ("vector", "recorded") if dataset.query_vectors else ("fts", "none")

@@ -175,7 +175,7 @@ def _default(source: Source) -> str:
 
 
 def _unlabelled(source: Source, limit: int, label: str, config: SearchConfig | None) -> Recommendation:
-    queries = source.dataset.queries
+    queries = source.dataset.split("all") if source.dataset.queries else ()
     if not queries:
         raise ConfigError(f"{source.dataset.name} has no queries; add some to queries.jsonl")
     tried = with_current(starts(source, queries, limit), source, label, config)
