@@ -13,7 +13,6 @@ from steelyard.arrays import Floats
 from steelyard_eval.measures.statistics import Interval, difference_interval
 from steelyard_eval.recommend.posterior import Posterior
 from steelyard_eval.recommend.rule import (
-    SELECTED,
     Evidence,
     Gates,
     best,
@@ -78,7 +77,7 @@ def decide(
     folded = _folded(evidence, seed, row)
     if passing.any():
         chosen = int(np.argmax(np.where(passing, composite.mean, -np.inf)))
-        promise = scaled(folded, shrinkage(row(chosen), evidence.groups, SELECTED))
+        promise = scaled(folded, shrinkage(row(chosen), evidence.groups, gates.selected))
         if promise.mean > SMALLEST:
             return Decision("ship", chosen, promise, _stated(composite, metric, chosen), limit, None)
     top = best(evidence)

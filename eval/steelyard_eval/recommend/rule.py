@@ -29,8 +29,6 @@ from steelyard.arrays import Bools, Floats, Indices
 from steelyard_eval.recommend.posterior import LEAST, Matrix, Moments, Posterior, Prior, posterior
 
 FOLDS = 5
-SELECTED = 0.5
-"""Measured: promises are kept to 94-107% with 0, to 98-104% with 0.5 and to 103-111% with 1 (docs/tuning.md)."""
 SURE = 0.95
 """Of the bound on what any candidate could gain."""
 
@@ -40,17 +38,19 @@ class Gates:
     """How small the probability of a loss has to be for a candidate to ship.
 
     `composite` is for the composite, `metric` for the reported metric alone. Where no other collection is known,
-    Student's t is asked for `composite / untabled` instead: the table is worth that much.
+    Student's t is asked for `composite / untabled` instead: the table is worth that much. `selected` is how much of
+    1/t^2 a gain out of fold is shrunk by for having passed, as measured: docs/tuning.md.
     """
 
     composite: float
     metric: float
     untabled: float
+    selected: float = 1.0
 
 
 ONE_STRATEGY = Gates(composite=0.02, metric=0.05, untabled=2.0)
 """For the settings of one strategy, which are much alike."""
-ALL_FAMILIES = Gates(composite=0.005, metric=0.05, untabled=5.0)
+ALL_FAMILIES = Gates(composite=0.005, metric=0.05, untabled=5.0, selected=0.5)
 """For all families together: what is current may already be the best of them."""
 
 
@@ -166,7 +166,7 @@ def out_of_fold(rows: Mapping[int, Floats], choices: Sequence[tuple[Bools, int |
 def shrinkage(differences: Floats, groups: Indices, selected: float = 1.0) -> float:
     """What is left of a gain that was chosen for being large: ``1 - selected / t^2`` of the sample's t, or 0.
 
-    `selected` is 1 for a gain on the very queries that it was chosen on, and `SELECTED` for one out of fold, of
+    `selected` is 1 for a gain on the very queries that it was chosen on, and may be less for one out of fold, of
     which only that there is something to promise was decided on them.
     """
     sums = Moments.of(differences[None, :], groups)
