@@ -38,8 +38,8 @@ class Gates:
     """How small the probability of a loss has to be for a candidate to ship.
 
     `composite` is for the composite, `metric` for the reported metric alone. Where no other collection is known,
-    Student's t is asked for `composite / untabled` instead: the table is worth that much. `selected` is how much of
-    1/t^2 a gain out of fold is shrunk by for having passed, as measured: docs/tuning.md.
+    Student's t is asked for `composite / untabled` instead: the table is worth that much. `selected` is how much
+    of 1/t^2 a gain out of fold is shrunk by for having passed, as measured: docs/tuning.md.
     """
 
     composite: float
