@@ -162,11 +162,14 @@ def table(rows, key, kinds=("neutral", "-.01", "-.02", "-.05")):
 
 
 def cells(rows, n, kinds, rule):
-    """Percent blocked of each kind at a size."""
+    """Percent blocked of each kind at a size; pairs that touch few, some and most queries have equal shares."""
     shares = []
     for kind in kinds:
-        own = [row["sizes"][str(n)][rule] for row in rows if row["kind"] == kind]
-        shares.append(f"{100 * np.mean(own):5.1f}" if own else "    -")
+        parts = {}
+        for row in rows:
+            if row["kind"] == kind:
+                parts.setdefault(row["part"], []).append(row["sizes"][str(n)][rule])
+        shares.append(f"{100 * np.mean([np.mean(own) for own in parts.values()]):5.1f}" if parts else "    -")
     return "/".join(shares)
 
 
@@ -176,7 +179,11 @@ def report(rows, truths):
     lines = [f"percent blocked: {' / '.join(kinds)}, at n = {', '.join(map(str, SIZES))}", "", "rule"]
     lines += [f"{rule:24}" + "  ".join(cells(rows, n, kinds, rule) for n in SIZES) for rule in RULES]
     lines += [f"{'gate passes':24}" + "  ".join(cells(rows, n, kinds, "passes") for n in SIZES)]
-    lines += ["", "the gate, by queries touched", *table(rows, lambda row: row["part"] or "damage", kinds)]
+    lines += [
+        "",
+        "the gate, by queries touched",
+        *table([row for row in rows if row["part"]], lambda row: row["part"], kinds),
+    ]
     lines += ["", "the gate, by collection", *table(rows, lambda row: row["set"], kinds)]
     lines += ["", "what people break, percent blocked by each rule (mean change)"]
     for kind in ("slice", "signal left out", "swapped"):
