@@ -101,6 +101,29 @@ def rows_of(name, folder):
         found += [row_of(values[now] - values[before], kind, part, rng) for part, before, now in pairs]
     for kind, difference in damages(values, names, rng):
         found.append(row_of(difference, kind, "", rng))
+    return found + partial_rows(values, name)
+
+
+def partial_rows(values, name):
+    """Drops of .05 on few queries: a larger loss that acts on part of them, as a change of one intent does.
+
+    Configurations as a whole hardly ever lose .05 on fewer than a quarter of the queries.
+    """
+    rng = np.random.default_rng([18, *name.encode()])
+    mean = values[:, 0].mean(axis=1)
+    good = np.flatnonzero(mean > np.quantile(mean, 0.3))
+    found = []
+    for _ in range(3000):
+        before, now = rng.choice(good), rng.integers(0, len(mean))
+        loss = mean[before] - mean[now]
+        if loss < 0.15 or len(found) == PAIRS // len(TOUCHED):
+            continue
+        inside = rng.random(values.shape[2]) < 0.05 / loss
+        row_ = np.where(inside, values[now] - values[before], 0.0)
+        low, high = KINDS["-.05"]
+        touched = (np.abs(row_[0]) > 1e-12).mean()
+        if low <= row_[0].mean() <= high and TOUCHED["few"][0] <= touched < TOUCHED["few"][1]:
+            found.append(row_of(row_, "-.05", "few", rng))
     return found
 
 
