@@ -81,7 +81,7 @@ def test_an_unchanged_tree_passes_by_identity(data, baseline):
 
 def test_one_ulp_of_one_score_is_told(data, baseline):
     """The hash is computed as if one score of the first list were the next float."""
-    answers = Field(data.dataset, data.dataset.queries, None, lambda: data.workspace).run(read_asked([SUM]))[0]
+    answers = Field(data.dataset, data.dataset.split(), None, lambda: data.workspace).run(read_asked([SUM]))[0]
     own = [
         (id_, math.nextafter(score, 2) if at == 3 else score) for at, (id_, score) in enumerate(answers.lists[0])
     ]
@@ -194,11 +194,40 @@ def test_changed_labels_are_a_mismatch_with_both_hashes_and_the_command(baseline
 
     out = capsys.readouterr().out
     before = STRICT_JSON.decode(baseline.read_text())["hashes"]["labels"]
-    now = hashes.data_hashes(sy.load(other).dataset, sy.load(other).dataset.queries)["labels"]
+    changed_set = sy.load(other).dataset
+    now = hashes.data_hashes(changed_set, changed_set.split("all"))["labels"]
     text = " ".join(out.split())
     assert f"the labels changed: {before} in the baseline, {now} now" in text
     assert f"steelyard gate {other} --baseline {baseline} --update --because" in text
     assert "corpus" not in text
+
+    assert run("gate", other, "--baseline", baseline, "--update", "--because", "a label was wrong") == 0
+    line = json.loads(history_path(baseline).read_text().splitlines()[-1])
+    assert (line["comparable"], line["contenders"]["bm25"]["before"]) == (False, None)
+    assert run("gate", other, "--baseline", baseline) == 0
+
+
+def test_what_the_machine_cannot_do_ends_with_4_and_ctrl_c_with_130(baseline, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    blocked = tmp_path / "file" / "baseline.json"
+    assert run("gate", STARTER, "bm25", "--baseline", blocked, "--update", "--because", "first") in (2, 4)
+
+    folder = tmp_path / "closed"
+    folder.mkdir()
+    monkeypatch.setattr("steelyard.files.write_bytes", _full)
+    assert run("gate", STARTER, "bm25", "--baseline", folder / "b.json", "--update", "--because", "first") == 4
+    assert list(folder.iterdir()) == []
+
+    monkeypatch.setattr("steelyard_eval.gate.gating.Gate.check", _interrupted)
+    assert run("gate", STARTER, "--baseline", baseline) == 130
+
+
+def _full(*_):
+    raise OSError(28, "No space left on device")
+
+
+def _interrupted(*_):
+    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("damage", ["cut", "value", "seal", "schema", "empty", "list"])
