@@ -310,8 +310,9 @@ class TestFaults:
         assert [f.field for f in faults_after(tiny, corpus=corpus)] == ["title"]
 
     def test_feedback_that_is_not_json(self, tiny):
-        [fault] = faults_after(tiny, **{"feedback.jsonl": '{"query_id": "q1"}\n{\n'})
+        [fault] = faults_after(tiny, **{"feedback.jsonl": '{"schema_version": 1, "query_id": "q1"}\n{\n'})
         assert (fault.file, fault.line) == ("feedback.jsonl", 2)
+        assert load(tiny).feedback == tiny / "feedback.jsonl"  # only learning reads it, and sets such lines aside
 
 
 class TestVectorFaults:
