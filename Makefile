@@ -5,13 +5,15 @@ SOURCES := pyproject.toml requirements/base.txt $(shell find engine eval qrels -
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALL := $(PIP) --require-hashes -r
 UV ?= uv
+AXE := 4.14.1
+AXE_SHA256 := 29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.5 --no-header --no-emit-index-url --no-annotate \
   --generate-hashes -c constraints.txt pyproject.toml requirements/build.in
 
 # What `make check` tests: what runs in seconds, chosen by measured CPU time.
 FAST := tests/unit/engine tests/unit/measures tests/unit/terminal tests/unit/report tests/unit/datasets
 
-.PHONY: help check demo test lab lint types parity bench evidence coverage priors fuzz endpoints interference tenants kills mutants lock clean
+.PHONY: help check demo test browser docs pictures gate curves lab lint types parity bench evidence coverage priors feedback fuzz endpoints interference tenants kills mutants lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -22,8 +24,11 @@ check: lint types  ## lint, types and the fast tests of the checkout, in less th
 demo: .venv/installed  ## compare, tune and report on the data set inside the package
 	$(BIN)/steelyard demo --out reports/demo
 
-test: lint types  ## lint, types, tests of the installed package
+test: lint types gate .venv/axe/axe.min.js  ## lint, types, the relevance gate, tests of the installed package
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests --pyargs steelyard steelyard_eval
+
+gate: .venv/installed  ## did search get worse? all systems on starter against reports/baseline.json
+	$(BIN)/steelyard gate qrels/starter
 
 lint: .venv/tested  ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -32,14 +37,24 @@ lint: .venv/tested  ## ruff: rules and format
 types: .venv/tested  ## mypy --strict
 	$(BIN)/mypy
 
+docs: .venv/tested  ## the documentation as a site in reports/site, the reference of the Python API included
+	$(BIN)/mkdocs build --strict
+
+pictures: .venv/tested  ## the pictures of the documentation, made from the real thing in Chromium
+	$(BIN)/python docs/pictures/make.py
+
 lab: .venv/tested  ## JupyterLab on the notebooks
 	$(BIN)/jupyter lab notebooks
+
+browser: .venv/tested  ## JupyterLab and reports in a headless Chromium, with the time from a key to the picture
+	$(BIN)/python -m pytest tests/browser
 
 parity: .venv/tested  ## recorded outputs of the real systems beside ours
 	$(BIN)/python tests/parity/report.py
 
 bench: .venv/benched  ## speed, as ratios against peers in one process
 	$(BIN)/python tests/benchmarks/bench.py
+	$(BIN)/python tests/benchmarks/logs.py
 
 evidence: .venv/tested  ## whether recommendations keep what they promise (STEELYARD_DATA; EVIDENCE='--minutes 30')
 	$(BIN)/python tests/benchmarks/evidence.py $(EVIDENCE)
@@ -49,6 +64,12 @@ coverage: .venv/tested  ## whether printed intervals cover what they promise, on
 
 priors: .venv/tested  ## make the table of public collections again, from the matrices of make evidence
 	$(BIN)/python tests/benchmarks/priors.py $(EVIDENCE)
+
+curves: .venv/tested  ## how often the gate blocks what is as good and catches what is worse (STEELYARD_DATA)
+	$(BIN)/python tests/benchmarks/gate_curves.py $(EVIDENCE)
+
+feedback: .venv/tested  ## what can be learned from feedback, on simulated logs (STEELYARD_DATA; FEEDBACK='--minutes 30')
+	$(BIN)/python tests/benchmarks/feedback.py $(FEEDBACK)
 
 MINUTES ?= 10
 CAMPAIGN = $(BIN)/python tests/faults/
@@ -74,8 +95,8 @@ mutants: .venv/tested  ## 200 mutants against the tests of their own modules
 
 lock:  ## hashes of all dependencies anew, after a change of pyproject.toml or constraints.txt; needs uv (make UV=...)
 	$(LOCK) -o requirements/base.txt
-	$(LOCK) --extra test --extra notebooks -o requirements/test.txt
-	$(LOCK) --extra test --extra notebooks --extra bench -o requirements/bench.txt
+	$(LOCK) --extra test --extra notebooks --extra docs -o requirements/test.txt
+	$(LOCK) --extra test --extra notebooks --extra docs --extra bench -o requirements/bench.txt
 
 clean:  ## remove .venv and the demo's report
 	rm -rf .venv reports/demo
@@ -92,6 +113,12 @@ clean:  ## remove .venv and the demo's report
 .venv/tested: .venv/installed requirements/test.txt
 	$(INSTALL) requirements/test.txt
 	touch $@
+
+# Rules of accessibility, for the tests of pages in a browser; without npm, or without a network, they are skipped.
+.venv/axe/axe.min.js: .venv/bin/python
+	mkdir -p .venv/axe && cd .venv/axe && \
+	  { npm pack --silent axe-core@$(AXE) && tar xzf axe-core-$(AXE).tgz --strip-components=1 package/axe.min.js \
+	    && echo "$(AXE_SHA256)  axe.min.js" | sha256sum --check --quiet; } || rm -f axe.min.js
 
 .venv/benched: .venv/tested requirements/bench.txt
 	$(INSTALL) requirements/bench.txt

@@ -40,6 +40,16 @@ tuned
 tuned.plot()
 
 # %% [markdown]
+# ## By hand
+#
+# The explorer needs a live kernel. Every slider is a weight: the curve above it is exact, its grey band is where
+# nothing changes, its blue band is the best. Arrow keys step, *pin* keeps a setting, *adopt* writes a weights file.
+
+# %%
+explorer = data.explore()
+explorer
+
+# %% [markdown]
 # ## What the best weights show, and what they keep
 #
 # The optimum is a fit to these queries. The promise is what is left of the gain on queries that did not choose:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from hashlib import sha256
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -267,6 +268,16 @@ class SearchConfig:
             context=ContextConfig(**record.get("context", {})),
         )
         return _weighed(config, record.get("weights", {}), source)
+
+
+def ranking_of(config: SearchConfig) -> dict[str, Any]:
+    """The record of a configuration without what does not affect a ranking: provenance and contexts."""
+    return {name: value for name, value in config.to_json().items() if name not in ("provenance", "context")}
+
+
+def policy_of(config: SearchConfig) -> str:
+    """The hash by which feedback logs name a configuration; what does not affect a ranking does not count."""
+    return sha256(canonical(ranking_of(config)).encode()).hexdigest()[:16]
 
 
 def is_foreign(record: object) -> bool:

@@ -165,6 +165,4 @@ def _embed_batch(store: Store, embedder: Embedder, space: Space, batch: Sequence
 def texts_of(store: Store, space: Space, ids: Sequence[str]) -> dict[str, str]:
     """Return the texts to embed, for the entries that have one."""
     rendered = {entry.id: render(space.recipe, entry) for entry in store.get(ids)}
-    if space.layer not in LAYER_RECIPES:
-        return rendered
     return {id_: text for id_, text in rendered.items() if text.strip()}

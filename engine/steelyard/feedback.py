@@ -19,14 +19,12 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from steelyard.config import SearchConfig
+from steelyard.config import SearchConfig, policy_of, ranking_of
 from steelyard.errors import PATH_WIDTH, ConfigError, MachineError, nearest, shown
 from steelyard.fields import format_time
-from steelyard.files import canonical
 from steelyard.results import SearchResult
 
 try:
@@ -52,21 +50,6 @@ ACTIONS = (
 """What can be done with a result; `none_useful` is about the whole list."""
 LONGEST_TEXT = 10_000
 """Characters of a query, an id or a client that are logged."""
-
-
-def policy_of(config: SearchConfig) -> str:
-    """The hash by which a log names a configuration; provenance and the settings of contexts do not count.
-
-    >>> from steelyard.systems import find_system
-    >>> len(policy_of(find_system("bm25").config()))
-    16
-    """
-    return sha256(canonical(_ranking(config)).encode()).hexdigest()[:16]
-
-
-def _ranking(config: SearchConfig) -> dict[str, Any]:
-    record = config.to_json()
-    return {name: value for name, value in record.items() if name not in ("provenance", "context")}
 
 
 class FeedbackLog:
@@ -138,7 +121,7 @@ class FeedbackLog:
         """Write the record of a configuration, unless the log has it."""
         policy = policy_of(config)
         if policy not in self._named and not _holds(self.path, policy_key(policy)):
-            record = {"schema_version": SCHEMA_VERSION, "configuration": _ranking(config), "policy": policy}
+            record = {"schema_version": SCHEMA_VERSION, "configuration": ranking_of(config), "policy": policy}
             self._append([record])
         self._named.add(policy)
 

@@ -23,6 +23,7 @@ from steelyard.directories import Directories
 from steelyard.embed import Embedder
 from steelyard.entry import Hit
 from steelyard.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError, shown
+from steelyard.explore import Explore, interleaved
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.finish import Ranking, facts_read, finish, reranked, stages_without, to_rerank
 from steelyard.fusion import Expr, fuse
@@ -89,6 +90,8 @@ class Searcher:
         Gives the text that is embedded in place of the one asked.
     proceed : callable
         Called before each retriever; what it raises ends the search.
+    explore : Explore or None
+        Interleaves another ranking in a share of the searches, for logs that more can be learned from.
 
     Attributes
     ----------
@@ -112,6 +115,7 @@ class Searcher:
         rewriter: Callable[[str], str] | None = None,
         proceed: Callable[[], None] = lambda: None,
         reranker: CrossEncoder | None = None,
+        explore: Explore | None = None,
     ) -> None:
         if config.system == LISTS:
             raise ConfigError(
@@ -126,6 +130,7 @@ class Searcher:
         self._clock = clock
         self._rewriter = rewriter
         self._proceed = proceed
+        self._explore = explore
         self.reranker = reranker
         self.degraded = 0
         self._told: set[str] = set()
@@ -172,6 +177,10 @@ class Searcher:
         if lost:
             self._count(lost)
         masked, ranking = rank_table(table, config, strategy)
+        other = self._explore.draw(config) if self._explore is not None else None
+        placed: tuple[str, ...] = ()
+        if other is not None:
+            ranking, placed = self._interleaved(other, table, ranking, missing)
         hits = hits_of(self.store, masked, ranking, strategy)
         return SearchResult(
             hits,
@@ -184,6 +193,8 @@ class Searcher:
             config.finish,
             asked,
             seconds | {"search": time.perf_counter() - begin},
+            (other,) if other is not None and placed else (),
+            placed,
         )
 
     def _surviving(
@@ -204,6 +215,19 @@ class Searcher:
                     raise
                 missing |= gone
                 lost.append(error)
+
+    def _interleaved(
+        self, other: SearchConfig, table: SignalTable, ranking: Ranking, missing: frozenset[str]
+    ) -> tuple[Ranking, tuple[str, ...]]:
+        """The list with another configuration's drafted in, and the hash of the one that placed each hit.
+
+        A ranking over other candidates than were fetched is not interleaved.
+        """
+        left = other.without(missing)
+        if self._explore is None or left is None or self._wanted(table, left, missing):
+            return ranking, ()
+        _, theirs = rank_table(table, other, left)
+        return interleaved(ranking, theirs, self.config, other, self._explore.coin)
 
     def _rescored(
         self, query: Query, table: SignalTable, strategy: Expr, missing: frozenset[str]
@@ -390,12 +414,13 @@ class Searcher:
 
     def _wanted(self, table: SignalTable, strategy: Expr, missing: frozenset[str]) -> list[str]:
         """What has to be fetched next; a retriever stands behind those that it starts from."""
-        possible = self._retrievable(missing)
+        possible, instead = self._retrievable(missing), self.system.searching.instead
         needs = dict(strategy.needs(table, possible))
         needs |= dict.fromkeys(sorted(self.config.needs - missing), np.ones(len(table.queries), dtype=bool))
         names = {name for name, queries in needs.items() if queries.any()}
         for name in names & DEPENDENT & self.config.retrievers.keys():
-            names |= set(self.config.before(name)) & set(possible)
+            starts = self.config.before(name)
+            names |= {instead.get(other, other) if other in missing else other for other in starts} & set(possible)
         return sorted(names - table.columns.keys(), key=lambda name: (name in DEPENDENT, name))
 
     def _retrievable(self, missing: frozenset[str]) -> list[str]:

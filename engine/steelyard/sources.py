@@ -10,7 +10,7 @@ from typing import Any
 
 from steelyard.arrays import Floats
 from steelyard.config import SearchConfig
-from steelyard.embed import Embedder, Vectors, embed_checked, space_of
+from steelyard.embed import LAYER_RECIPES, Embedder, Vectors, embed_checked, space_of
 from steelyard.errors import ConfigError, EmbedderError, LostError, SteelyardError
 from steelyard.filters import Filters
 from steelyard.query import Query
@@ -44,6 +44,7 @@ class Sources:
         self.store = store
         self.reading = system.reading
         self.dispensable = system.searching.dispensable
+        self.instead = system.searching.instead
         self.config = config
         self.embedders = _models(embedder)
         self.scopes = Scopes(store, system.reading)
@@ -105,7 +106,8 @@ class Sources:
         if not RETRIEVER_KINDS[name].after:
             found: list[Found] = retriever.retrieve(query, depth)
             return found
-        before = {other: lists[other] for other in self.config.before(name) if other in lists}
+        starts = [other if other in lists else self.instead.get(other, "") for other in self.config.before(name)]
+        before = {other: lists[other] for other in starts if other in lists}
         followed: list[Found] = retriever.follow(query, depth, before)
         return followed
 
@@ -170,8 +172,8 @@ class Sources:
         return calls
 
     def _searched(self, embedder: Embedder) -> set[Space]:
-        """The spaces of which any one makes the embedder worth asking: the text's, and that of all details."""
-        return {self._space(embedder, layer) for layer in ("text", "l2")}
+        """The spaces of which any one makes the embedder worth asking: the text's, and those of the layers."""
+        return {self._space(embedder, layer) for layer in ("text", *LAYER_RECIPES)}
 
     def _space(self, embedder: Embedder, layer: str) -> Space:
         return space_of(embedder, layer, self.reading.recipe)

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["SYSTEMS", "HttpSearch", "Workbench", "demo", "load"]
 
 SYSTEMS = ("fts", "bm25", "vector", "echovault", "soleri", "moltnet")
-"""What is compared where nothing else is said: the baselines, and every system as documented."""
+"""What is compared where nothing else is said: the baselines, and the systems that every corpus can feed.
+
+system-spec-kit needs relations and Cortex-Mem abstracts, so they are compared where they are named.
+"""
 
 
 def load(

@@ -22,7 +22,7 @@ from steelyard import __version__
 from steelyard.errors import MachineError, SteelyardError
 from steelyard.escape import harmless
 from steelyard_eval.__main__ import INTERRUPTED, was_interrupted
-from steelyard_eval.commands import export, feedback, gate, vault, workbench
+from steelyard_eval.commands import export, feedback, gate, judge, vault, workbench
 from steelyard_eval.commands.manners import LOGGER, mannered, quiet_option
 from steelyard_eval.commands.options import tell
 from steelyard_eval.layout import painted
@@ -122,6 +122,7 @@ def main() -> None:
 
 for command in (
     *workbench.COMMANDS,
+    *judge.COMMANDS,
     *gate.COMMANDS,
     *feedback.COMMANDS,
     *export.COMMANDS,

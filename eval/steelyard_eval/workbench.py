@@ -1,11 +1,11 @@
-"""One object for all jobs on a data set: check, compare, recommend, tune, learn, explain, search, record."""
+"""One object for all jobs on a data set: check, compare, recommend, tune, learn, explain, gate, search, record."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import ConfigError
 from steelyard.extras import require
@@ -18,6 +18,9 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.explain import QueryExplanation, explain
 from steelyard_eval.explain.configs import read_config
 from steelyard_eval.found import Found
+from steelyard_eval.gate.gating import BASELINE, Gate
+from steelyard_eval.gate.result import Gating
+from steelyard_eval.gate.rule import BUDGET
 from steelyard_eval.learn import Learned, learn
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recommend.answer import DEFAULT, Recommendation, recommend
@@ -30,6 +33,7 @@ from steelyard_eval.tune import Tuning, tune
 if TYPE_CHECKING:
     from steelyard.query import Query
     from steelyard_eval.explorer.widget import Explorer
+    from steelyard_eval.label.widget import Judge
 
 
 class Workbench:
@@ -68,7 +72,7 @@ class Workbench:
         systems: str | Sequence[str] | None = None,
         strategies: str | Sequence[str] = (),
         labels: Mapping[str, Given] | None = None,
-        baseline: Given | None = None,
+        baseline: Given | int | None = None,
         metrics: str | Sequence[str] = METRICS,
         split: str | None = None,
         limit: int | None = None,
@@ -86,8 +90,9 @@ class Workbench:
             name several, separated by commas. The usual systems by default.
         systems, strategies, labels
             More contenders: systems by name, strategies, and any contender by label.
-        baseline : str or any contender
-            What the others are tested against, such as what you run today; the first one by default.
+        baseline : str, int or any contender
+            What the others are tested against, such as what you run today: by its label, by its place from 0, or
+            any contender; the first one by default.
         metrics : str or sequence of str
             Names of ir_measures; the first is tested.
         split : str
@@ -253,6 +258,50 @@ class Workbench:
         start = None if contender is None else read_config(contender, lists or ())
         return Explorer(Exploration(bench, start, used))
 
+    def judge(
+        self,
+        contenders: GivenMany = "bm25, vector",
+        out: str | Path = "judgments",
+        *,
+        judge: str = "judge",
+        second_to: str = "",
+        split: str | None = None,
+        seed: int = 0,
+    ) -> Judge:
+        """Open the judging widget in a notebook: label first what tells most about a choice.
+
+        Parameters
+        ----------
+        contenders : str, sequence, mapping, or one contender
+            What is chosen between. Each is compared with the first one. The pool is what they rank among the first
+            ten, and what other weights of theirs would bring there.
+        out : str or Path
+            Folder of the judgments: they are saved after each, and continued from there.
+        judge : str
+            Who judges; every judge has files of their own.
+        second_to : str
+            Judge again what this judge has judged; `agreement` then has kappa.
+        split : str
+            Whose queries; all by default.
+        seed : int
+            Of the order.
+        """
+        require("notebooks", "the judging widget")
+        from steelyard_eval.label.open import open_session
+        from steelyard_eval.label.widget import Judge
+
+        session = open_session(
+            self.dataset,
+            contenders,
+            Path(out),
+            judge,
+            second_to,
+            split,
+            seed,
+            workspace=lambda: self.workspace,
+        )
+        return Judge(session)
+
     def explain(
         self,
         query_id: str,
@@ -278,6 +327,68 @@ class Workbench:
             Length of the lists; 10 by default, and a weights file's own.
         """
         return explain(self.workspace, query_id, config, against, entry=entry, limit=limit)
+
+    def gate(
+        self,
+        contenders: GivenMany | None = None,
+        *,
+        baseline: str | Path = BASELINE,
+        because: str = "",
+        budget: float = BUDGET,
+        block_slices: bool = False,
+        split: str | None = None,
+        limit: int | None = None,
+        seed: int = 0,
+    ) -> Gating:
+        """Say whether search got worse since the committed baseline: pass, fail, inconclusive or mismatch.
+
+        Parameters
+        ----------
+        contenders : any contender, or several
+            What is gated; everything that the baseline names by default.
+        baseline : str or Path
+            The file; `update_baseline` writes it.
+        because : str
+            Why a first baseline is written, where there is none.
+        budget : float
+            The drop of nDCG@10 that is accepted unproven.
+        block_slices : bool
+            Whether a category or intent that is significantly worse fails the gate.
+        split, limit
+            The baseline's own by default.
+        seed : int
+            Of the planted regressions from which the gate's own power is measured.
+        """
+        own = self._gate(baseline, budget=budget, block_slices=block_slices, split=split, limit=limit, seed=seed)
+        if because and not own.path.exists():
+            own.update(contenders, because=because)
+        return own.check(contenders)
+
+    def update_baseline(
+        self,
+        contenders: GivenMany | None = None,
+        *,
+        because: str,
+        baseline: str | Path = BASELINE,
+        accept_worse: bool = False,
+        split: str | None = None,
+        limit: int | None = None,
+    ) -> list[Path]:
+        """Write a baseline of these contenders, or of those that the old one names, and return the files.
+
+        Raises ConfigError, and writes nothing, when search got worse and that is not accepted.
+        """
+        own = self._gate(baseline, split=split, limit=limit)
+        return own.update(contenders, because=because, accept_worse=accept_worse)[1]
+
+    def _gate(self, baseline: str | Path, **options: Any) -> Gate:  # noqa: ANN401 -- the fields of a gate
+        @cache
+        def opened(embedder: str) -> Workspace:
+            return self.workspace if embedder == self.embedder else Workspace.open(self.dataset, embedder)
+
+        return Gate(
+            self.dataset, Path(baseline), opened, None if self.embedder == "auto" else self.embedder, **options
+        )
 
     def search(self, query: str | Query, config: Given = "echovault", *, limit: int | None = None) -> Found:
         """Search the data set live.

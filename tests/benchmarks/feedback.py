@@ -33,6 +33,7 @@ from steelyard_eval.learn.verdict import (
     Z_REFITS,
     Source,
     best_of,
+    decide,
     judge,
     pool,
     sure,
@@ -115,7 +116,8 @@ def row(name, folder, policy, model, explore, sessions, seed, distinct=None):
     unseen = values[:, outside].mean(axis=1)
     gain = lambda candidate: round(float(unseen[candidate] - unseen[0]), 5)  # noqa: E731 -- a table's shorthand
     labelled = rng.choice(inside, min(LABELS, len(inside)), replace=False)
-    alone, pooled = judge(lists, cells), judge(lists, cells, values[:, labelled])
+    alone = judge(lists, cells)
+    pooled = decide(alone.evidence, values[:, labelled])
     examination = alone.examination
     return {
         "set": name,
@@ -124,6 +126,7 @@ def row(name, folder, policy, model, explore, sessions, seed, distinct=None):
         "explore": explore,
         "sessions": sessions,
         "seed": seed,
+        "distinct": distinct,
         "queries": len(cells.queries),
         "labels": gain(values[:, inside].mean(axis=1).argmax()),
         "labels30": gain(values[:, labelled].mean(axis=1).argmax()),
@@ -185,6 +188,14 @@ def few(seeds):
             yield name, policy, model, "none", 3_000, seed, distinct
 
 
+def shuffled(seeds):
+    """All rows, seed by seed shuffled: a run that is broken off has seen some of everything."""
+    for seed in range(seeds):
+        every = [own for own in (*cells_of_study(seeds), *few(seeds)) if own[5] == seed]
+        for at in np.random.default_rng(seed).permutation(len(every)).tolist():
+            yield every[at]
+
+
 def share(rows, rule, pick=lambda row: True):
     """What is recovered of the labels' gain (pooled over rows, and the median), and how often it harms."""
     own = [one for one in rows if pick(one)]
@@ -233,7 +244,7 @@ def tables(rows):
     lines = [f"{'sessions':>9} {'rule':26} logs worth recovered median harm worst"]
     for sessions in sorted({one["sessions"] for one in plain}):
         own = [one for one in plain if one["sessions"] == sessions]
-        lines += [line(sessions, own, rule) for rule in RULES]
+        lines += [line(sessions, own, rule) for rule in RULES if rule in own[0]]
     lines += ["", "clicks that follow keywords, 10,000 sessions"]
     for model in DRAWN:
         own = [one for one in rows if one["model"] == model and one["sessions"] == 10_000]
@@ -275,7 +286,7 @@ def main():
     asked = parser.parse_args()
     folder = Folder(asked.folder, asked.minutes)
     rows = []
-    for own in (*cells_of_study(asked.seeds), *few(min(asked.seeds, 3))):
+    for own in shuffled(asked.seeds):
         found = folder.row(".".join(map(str, own)), lambda own=own: row(own[0], asked.folder, *own[1:]))
         if found:
             rows.append(found)

@@ -4,7 +4,7 @@ import numpy as np
 import synthetic
 from timing import Race, once, race
 
-from steelyard.embed import LAYER_RECIPES, RecordedEmbedder
+from steelyard.embed import LAYER_RECIPES, RecordedEmbedder, Vectors
 from steelyard.entry import Entry
 from steelyard.search import Searcher
 from steelyard.stores.base import Space
@@ -12,34 +12,50 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 
 MODEL = "synthetic"
+NAME = "steelyard: layered search"
 BATCH = 2000
 DOCUMENT = ("Cortex-Mem's document: less than a second", 1000.0)
 
 
 def races(quick: bool, queries: int) -> list[Race]:
-    """One size: as many directories as the document's claim is tested with."""
-    return [layered(300, 16, 5)] if quick else [layered(100_000, 384, queries)]
+    """As many entries as the document's claim is tested with, each with layers of its own, then in sessions."""
+    count, dim, asked = (300, 16, 5) if quick else (100_000, 384, queries)
+    return [layered(count, dim, asked, 1), layered(count, dim, asked, 20)]
 
 
-def layered(count: int, dim: int, queries: int) -> Race:
-    """A vault in which every entry is a directory of its own, with vectors of three layers."""
+def layered(count: int, dim: int, queries: int, messages: int) -> Race:
+    """A vault of `count` texts; `messages` of them share the abstract and the overview of their session."""
     matrix = synthetic.vectors(count, dim)
     probes = synthetic.probes(matrix, queries)
-    shifted = np.random.default_rng(1).normal(scale=0.02, size=(3, dim)).astype(np.float32)
     system = find_system("cortex_mem")
-    vectors = {str(at): row for at, row in enumerate(probes)}
-    embedder = RecordedEmbedder(MODEL, system.reading.recipe, vectors)
+    embedder = RecordedEmbedder(MODEL, system.reading.recipe, {str(at): row for at, row in enumerate(probes)})
     with Vault(":memory:") as vault:
-        vault.upsert(Entry(f"m{at:06d}", l0="abstract", l1="overview", text="text") for at in range(count))
-        for layer, shift in zip(LAYER_RECIPES, shifted, strict=True):
-            space = Space(MODEL, layer, LAYER_RECIPES[layer])
-            for begin in range(0, count, BATCH):
-                part = matrix[begin : begin + BATCH] + shift
-                vault.put_vectors(space, [f"m{at:06d}" for at in range(begin, begin + len(part))], part)
+        fill(vault, matrix, messages)
         searcher = Searcher(vault, system.config(10, MODEL), embedder)
         found, seconds = once(lambda: searcher.search("0"))
-        taken = race({"steelyard: layered search": lambda at: searcher.search(str(at))}, range(queries), 1)
+        taken = race({NAME: lambda at: searcher.search(str(at))}, range(queries), 1)
     layers = ", ".join(f"{name} {found.seconds[name] * 1000:.0f} ms" for name in LAYER_RECIPES)
-    slowest = float(np.percentile([clock for clock, _ in taken["steelyard: layered search"]], 99))
+    slowest = float(np.percentile([clock for clock, _ in taken[NAME]], 99))
     notes = (f"p99 {slowest:.0f} ms; the first search reads the vectors in {seconds:.1f} s ({layers})",)
-    return Race("layers", f"{count:,} x {dim}, three layers", taken, True, DOCUMENT, notes)
+    shape = "three layers each" if messages == 1 else f"sessions of {messages} messages"
+    return Race("layers", f"{count:,} x {dim}, {shape}", taken, True, DOCUMENT, notes)
+
+
+def fill(vault: Vault, matrix: Vectors, messages: int) -> None:
+    """Texts with their vectors; the layers lie on the texts themselves where a session has one message."""
+    count = len(matrix)
+    shifted = np.random.default_rng(1).normal(scale=0.02, size=(3, matrix.shape[1])).astype(np.float32)
+    texts = [f"m{at:06d}" for at in range(count)]
+    homes = texts if messages == 1 else [f"s{at:06d}" for at in range(count // messages)]
+    uris = [f"cortex://session/{at // messages:06d}/timeline" for at in range(0, count, messages)]
+    if messages == 1:
+        vault.upsert(Entry(id_, l0="abstract", l1="overview", text="text") for id_ in texts)
+    else:
+        pairs = zip(homes, uris, strict=True)
+        vault.upsert(Entry(id_, uri=uri, l0="abstract", l1="overview") for id_, uri in pairs)
+        vault.upsert(Entry(id_, uri=f"{uris[at // messages]}/{id_}.md", text="x") for at, id_ in enumerate(texts))
+    for layer, shift in zip(LAYER_RECIPES, shifted, strict=True):
+        space = Space(MODEL, layer, LAYER_RECIPES[layer])
+        ids, rows = (texts, matrix) if layer == "l2" else (homes, matrix[::messages])
+        for begin in range(0, len(ids), BATCH):
+            vault.put_vectors(space, ids[begin : begin + BATCH], rows[begin : begin + BATCH] + shift)

@@ -22,32 +22,55 @@ SETTINGS = {
 class Lab:
     """JupyterLab over a folder, and the pages opened in it."""
 
-    def __init__(self, folder, address, context):
+    def __init__(self, folder, address, context, environ):
         self.folder = folder
         self.address = address
         self.context = context
+        self.environ = environ
         self.foreign = []
+        self.requests = 0
+
+    def write(self, name, code):
+        """A notebook of one cell; its name."""
+        source = f"import steelyard_eval as sy\n{code}"
+        cell = {"cell_type": "code", "id": "one", "metadata": {}, "outputs": [], "execution_count": None}
+        kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}}
+        document = {"cells": [cell | {"source": source}], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+        (self.folder / name).write_text(json.dumps(document))
+        return name
 
     def open(self, notebook):
         """A page with the notebook open and every cell run."""
         page = self.context.new_page()
         page.on("request", self._note)
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(120_000)
         page.goto(f"{self.address}/lab/tree/{notebook}?reset")
-        page.get_by_text("Python 3 (ipykernel)").first.wait_for()
-        page.wait_for_selector(".jp-Notebook")
+        page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
         return page
 
     def _note(self, request):
+        self.requests += 1
         local = ("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:")
         if not request.url.startswith(local):
             self.foreign.append(request.url)
 
-    def kernels(self):
-        with urllib.request.urlopen(f"{self.address}/api/kernels") as answer:  # noqa: S310 -- loopback
+    def sessions(self):
+        """The notebooks that have a kernel."""
+        with urllib.request.urlopen(f"{self.address}/api/sessions") as answer:  # noqa: S310 -- loopback
             return json.load(answer)
+
+    def process_of(self, kernel):
+        """The process of a kernel: the one whose connection file has its id."""
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (folder / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if f"kernel-{kernel}.json".encode() in words:
+                return int(folder.name)
+        raise LookupError(kernel)
 
 
 @pytest.fixture(scope="session")
@@ -59,33 +82,43 @@ def lab(tmp_path_factory):
     if CHROMIUM is None:
         pytest.skip("needs chromium on the PATH")
     home = tmp_path_factory.mktemp("lab")
-    shutil.copytree(ROOT / "notebooks", home / "work" / "notebooks")
+    (home / "work" / "notebooks").mkdir(parents=True)
+    for path in (ROOT / "notebooks").glob("*.ipynb"):  # without their pairs, whose dates jupytext would compare
+        shutil.copy(path, home / "work" / "notebooks")
     (home / "overrides").mkdir()
     (home / "overrides" / "overrides.json").write_text(json.dumps(SETTINGS))
     server, address = _serve(home)
     try:
         with playwright.sync_playwright() as driver:
             browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-            yield Lab(home / "work", address, browser.new_context(viewport={"width": 1500, "height": 1100}))
+            context = browser.new_context(viewport={"width": 1500, "height": 1100})
+            yield Lab(home / "work", address, context, environment(home))
             browser.close()
     finally:
         server.terminate()
         server.wait(20)
 
 
-def _serve(home):
-    """Start JupyterLab on a port of its own choice; the process, and where it listens."""
+def environment(home):
+    """The environment of the server: Jupyter's files in a folder of the test, the packages where they are."""
     folders = {"JUPYTER_RUNTIME_DIR": "runtime", "JUPYTER_CONFIG_DIR": "config", "IPYTHONDIR": "ipython"}
     environ = os.environ | {name: str(home / folder) for name, folder in folders.items()}
+    if "PYTHONPATH" in environ:
+        paths = environ["PYTHONPATH"].split(os.pathsep)
+        environ["PYTHONPATH"] = os.pathsep.join(str(Path(path).resolve()) for path in paths)
+    return environ
+
+
+def _serve(home):
+    """Start JupyterLab on a port of its own choice; the process, and where it listens."""
     command = [
         sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0",
         "--IdentityProvider.token=", f"--ServerApp.root_dir={home / 'work'}",
         f"--LabApp.app_settings_dir={home / 'overrides'}", f"--LabApp.user_settings_dir={home / 'settings'}",
         f"--LabApp.workspaces_dir={home / 'workspaces'}", "--LabApp.news_url=",
     ]  # fmt: skip
-    server = subprocess.Popen(
-        command, cwd=home, env=environ, stdout=subprocess.DEVNULL, stderr=(home / "log").open("w")
-    )
+    with (home / "log").open("w") as log:
+        server = subprocess.Popen(command, cwd=home, env=environment(home), stdout=subprocess.DEVNULL, stderr=log)
     for _ in range(400):
         for found in (home / "runtime").glob("jpserver-*.json"):
             about = json.loads(found.read_text() or "{}")

@@ -22,6 +22,7 @@ from steelyard.search import Searcher
 from steelyard.stores.federation import Federation, Tier, plain
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
+from steelyard.table import EMBEDDING
 
 
 @pytest.mark.parametrize("name", sorted(SYSTEMS))
@@ -39,9 +40,9 @@ def test_nothing_escapes_a_filter_a_scope_or_an_expiry(name, capsys):
             shown = {hit.entry.id for hit in result.hits}
             found = list(returned(result, world.searcher.store))
             assert shown <= {plain(entry).id for entry, _ in found}
-            by_words = {entry.id for entry, finder in found if finder != "vector"}
+            by_words = {entry.id for entry, finder in found if finder not in EMBEDDING}
             for entry, finder in found:
-                alone = finder == "vector" and entry.id not in by_words
+                alone = finder in EMBEDDING and entry.id not in by_words
                 counts["by vectors alone"] += alone
                 if finder in VECTORS_ESCAPE.get(name, ()):
                     counts["escaped"] += not may_show(entry, finder)
@@ -54,7 +55,7 @@ def test_nothing_escapes_a_filter_a_scope_or_an_expiry(name, capsys):
         print(
             f" {name}: {counts['checks']} checks, {counts['by vectors alone']} candidates by vectors alone", end=""
         )
-    assert counts["by vectors alone"] > CHECKS / 10 or "vector" not in system.searching.retrievers
+    assert counts["by vectors alone"] > CHECKS / 10 or not EMBEDDING & {*system.searching.retrievers}
     assert (counts["escaped"] > 0) == (name in VECTORS_ESCAPE)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.embed import space_of
+from steelyard.embed import LAYER_RECIPES, space_of
 from steelyard.entry import Entry, Relation
 from steelyard.filters import Filters, Rule, visible_to
 from steelyard.query import Query
@@ -205,12 +205,25 @@ class World:
         ]
         if self.system.federation.best_copy:  # copies that differ in this would be told apart by id alone
             entries = [replace(e, kind="memory" if e.id in MEMORIES else "note") for e in entries]
+        layered = "l0" in self.system.searching.retrievers
+        entries = [self.placed(e) for e in entries] if layered else entries
         vault = Vault(":memory:")
         vault.upsert(entries)
-        ids = [e.id for e in entries if e.id == "e0" or self.rng.random() < 0.9]
-        space = space_of(self.embedder, "text", self.system.reading.recipe)
-        vault.put_vectors(space, ids, self.rng.normal(size=(len(ids), 3)).astype(np.float32))
+        for layer in ("text", *LAYER_RECIPES) if layered else ("text",):
+            own = [e for e in entries if layer not in ("l0", "l1") or e.l0]
+            ids = [e.id for e in own if e.id == "e0" or self.rng.random() < 0.9]
+            space = space_of(self.embedder, layer, self.system.reading.recipe)
+            if ids:
+                vault.put_vectors(space, ids, self.rng.normal(size=(len(ids), 3)).astype(np.float32))
         return vault, {e.id: e for e in entries}
+
+    def placed(self, entry):
+        """A directory with an abstract, a message in one, or neither."""
+        home = f"cortex://session/{self.rng.integers(3)}/timeline"
+        kind = self.rng.integers(3)
+        if kind == 0:
+            return replace(entry, uri=home, l0="abstract", l1="overview")
+        return replace(entry, uri=f"{home}/{entry.id}.md") if kind == 1 else entry
 
     def close(self):
         for vault, _ in self.tiers.values():

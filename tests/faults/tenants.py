@@ -1,6 +1,6 @@
 """Searches, reads and writes as random tenants of one folder, and looks whether anything crosses between them.
 
-    python tests/faults/tenants.py [--minutes 5] [--goal 2050] [--fresh] [--only NUMBER]
+    python tests/faults/tenants.py [--minutes 5] [--goal 210] [--fresh] [--only NUMBER]
 
 A piece of work is a folder with the vaults of several tenants. All have the same ids and URIs, with texts,
 abstracts, participants and vectors that name their owner. Then come random checks: layered and direct searches by
@@ -32,8 +32,10 @@ _spec = importlib.util.spec_from_file_location("faults_campaign", Path(__file__)
 campaign = sys.modules.setdefault("faults_campaign", importlib.util.module_from_spec(_spec))
 _spec.loader.exec_module(campaign)
 
-CHECKS = 50
-"""Of a piece of work, so that 2,050 pieces are a little more than 100,000."""
+CHECKS = 500
+"""Of a piece of work, so that 210 pieces are just over 100,000."""
+BY_COMMAND = 50
+"""Each so many pieces, one goes through the command line."""
 NAMES = ("acme", "acme-1", "acme_1", "a", "acme-acme", "0", "umbrella")
 """Tenants whose names begin, end or hold each other's."""
 HOSTILE = (*"ab01-_./\\A\0 ~%:*?'\"\n\u00e4\u2024", "..", "cortex-mem-", ".db", "acme", "../")
@@ -133,7 +135,7 @@ def uri(rng):
 
 def work(number):
     """One folder of tenants, and what was asked of it."""
-    if number % 50 == 49:
+    if number % BY_COMMAND == BY_COMMAND - 1:
         return by_command(number)
     rng = np.random.default_rng([number, 14])
     tenants = [NAMES[at] for at in rng.permutation(len(NAMES))[:3]]
@@ -166,7 +168,7 @@ def work(number):
 
 
 def by_command(number):
-    """The same through `index` and `search` with `--tenant`."""
+    """The same through commands with `--tenant`."""
     rng = np.random.default_rng([number, 15])
     tenants = [NAMES[at] for at in rng.permutation(len(NAMES))[:2]]
     with tempfile.TemporaryDirectory() as top:
@@ -193,7 +195,10 @@ def by_command(number):
             if others:
                 raise AssertionError(f"{tenant} was shown {others}")
             run(*words, "--tenant", one(rng, ("../acme", "..", "a/b", "", "A")), code=2)
-    return {"checks": 8, "checks by command line": 8}
+            said = run(one(rng, ("list", "context")), str(folder), "--json", "--tenant", tenant)
+            if f"mark<{tenant}>" not in said or said.count("mark<") != said.count(f"mark<{tenant}>"):
+                raise AssertionError(f"{tenant} was shown {said}")
+    return {"checks": 12, "checks by command line": 12}
 
 
 def run(*words, code=0):
@@ -204,4 +209,4 @@ def run(*words, code=0):
 
 
 if __name__ == "__main__":
-    campaign.main("tenants", __doc__, 2_050, work)
+    campaign.main("tenants", __doc__, 210, work)

@@ -187,7 +187,9 @@ def first_version(path):
     db = apsw.Connection(str(path))
     for statement in MIGRATIONS[0]:
         db.execute(statement)
-    db.execute("INSERT INTO entries(id, text, relations) VALUES('a', 't', '[[\"caused\", \"b\", 0.5, \"\"]]')")
+    db.execute(
+        "INSERT INTO entries(id, title, text, relations) VALUES('a', '', 't', '[[\"caused\", \"b\", 0.5, \"\"]]')"
+    )
     db.execute("PRAGMA user_version = 1")
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     db.execute("PRAGMA journal_mode = wal")

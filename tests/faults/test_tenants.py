@@ -13,9 +13,10 @@ _spec.loader.exec_module(tenants)
 
 
 @pytest.mark.parametrize("number", [0, 1, 49])
-def test_nothing_crosses_from_one_tenant_to_another(number):
+def test_nothing_crosses_from_one_tenant_to_another(monkeypatch, number):
     """Piece 49 goes through the command line."""
-    assert tenants.work(number)["checks"] in (tenants.CHECKS, 8)
+    monkeypatch.setattr(tenants, "CHECKS", 50)
+    assert tenants.work(number)["checks"] in (tenants.CHECKS, 12)
 
 
 def test_the_campaign_sees_a_crossing(monkeypatch, tmp_path):

@@ -18,11 +18,11 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard.chat import ChatEndpoint, chat_of
-from steelyard.embed import LAYER_RECIPES
+from steelyard.embed import LAYER_RECIPES, embed_missing, space_of
 from steelyard.endpoint import EndpointError
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError
-from steelyard.filters import Filters
+from steelyard.filters import EVERYTHING, Filters
 from steelyard.query import Query
 from steelyard.search import Searcher
 from steelyard.stores.base import Space
@@ -35,7 +35,7 @@ from steelyard.systems.cortex_mem.layers import ask, extract, with_layers
 from steelyard.systems.cortex_mem.rewriting import Rewriter, accepted, profile_of
 from steelyard.systems.cortex_mem.snippets import snippet, snippet_shipped
 from steelyard.systems.cortex_mem.tenants import vault_of
-from steelyard.systems.cortex_mem.uris import check_uri, dimension_of, directory_of
+from steelyard.systems.cortex_mem.uris import DIMENSIONS, check_uri, directory_of
 from steelyard_eval.cli import main
 from steelyard_eval.datasets import check
 from steelyard_eval.export import export
@@ -489,7 +489,12 @@ class TestFiles:
 
     @pytest.mark.parametrize("dimension", ["resources", "user", "agent", "session"])
     def test_the_dimensions(self, dimension):
-        assert dimension_of(f"cortex://{dimension}/x/y.md") == dimension
+        others = [f"cortex://{one}/x/y.md" for one in DIMENSIONS]
+        assert check_uri(f"cortex://{dimension}/x/y.md") in others
+        vault = Vault(":memory:")
+        vault.upsert(Entry(uri, uri=uri) for uri in others)
+        within = SearchOptions(dimension=dimension).filters()
+        assert [entry.uri for entry in vault.entries(within)] == [f"cortex://{dimension}/x/y.md"]
 
     @pytest.mark.parametrize(
         "uri",
@@ -540,7 +545,18 @@ class TestFiles:
             "profile.md",
         }
         assert any(notice.startswith("4 files are left out") for notice in report.notices)
+        assert not any("neither title nor text" in notice for notice in report.notices)  # directories have none
         assert not any("secret" in entry.text for entry in report.dataset.entries)
+
+    def test_a_directory_without_text_has_no_vector_of_its_text(self):
+        """Where no file has details, text stands for them, and a model has a direction for an empty text, too."""
+        vault = Vault(":memory:")
+        vault.upsert([directory()])
+        for layer in ("text", *LAYER_RECIPES):
+            embed_missing(vault, Spy(), space_of(Spy(), layer, DOCUMENTED.reading.recipe))
+        with CortexMem(vault, Spy()) as memory:
+            assert [hit.layer for hit in memory.semantic_search("plans")] == ["l0", "l1"]
+            assert memory.layered_semantic_search("plans") == []
 
     def test_a_changed_file_is_indexed_again_and_a_touched_one_is_not(self, tmp_path):
         write_memory(tmp_path / "m")
@@ -650,6 +666,12 @@ class TestTenants:
         assert "secret" not in json.dumps(json.loads(command(*search, "acme"))["hits"])
         assert "secret" in json.dumps(json.loads(command(*search, "umbrella"))["hits"])
         assert "is no name" in command(*search, "../acme", code=2)
+        for words in (("list",), ("context",), ("get", "cortex://user/ann/profile.md"), ("reindex",)):
+            name, *more = words
+            own = command(name, tmp_path / "all", *more, "--tenant", "acme", "--json")
+            assert "the other tenant" not in own
+            assert "is no name" in command(name, tmp_path / "all", *more, "--tenant", "../acme", code=2)
+        assert "the other tenant" in command("list", tmp_path / "all", "--tenant", "umbrella", "--json")
 
 
 class TestConcurrency:
@@ -689,6 +711,40 @@ class TestConcurrency:
             for thread in threads:
                 thread.join()
         assert faults == []
+
+    def test_64_awaited_searches_of_a_file_go_on_while_messages_are_written(self, tmp_path):
+        """Each answer is whole: what it found has its own score, and what was there before is there."""
+        space = Space("spy", "l2", LAYER_RECIPES["l2"])
+        with Vault(tmp_path / "v.db", create=True) as vault:
+            first = session(0.9, 0.9, **{f"m{at}": 0.9 for at in range(5)})
+            vault.upsert(first.entries())
+            for layer in ("l0", "l1", "l2", "text"):
+                recipe = LAYER_RECIPES.get(layer, DOCUMENTED.reading.recipe)
+                vault.put_vectors(own := Space("spy", layer, recipe), *first.vectors(own, EVERYTHING))
+
+            def write():
+                for at in range(20):
+                    entry = message(f"new{at}")
+                    with vault.transaction():
+                        vault.upsert([entry])
+                        vault.put_vectors(space, [entry.id], placed(0.6)[None])
+
+            async def many(memory):
+                searches = [
+                    memory.layered_semantic_search_async("plans", SearchOptions(limit=30)) for _ in range(64)
+                ]
+                return (await asyncio.gather(asyncio.to_thread(write), *searches))[1:]
+
+            with CortexMem(vault, Spy()) as memory:
+                answers = [*asyncio.run(many(memory)), memory.layered_semantic_search("plans", SearchOptions(30))]
+        for answer in answers:
+            names = [hit.uri.rpartition("/")[2] for hit in answer]
+            assert names[:5] == [f"m{at}.md" for at in range(5)]
+            assert all(name.startswith("new") for name in names[5:])
+            # 0.2 x 0.9 + 0.3 x 0.9 + 0.5 x 0.9, and with 0.6 for the details of a new one
+            expected = [0.9] * 5 + [0.75] * (len(names) - 5)
+            assert [hit.score for hit in answer] == pytest.approx(expected, abs=1e-6)
+        assert len(answers[-1]) == 25
 
     def test_a_cancelled_search_stops_before_its_next_layer(self):
         """The embedder waits; meanwhile the task is cancelled, and no second layer is read."""

@@ -34,6 +34,8 @@ LEFT_OUT = ("testing", "plots.py", "__main__.py", "lanes.py")
 """Contract tests, figures, the way in, and what numba compiles for minutes."""
 MOST_FILES, MOST_TESTS = 3, 60
 MAP = ROOT / "reports" / "campaigns" / "tests-of-lines.coverage"
+FAILING = MAP.with_suffix(".failing")
+"""Tests that kill nothing, because they fail on the code as it is (where the project is not installed)."""
 PATIENCE = 120
 """Seconds of CPU for the tests of one mutant; one that hangs is killed, which counts."""
 PRELOADED = "numpy scipy.stats scipy.sparse sklearn.decomposition pandas matplotlib.pyplot numba apsw click rich"
@@ -60,6 +62,9 @@ SWAPS = {
     ast.And: ast.Or,
     ast.Or: ast.And,
 }
+
+
+LEFT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "campaigns", "site")
 
 
 def beside(path):
@@ -153,8 +158,9 @@ def tests_of(path, node):
     own = [str(test.relative_to(ROOT)) for test in own_tests(path)]
     lines = running(path)
     names = {name for line in range(node.lineno, node.end_lineno + 1) for name in lines.get(line, ()) if name}
-    found = sorted(filter(None, map(node_of, names)), key=lambda name: (name.split("::")[0] not in own, name))
-    return found[:MOST_TESTS] or own
+    nodes = set(filter(None, map(node_of, names))) - failing()
+    found = sorted(nodes, key=lambda name: (name.split("::")[0] not in own, name))
+    return found[:MOST_TESTS] or [*own, *(f"--deselect={name}" for name in sorted(failing()))] * bool(own)
 
 
 @cache
@@ -164,6 +170,11 @@ def running(path):
     data.read()
     part = str(path.relative_to(ROOT))
     return next((data.contexts_by_lineno(file) for file in data.measured_files() if file.endswith(part)), {})
+
+
+@cache
+def failing():
+    return set(FAILING.read_text().split())
 
 
 @cache
@@ -178,7 +189,7 @@ def node_of(name):
 
 
 def measure(folder):
-    """Run every test once, and keep which of them runs which line."""
+    """Run every test once, and keep which of them runs which line, and which fail on the code as it is."""
     MAP.parent.mkdir(parents=True, exist_ok=True)
     settings = folder / "coverage.ini"
     settings.write_text(
@@ -186,7 +197,11 @@ def measure(folder):
     )
     chosen = [f"tests/{kind}" for kind in KINDS]
     command = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "-m", "pytest", "-q", *chosen]
-    return subprocess.run(command, cwd=folder, env={**os.environ, **surroundings(folder)}).returncode
+    environment = {**os.environ, **surroundings(folder)}
+    said = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True).stdout
+    failed = [line.split()[1].split("[")[0] for line in said.splitlines() if line.startswith("FAILED ")]
+    FAILING.write_text("\n".join(failed))
+    print(said)
 
 
 def work_of(seed, goal, folder):
@@ -261,20 +276,10 @@ def main():
         importlib.import_module(name)
     with tempfile.TemporaryDirectory(prefix="steelyard-mutants-") as made:
         folder = Path(made)
-        for name in ("engine", "eval", "tests", "qrels", "notebooks", "docs"):
-            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        for name in (
-            "pyproject.toml",
-            "README.md",
-            "Makefile",
-            "constraints.txt",
-            "CHANGELOG.md",
-            "ARCHITECTURE.md",
-        ):
-            shutil.copy(ROOT / name, folder / name)
-        shutil.copytree(ROOT / "requirements", folder / "requirements")
+        shutil.copytree(ROOT, folder, ignore=LEFT, dirs_exist_ok=True)
         if chosen.map:
-            return measure(folder)
+            measure(folder)
+            return 0
         return campaign.campaign(f"mutants-{chosen.seed}", work_of(chosen.seed, chosen.goal, folder), chosen)
 
 

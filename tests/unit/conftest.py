@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 sys.path.append(str(Path(__file__).parent / "exact"))  # for search_forms
+sys.path.append(str(Path(__file__).parent / "learn"))  # for made_world
 
 PROVIDER_VARIABLES = [
     *(f"{provider}_{what}" for provider in ("VOYAGE", "OPENAI", "COHERE") for what in ("API_KEY", "BASE_URL")),

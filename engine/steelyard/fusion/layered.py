@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import ClassVar, Self
 
 import numpy as np
@@ -81,14 +82,13 @@ class Layered(Sum):
 
     def variants(self) -> Iterator[Expr]:
         """Each threshold with each ladder below it, and, where there is a cut, with it and without."""
-        made: dict[tuple[float, tuple[float, ...], float | None], Expr] = {}
-        for threshold in sorted({*self.THRESHOLDS, self.threshold}):
-            for relax in (self.relax, *self.LADDERS):
-                for cut in dict.fromkeys((self.cut, None)):
-                    steps = tuple(step for step in relax if step < threshold)
-                    shape = replace(self, threshold=threshold, relax=steps, cut=cut)
-                    made.setdefault((threshold, steps, cut), shape)
-        yield from made.values()
+        thresholds = sorted({*self.THRESHOLDS, self.threshold})
+        each = product(thresholds, (self.relax, *self.LADDERS), (self.cut, None))
+        shapes = (
+            replace(self, threshold=threshold, relax=tuple(step for step in ladder if step < threshold), cut=cut)
+            for threshold, ladder, cut in each
+        )
+        yield from dict.fromkeys(shapes)
 
     def coordinates(self) -> tuple[float, ...]:
         """The threshold, the lowest step, the cut."""
@@ -263,7 +263,7 @@ def _zeros(column: Column, present: Bools) -> Column:
 
 
 def _instead(pair: tuple[Column, Bools], values: Floats, formula: str) -> Column:
-    """A column with other values where it has none; the formula of the column says so."""
+    """A column with other values where it has none, which its formula shows."""
     column, present = pair
     merged = np.where(present, column.values, values)
     if present.all():

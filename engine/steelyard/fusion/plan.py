@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats
+from steelyard.arrays import Bools, Floats, Indices
 from steelyard.explain import Explanation
 from steelyard.grammar import number_text
 
@@ -58,6 +58,14 @@ class Column:
                 yield from part.sources()
         else:
             yield self
+
+    def terms(self, rows: Indices) -> Iterator[tuple[str, Floats]]:
+        """The column on the rows int64[R] by name, float64[R]; those of a nested fusion that is not rescaled."""
+        if self.inner is not None and np.array_equal(self.values[rows], self.inner.scores()[rows]):
+            names, parts = self.inner.contributions(rows)
+            yield from zip(names, parts.T, strict=True)
+        else:
+            yield self.label, self.values[rows]
 
     def explain(self, row: int) -> Explanation:
         """Explain how the value of one row was computed."""
@@ -153,6 +161,22 @@ class Plan:
         for branch in self.branches:
             result[branch.ranked] = branch.scores()[branch.ranked]
         return result
+
+    def contributions(self, rows: Indices) -> tuple[tuple[str, ...], Floats]:
+        """What each term adds to the scores of the rows int64[R], factors included: names, and float64[R, T].
+
+        A term is 0 for rows of branches that lack it. The terms of a row add up to its score, up to rounding.
+        A nested fusion whose score is taken as it is counts as its own terms.
+        """
+        names: dict[str, Floats] = {}
+        for branch in self.branches:
+            own = np.flatnonzero(branch.ranked[rows])
+            chosen = rows[own]
+            factor = 1.0 if branch.factor is None else branch.factor[chosen]
+            for weight, column in zip(branch.weights, branch.columns, strict=True):
+                for name, values in column.terms(chosen):
+                    np.add.at(names.setdefault(name, np.zeros(len(rows))), own, weight * values * factor)
+        return tuple(names), np.stack(list(names.values()), axis=1) if names else np.zeros((len(rows), 0))
 
     def sources(self) -> Iterator[Column]:
         """Iterate over the columns of single signals in the branches that rank any row."""

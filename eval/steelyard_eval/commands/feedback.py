@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from steelyard_eval.commands import completion
 from steelyard_eval.commands.manners import note
-from steelyard_eval.commands.options import embedder_option, json_option, put, seed_option
+from steelyard_eval.commands.options import (
+    embedder_option,
+    json_option,
+    limit_option,
+    put,
+    seed_option,
+    system_option,
+    weights_option,
+)
+from steelyard_eval.commands.query import QueryCommand
 
 RULES = ("classes", "naive", "ips", "dr", "adaptive")
 MODELS = (
@@ -85,7 +95,14 @@ def learn(
 @click.option("--sessions", default=10_000, show_default=True, type=click.IntRange(1, 10_000_000))
 @click.option("--explore", default="none", show_default=True, type=click.Choice(EXPLORATIONS))
 @click.option("--share", default=0.1, show_default=True, type=click.FloatRange(0, 1), help="Of sessions explored.")
-@click.option("--act", "kind", default="clicked", show_default=True, type=click.Choice(ACTS[:-1]))
+@click.option(
+    "--act",
+    "kind",
+    default="clicked",
+    show_default=True,
+    type=click.Choice((*ACTS[:-1], "mixed")),
+    help="What is done.",
+)
 @click.option("--signal", metavar="NAME", help="The signal that attracts (models attract and tags).")
 @click.option("--out", type=click.Path(), default="feedback.jsonl", show_default=True)
 @embedder_option
@@ -145,4 +162,98 @@ def act(log: str, query_id: str, entry_ids: tuple[str, ...], action: str, client
     put(document, as_json, f"{log}: {action} {', '.join(entry_ids) or 'list'} of {query_id}")
 
 
-COMMANDS = (learn, simulate, act)
+@click.command(cls=QueryCommand)
+@click.argument("log", type=click.Path())
+@click.argument("vault", required=False, default="", type=click.Path())
+@click.argument("query", required=False, default="")
+@system_option
+@weights_option
+@click.option(
+    "--against", metavar="FILE", type=click.Path(), help="The other weights file; drawn weights by default."
+)
+@click.option(
+    "--share", default=1.0, show_default=True, type=click.FloatRange(0, 1), help="Of searches interleaved."
+)
+@click.option("--client", default="", help="Who searches, as a name that stays the same.")
+@limit_option
+@json_option
+def interleave(
+    log: str,
+    vault: str,
+    query: str,
+    system: str,
+    weights: str | None,
+    against: str | None,
+    share: float,
+    client: str,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """Search VAULT for QUERY with two rankings interleaved, and log it; with LOG alone, test which is preferred.
+
+    In each list two rankings take turns (team draft), so that acts decide between them, and show how places are
+    examined. `steelyard act LOG QUERY_ID ENTRY_ID` adds acts.
+    """
+    from steelyard_eval.learn.interleaving import duels
+    from steelyard_eval.learn.show import duelled
+
+    if not vault:
+        found = [one.to_json() for one in duels(log)]
+        put({"duels": found}, as_json, duelled(found))
+        return
+    if not query:
+        raise click.UsageError("name a query after the vault, or the log alone to test it")
+    document, text = _interleaved(log, vault, query, (system, weights, limit), (against, share), client)
+    put(document, as_json, text)
+
+
+def _interleaved(
+    log: str,
+    vault: str,
+    query: str,
+    configured: tuple[str, str | None, int | None],
+    explored: tuple[str | None, float],
+    client: str,
+) -> tuple[dict[str, Any], str]:
+    """Search and log; the document, and the text to print."""
+    from steelyard.config import SearchConfig
+    from steelyard.explore import Explore
+    from steelyard.feedback import FeedbackLog
+    from steelyard_eval.terminal import hits
+    from steelyard_eval.vaults.read import open_searcher
+
+    against, share = explored
+    explore = Explore(share, SearchConfig.load(against) if against else None)
+    with open_searcher([vault], *configured, explore=explore) as searcher:
+        result = searcher.search(query)
+        query_id = FeedbackLog(log, searcher.config).shown(result, client)
+        shown = [searcher.system.showing.show(hit, result, "full") for hit in result.hits]
+    document = {"query_id": query_id, "log": log, "interleaved": list(result.placed_by), "hits": shown}
+    return document, f"{hits(result.hits)}\nlogged as {query_id} in {log}"
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.option("--from", "source", required=True, type=click.Choice(["ubi", "soleri", "open-bandit"]))
+@click.option("--out", type=click.Path(), default="feedback.jsonl", show_default=True)
+@json_option
+def feedback(files: tuple[str, ...], source: str, out: str, as_json: bool) -> None:
+    """Convert feedback of another system into a log, or estimate a policy's value from open-bandit's.
+
+    ubi: files of OpenSearch's ubi_queries and ubi_events, a document a line. soleri: rows of brain_feedback, an
+    object a line. open-bandit: feedback.csv.gz; the click rate of `random` is estimated from the log of `bts`.
+    """
+    from steelyard.files import write_text
+    from steelyard_eval.learn.importers import from_soleri, from_ubi, open_bandit
+    from steelyard_eval.learn.show import campaigns
+
+    if source == "open-bandit":
+        found = [one.to_json() for path in files for one in open_bandit(path)]
+        put({"campaigns": found}, as_json, campaigns(found))
+        return
+    lines = list((from_ubi if source == "ubi" else from_soleri)(files))
+    write_text(out, "".join(lines))
+    put({"file": out, "impressions": len(lines)}, as_json, f"{out}: {len(lines)} impressions")
+
+
+COMMANDS = (learn, simulate, act, interleave, feedback)

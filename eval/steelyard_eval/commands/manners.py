@@ -44,6 +44,7 @@ EXAMPLES = {
         "steelyard gate mine --weights search-weights.json --strict",
         'steelyard gate mine --update --because "the new weights of March"',
     ],
+    "init": ["steelyard init", "steelyard init mine --current prod.run"],
     "learn": [
         "steelyard learn mine -o search-weights.json",
         'steelyard learn mine --feedback prod.jsonl.gz --current "weighted_sum(0.3*bm25, 0.7*vector)"',
@@ -57,8 +58,21 @@ EXAMPLES = {
         "steelyard act feedback.jsonl 4be1a2f09c3d7e55 m1 --action cited",
         "steelyard act feedback.jsonl 4be1a2f09c3d7e55 --action none_useful",
     ],
+    "interleave": [
+        'steelyard interleave feedback.jsonl memory.db "rotate keys" --against search-weights.try.json',
+        "steelyard interleave feedback.jsonl",
+    ],
+    "feedback": [
+        "steelyard feedback ubi_queries.jsonl ubi_events.jsonl --from ubi -o feedback.jsonl",
+        "steelyard feedback open-bandit/feedback.csv.gz --from open-bandit",
+    ],
     "report": ["steelyard report results.json -o reports/mine"],
     "explain": ["steelyard explain mine q1 --against bm25", "steelyard explain mine q1 --entry m1"],
+    "judge": [
+        'steelyard judge mine bm25 "rrf(bm25, vector)" --judge ann',
+        "steelyard judge mine --judge bob --second-to ann",
+        "steelyard judge mine --json",
+    ],
     "doctor": ["steelyard doctor", "steelyard doctor memory.db"],
     "demo": ["steelyard demo -o reports/demo"],
     "export": ["steelyard export search-weights.json --to elasticsearch"],

@@ -37,6 +37,7 @@ LAYERS = ("none", "extractive", "llm")
 ABSTRACTS = "Where abstracts and overviews come from that are not written: the text, or a model at LLM_BASE_URL."
 THRESHOLD = "How similar results are at least, -1 to 1 (Cortex-Mem); its own, by the query's intent, by default."
 REWRITE = "Let the model at LLM_BASE_URL rewrite the query before it is embedded."
+LOG = "Add the list to this feedback log, to which `steelyard act` adds acts, for `steelyard learn`."
 TENANT = "VAULT is the folder of all tenants' vaults; read or write that of this tenant alone."
 
 tenant_option = click.option("--tenant", metavar="NAME", help=TENANT)
@@ -92,14 +93,16 @@ def _counted(counts: dict[str, Any]) -> str:
 @click.command()
 @click.argument("vault", type=click.Path())
 @vault_embedder_option
+@tenant_option
 @json_option
-def reindex(vault: str, embedder: str | None, as_json: bool) -> None:
+def reindex(vault: str, embedder: str | None, tenant: str | None, as_json: bool) -> None:
     """Rebuild keyword indexes and vectors after a change of model, dimension or tokenizer.
 
     All models of the vault are rebuilt; with --embedder only that one is kept.
     """
     from steelyard_eval.vaults import reindex_vault
 
+    vault = _vault_of(vault, tenant)
     counts = reindex_vault(vault, embedder)
     put(counts, as_json, f"{vault}: {_counted(counts)}")
 
@@ -123,6 +126,8 @@ def reindex(vault: str, embedder: str | None, as_json: bool) -> None:
 @click.option("--threshold", type=float, help=THRESHOLD)
 @click.option("--rewrite", is_flag=True, help=REWRITE)
 @tenant_option
+@click.option("--log", "log", type=click.Path(), metavar="LOG", help=LOG)
+@click.option("--client", default="", help="Who searches, as a name that stays the same; for --log.")
 @click.option("--explain", is_flag=True, help="Show how each score came about.")
 @json_option
 def search(
@@ -144,6 +149,8 @@ def search(
     threshold: float | None,
     rewrite: bool,
     tenant: str | None,
+    log: str | None,
+    client: str,
     explain: bool,
     as_json: bool,
 ) -> None:
@@ -152,6 +159,7 @@ def search(
     A tier has the name of its file (agent.db is the tier agent), or is written TIER=FILE.
     """
     from steelyard.escape import visible
+    from steelyard.feedback import FeedbackLog
     from steelyard.query import Query
     from steelyard_eval.commands.arguments import parse_filters, parse_weights
     from steelyard_eval.terminal import hits, scan
@@ -188,6 +196,9 @@ def search(
             document["progress"] = progress.summary()
         if rewrite and result.query is not None:
             document["embedded"] = result.query.embedded
+        if log is not None:
+            document["query_id"] = FeedbackLog(log, searcher.config).shown(result, client)
+            notes.append(f"logged as {document['query_id']}: steelyard act {log} {document['query_id']} ENTRY_ID")
         if len(vaults) > 1:
             document["tiers"] = [hit.entry.vault for hit in result.hits]  # where each hit can be read
     for line in notes:
@@ -234,12 +245,13 @@ def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iter
 @click.argument("vault", type=click.Path())
 @click.argument("ids", nargs=-1, required=True)
 @scope_option
+@tenant_option
 @json_option
-def get(vault: str, ids: tuple[str, ...], scopes: tuple[str, ...], as_json: bool) -> None:
+def get(vault: str, ids: tuple[str, ...], scopes: tuple[str, ...], tenant: str | None, as_json: bool) -> None:
     """Print whole entries by id, including details."""
     from steelyard_eval.vaults.read import read_entries
 
-    records = read_entries(vault, ids, scopes)
+    records = read_entries(_vault_of(vault, tenant), ids, scopes)
     lines = [json.dumps(record, indent=2, sort_keys=True) for record in records]
     put({"entries": records}, as_json, "\n".join(lines))
 
@@ -256,6 +268,7 @@ def get(vault: str, ids: tuple[str, ...], scopes: tuple[str, ...], as_json: bool
 @click.option("--topup/--no-topup", default=None, help=f"Fill up with recent entries. {CONFIGURED}")
 @scope_option
 @model_option
+@tenant_option
 @json_option
 def context(
     vault: str,
@@ -269,6 +282,7 @@ def context(
     semantic: str | None,
     topup: bool | None,
     model: str,
+    tenant: str | None,
     as_json: bool,
 ) -> None:
     """Print relevant entries, filled up with recent ones; without a QUERY, only recent ones."""
@@ -278,6 +292,7 @@ def context(
 
     size = limit or (None if weights else 10)
     numbers = parse_weights(changed)
+    vault = _vault_of(vault, tenant)
     with open_searcher([vault], system, weights, size, scopes=scopes, model=model, changed=numbers) as searcher:
         found, total = searcher.context(query, parse_filters(filters), semantic=semantic, topup_recent=topup)
         shown = [searcher.system.showing.present(hit) for hit in found]
@@ -289,14 +304,22 @@ def context(
 @click.option("--limit", type=click.IntRange(1), help="How many; all by default.")
 @filter_option
 @scope_option
+@tenant_option
 @json_option
-def list_(vault: str, limit: int | None, filters: tuple[str, ...], scopes: tuple[str, ...], as_json: bool) -> None:
+def list_(
+    vault: str,
+    limit: int | None,
+    filters: tuple[str, ...],
+    scopes: tuple[str, ...],
+    tenant: str | None,
+    as_json: bool,
+) -> None:
     """List every entry that passes the filters, newest first, without ranking."""
     from steelyard_eval.commands.arguments import parse_filters
     from steelyard_eval.terminal import listing
     from steelyard_eval.vaults.read import list_entries, record_of
 
-    entries, total = list_entries(vault, parse_filters(filters), limit, scopes)
+    entries, total = list_entries(_vault_of(vault, tenant), parse_filters(filters), limit, scopes)
     document = {"total": total, "entries": [record_of(entry) for entry in entries]}
     put(document, as_json, f"{listing(entries)}\n{len(entries)} of {total} entries")
 

@@ -18,6 +18,7 @@ from steelyard_eval.compare.lists import Listed
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.progress import bar
+from steelyard_eval.rankings import Lists, lists_of
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.select import only, recorded_lists
@@ -26,14 +27,14 @@ from steelyard_eval.recording.workspace import Workspace
 
 @dataclass(frozen=True)
 class Row:
-    """A contender with its lists.
+    """A contender with its lists; `lists` are the same with scores and what each signal adds, where that is known.
 
     `embedding_calls` is None where it cannot be known; `taken` is None where nothing was timed; `progress` says
     how far layered searches went, None for any other.
     """
 
     contender: Contender | Listed
-    ranked: Ranked
+    lists: Lists
     notices: tuple[str, ...] = ()
     embedding_calls: int | None = None
     taken: Latencies | None = None
@@ -43,6 +44,11 @@ class Row:
     def label(self) -> str:
         """The label of the contender."""
         return self.contender.label
+
+    @property
+    def ranked(self) -> Ranked:
+        """The lists alone."""
+        return self.lists.ranked
 
     @property
     def tag(self) -> str:
@@ -140,7 +146,7 @@ class Arena:
         found = one.answers(queries, self.setting.size)
         ranked = found.ranked(queries, self.setting.size)
         taken = Latencies(found.taken) if timed and found.taken else None
-        return Row(one, ranked, tuple(found.notices), taken=taken)
+        return Row(one, Lists(ranked), tuple(found.notices), taken=taken)
 
     def _replayed(
         self, configs: Sequence[tuple[Contender, list[str]]], queries: Sequence[Query], timed: bool
@@ -161,7 +167,8 @@ class Arena:
             taken = latencies(self.space, row.config, queries) if self.space and timed else None
             progress = row.config.effective.progress(run.table)
             summary = None if progress is None else progress.summary()
-            found.append(Row(row, run.ranked, (*notices, *_degraded(row.label, summary)), calls, taken, summary))
+            notes = (*notices, *_degraded(row.label, summary))
+            found.append(Row(row, lists_of(run, row.config), notes, calls, taken, summary))
         return found
 
     def _table(self, rows: Sequence[Contender], queries: Sequence[Query]) -> SignalTable:

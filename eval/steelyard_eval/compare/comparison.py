@@ -25,6 +25,7 @@ from steelyard_eval.compare.contenders import (
     read_strategies,
     read_systems,
     separate,
+    written_as,
 )
 from steelyard_eval.compare.lists import Listed
 from steelyard_eval.compare.verification import run_folder, verify_runs
@@ -34,6 +35,7 @@ from steelyard_eval.measures.metrics import Measure, parse_measures
 from steelyard_eval.measures.runs import Ranked, write_run
 from steelyard_eval.measures.statistics import compare_all, mean_interval
 from steelyard_eval.progress import bar
+from steelyard_eval.rankings import Lists, ordered, query_rows, rankings, spelled
 from steelyard_eval.recording.select import open_recording, recorded_lists
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.results import Result, frame_html
@@ -77,26 +79,59 @@ class Comparison(Result):
 
         return pd.DataFrame(self.record["comparisons"]).drop(columns=["baseline", "metric"], errors="ignore")
 
-    def per_query(self) -> pd.DataFrame:
-        """Return a row for each query: text, category, and the primary metric of every contender."""
+    def table(self, round: int | None = None) -> pd.DataFrame:  # noqa: A002 -- PyTerrier's name for it
+        """Return a row for each contender and a column for each metric, as PyTerrier's Experiment does.
+
+        Beside them are queries won and lost against the baseline on the primary metric, and the corrected p-value.
+        `round` is the number of decimals.
+        """
         import pandas as pd
 
-        rows = self.record["per_query"]
-        facts = [{name: row[name] for name in ("id", "text", "category")} | dict(row["values"]) for row in rows]
-        return pd.DataFrame(facts).set_index("id")
+        primary = self.record["primary"]
+        tests = {row["challenger"]: row for row in self.record["comparisons"]}
+        rows = []
+        for label, own in self.values.items():
+            test = tests.get(label, dict.fromkeys(("wins", "losses", "p_holm")))
+            names = zip(("+", "-", "p-value"), ("wins", "losses", "p_holm"), strict=True)
+            means = {metric: float(values.mean()) for metric, values in own.items()}
+            rows.append({"name": label, **means, **{f"{primary} {sign}": test[name] for sign, name in names}})
+        return _rounded(pd.DataFrame(rows).set_index("name"), round)
+
+    def per_query(self, metric: str | None = None, round: int | None = None) -> pd.DataFrame:  # noqa: A002
+        """Return a row for each query: text, category, and one metric (the primary one) of every contender."""
+        import pandas as pd
+
+        wanted = str(parse_measures([metric or self.record["primary"]])[0])
+        if wanted not in self._metrics:
+            raise ConfigError(f"metric {shown(wanted)} was not compared{nearest(wanted, self._metrics)}")
+        facts = [{name: row[name] for name in ("id", "text", "category")} for row in self.record["per_query"]]
+        frame = pd.DataFrame(facts).set_index("id")
+        return _rounded(frame.assign(**{label: own[wanted] for label, own in self.values.items()}), round)
+
+    @property
+    def _metrics(self) -> list[str]:
+        return list(next(iter(self.values.values())))
 
     def __repr__(self) -> str:
         return visible(f"Comparison({', '.join(self.values)} on {self.record['dataset']['name']})")
 
     def _repr_html_(self) -> str:
-        return frame_html(self.to_frame().drop(columns=["strategy"]))
+        return frame_html(self.table().reset_index())
 
-    def plot(self, metric: str | None = None) -> Figure:
-        """Plot means and intervals of one metric, best on top."""
-        from steelyard_eval.plots import intervals
+    def plot(self, metric: str | None = None, *, what: str = "means") -> Figure:
+        """Plot a figure of the comparison.
 
-        wanted = metric or self.record["primary"]
-        return intervals([row for row in self.record["results"] if row["metric"] == wanted], wanted)
+        Parameters
+        ----------
+        metric : str
+            Of the means; the primary one by default. All other figures are of the primary metric.
+        what : str
+            means (with intervals), differences (to the baseline), queries (the difference on each), categories,
+            cost (quality against latency).
+        """
+        from steelyard_eval.figures import compared
+
+        return compared(self.record, what, metric)
 
     def report(self, path: str | Path) -> list[Path]:
         """Write the report (HTML, Markdown, JSON, timing.json) into this folder and return the paths."""
@@ -112,7 +147,7 @@ def compare(
     *,
     systems: str | Sequence[str] | None = None,
     labels: Mapping[str, Given] | None = None,
-    baseline: Given | None = None,
+    baseline: Given | int | None = None,
     metrics: str | Sequence[str] = METRICS,
     split: str | None = None,
     limit: int | None = None,
@@ -141,9 +176,9 @@ def compare(
         More contenders, each read as a system.
     labels : mapping
         More contenders, by label.
-    baseline : str or any contender
-        What the others are tested against: a label of the comparison, or one more contender, such as what you run
-        today. The first contender by default.
+    baseline : str, int or any contender
+        What the others are tested against: a label of the comparison, or its place in the order of contenders from
+        0, or one more contender, such as what you run today. The first contender by default.
     metrics : str or sequence of str
         Names of ir_measures; the first is the primary one, which alone is tested, with Holm's correction.
     split : str
@@ -199,6 +234,7 @@ def compare(
     facts = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
+        "command": _command(dataset, named, names, base, split, limit, seed),
         "dataset": _about(dataset, len(chosen), len(queries)),
         "split": split or dataset.report_split or "all",
         "limit": size,
@@ -216,7 +252,8 @@ def compare(
         "configurations": [row.about() for row in rows],
         "results": _results(rows, values, groups, seed),
         "comparisons": _comparisons(values, str(measures[0]), base, groups, seed),
-        "per_query": _per_query(queries, values, str(measures[0])),
+        "per_query": query_rows(queries, {label: own[str(measures[0])] for label, own in values.items()}),
+        "rankings": _rankings(dataset, queries, rows, values, str(measures[0]), base),
         "timing": [row.timing() for row in rows],
         "layers": [{"label": row.label, **row.progress} for row in rows if row.progress],
         "tuning": None,
@@ -256,12 +293,17 @@ def _shallow(measures: Sequence[Measure], limit: int) -> list[str]:
 
 
 def _baseline(
-    named: list[Named | Listed], given: Given | None, lists: Collection[str]
+    named: list[Named | Listed], given: Given | int | None, lists: Collection[str]
 ) -> tuple[str, list[Named | Listed]]:
     """The label of the baseline, and the contenders including it, in front if it was not among them."""
     labels = [one.label for one in named]
     if given is None:
         return labels[0], named
+    if isinstance(given, int):
+        if not 0 <= given < len(labels):
+            places = f"0..{len(labels) - 1}, the places of {', '.join(labels)}"
+            raise ConfigError(f"baseline {given} is outside {places}")
+        return labels[given], named
     if isinstance(given, str) and given.removesuffix(":documented") in labels:
         return given.removesuffix(":documented"), named
     try:
@@ -273,6 +315,10 @@ def _baseline(
     if added.label in labels:
         return added.label, named
     return added.label, [added, *named]
+
+
+def _rounded(frame: pd.DataFrame, decimals: int | None) -> pd.DataFrame:
+    return frame if decimals is None else frame.round(decimals)
 
 
 def _values(ranked: Ranked, dataset: Dataset, measures: Sequence[Measure]) -> dict[str, Floats]:
@@ -319,18 +365,41 @@ def _comparisons(
     ]
 
 
-def _per_query(
-    queries: Sequence[Query], values: Mapping[str, Mapping[str, Floats]], metric: str
-) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": query.id,
-            "text": query.text,
-            "category": query.category,
-            "values": {label: float(own[metric][at]) for label, own in values.items()},
-        }
-        for at, query in enumerate(queries)
-    ]
+def _rankings(
+    dataset: Dataset,
+    queries: Sequence[Query],
+    rows: Sequence[Row],
+    values: Mapping[str, Mapping[str, Floats]],
+    metric: str,
+    baseline: str,
+) -> dict[str, Any]:
+    """The lists of the baseline, then of the others, best first."""
+    own: dict[str, Lists] = {row.label: row.lists for row in rows}
+    labels = ordered({label: float(found[metric].mean()) for label, found in values.items()}, [baseline])
+    return rankings(dataset, queries, [(label, partial(own.__getitem__, label)) for label in labels])
+
+
+def _command(
+    dataset: Dataset,
+    named: Sequence[Named | Listed],
+    metrics: Sequence[str],
+    baseline: str,
+    split: str | None,
+    limit: int | None,
+    seed: int,
+) -> str | None:
+    """The command that compares the same; None where a contender is known in Python alone."""
+    words = [_word(one) for one in named]
+    if None in words:
+        return None
+    options = {"--metrics": ",".join(metrics), "--baseline": baseline, "--split": split, "--limit": limit}
+    return spelled("compare", dataset.name, *filter(None, words), options={**options, "--seed": seed or None})
+
+
+def _word(one: Named | Listed) -> str | None:
+    if isinstance(one, Named):
+        return one.word
+    return written_as(one.label, one.source) if one.kind in ("run", "endpoint") else None
 
 
 def _write_runs(folder: Path, rows: Sequence[Row]) -> dict[str, Path]:

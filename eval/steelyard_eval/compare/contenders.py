@@ -93,6 +93,13 @@ class Named:
     kind: str
     given: str | SearchConfig
 
+    @property
+    def word(self) -> str | None:
+        """How a command names it; None for a configuration that exists in Python alone."""
+        if not isinstance(self.given, str):
+            return None
+        return written_as(self.label, self.given)
+
     def config(self, setting: Setting) -> SearchConfig:
         """Build the configuration; ConfigError when it cannot be read, or needs retrievers that are not there."""
         if self.kind == "strategy":
@@ -162,6 +169,17 @@ def _read_name(text: str, label: str, lists: Collection[str]) -> Named:
         f"{shown(text)} is no system, strategy, weights file (*.json), TREC run (*.run) or URL"
         f"{nearest(text.partition(':')[0], {name.removesuffix(':documented') for name in SYSTEMS} | set(lists))}"
     )
+
+
+def written_as(label: str, given: str) -> str:
+    """A contender as a command names it, with its label where that is not the usual one.
+
+    >>> written_as("bm25", "bm25"), written_as("prod.run", "runs/prod.run"), written_as("mine", "bm25")
+    ('bm25', 'runs/prod.run', 'mine=bm25')
+    """
+    labelled = f"{label}={given}"
+    usual = label in (given, given.removesuffix(":documented"), Path(given).name)
+    return given if usual or not _LABELLED.fullmatch(labelled) else labelled
 
 
 def separate(text: str) -> list[str]:

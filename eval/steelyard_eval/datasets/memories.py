@@ -18,6 +18,7 @@ from steelyard.query import Query
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.cortex_mem.layers import directory, id_of
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, uri_of
+from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.files import FolderReader
 from steelyard_eval.datasets.manifest import Manifest
 from steelyard_eval.datasets.parts import Parts
@@ -43,7 +44,8 @@ def read_memory(reader: FolderReader) -> Parts:
             _add(entries, reader, name)
         except DataError as error:
             skipped.append(str(error))
-    notices = [f"{len(skipped)} files are left out: {'; '.join(skipped[:SHOWN])}"] if skipped else []
+    out = f"{counted(len(skipped), 'file is', 'files are')} left out: {'; '.join(skipped[:SHOWN])}"
+    notices = [out] if skipped else []
     manifest = Manifest(
         name=reader.folder.resolve().name, description="memory files", recipe="{title}\n{text}", report_split=""
     )

@@ -18,7 +18,7 @@ def notices(entries: Table[Entry], queries: Table[Query], qrels: Grades) -> Iter
     """Yield the notices on corpus, queries and judgments, in a fixed order."""
     yield from _unknown_fields(entries, FIELDS, ("entry has", "entries have"), "kept in Entry.extra")
     yield from _unknown_fields(queries, QUERY_FIELDS, ("query has", "queries have"), "left in the file")
-    empty = [e for e in entries.items if not e.text]
+    empty = [e for e in entries.items if not (e.text or e.l0 or e.l1)]
     titled = sum(bool(e.title) for e in empty)
     unjudged = sum(q.id not in qrels for q in queries.items)
     out = _out_of_scope(entries, queries, qrels)

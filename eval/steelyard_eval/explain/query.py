@@ -22,6 +22,7 @@ from steelyard_eval.explain.moves import moves
 from steelyard_eval.explain.places import place
 from steelyard_eval.explain.view import View, contributions
 from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.rankings import headline
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.results import Result
 
@@ -213,7 +214,7 @@ class _Case:
         return own | {"fused": None if tree is None else tree.value, "finished": _finite(again.to_json())}
 
     def _about(self, id_: str) -> dict[str, Any]:
-        return {"id": id_, "headline": _headline(self.entries.get(id_)), "grade": self.grades.get(id_)}
+        return {"id": id_, "headline": headline(self.entries.get(id_)), "grade": self.grades.get(id_)}
 
     def _missing(self, view: AnyView) -> list[dict[str, Any]]:
         """The relevant entries outside the list: best grade first, then the nearest to it."""
@@ -261,11 +262,6 @@ def _known_entry(dataset: Dataset, query: Query, id_: str | None) -> str | None:
     if id_ is not None and id_ not in ids and id_ not in dataset.qrels.get(query.id, {}):
         raise DataError(f"{dataset.name}: there is no entry {shown(id_)}{nearest(id_, ids)}")
     return id_
-
-
-def _headline(entry: Entry | None) -> str:
-    """Title, else the start of the text."""
-    return "" if entry is None else (entry.title or entry.text[:120])
 
 
 def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ function render({ model, el }) {
   const line = talk(model, receive);
 
   function receive(message) {
-    parts.problem.textContent = message.error || "";
+    if (!message.curve) parts.problem.textContent = message.error || "";
     if (message.controls) build((controls = message.controls));
     if (message.result) show((result = message.result));
     if (message.ranking) list(message.ranking);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import visible
@@ -87,6 +88,12 @@ class Gating(Result):
 
     def _repr_html_(self) -> str:
         return f"<p><b>{html.escape(self.sentence)}</b></p>{frame_html(self.to_frame())}"
+
+    def report(self, path: str | Path) -> list[Path]:
+        """Write the report (HTML, Markdown, JSON) into this folder and return the paths."""
+        from steelyard_eval.report import write_report
+
+        return write_report(self.to_json(), path)
 
     def plot(self) -> Figure:
         """Plot the change of nDCG@10 of every contender with its interval, beside the budget."""

@@ -65,11 +65,23 @@ class Learned(Result):
 
         return f"<p><b>{html.escape(self.sentence)}</b></p>{frame_html(self.to_frame())}"
 
-    def plot(self) -> Figure:
-        """How often relevant entries and others are acted upon, by place."""
-        from steelyard_eval.plots import rates
+    def plot(self, what: str = "acts") -> Figure:
+        """Plot how often relevant entries and others are acted upon by place, or how often places are examined.
 
-        return rates(self.record["acts"])
+        Parameters
+        ----------
+        what : str
+            acts or examination.
+        """
+        from steelyard_eval.figures import learned
+
+        return learned(self.record, what)
+
+    def report(self, path: str | Path) -> list[Path]:
+        """Write the report (HTML, Markdown, JSON) into this folder and return the paths."""
+        from steelyard_eval.report import write_report
+
+        return write_report(self.to_json(), path)
 
     def save_weights(self, path: str | Path) -> list[Path]:
         """Write the weights file, and under try `*.try.json` beside it; returns what was written."""

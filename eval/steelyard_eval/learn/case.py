@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.arrays import Bools, Floats, Indices
-from steelyard.config import SearchConfig
+from steelyard.config import SearchConfig, policy_of
 from steelyard.embed import RecordedEmbedder
 from steelyard.errors import ConfigError, DataError
-from steelyard.feedback import policy_of
 from steelyard.fields import format_time
 from steelyard.identity import share
 from steelyard.query import Query, clean_query

@@ -25,6 +25,10 @@ STRENGTH = 20.0
 """Shows that the starting rates count as, at each place."""
 APART = 1.2
 """A relevant entry is acted upon at least so many times as often, or the classes could change roles."""
+FALLBACK = np.array([kind == "clicked" for kind in KINDS])
+"""The kind whose rates are fitted where no act occurs."""
+MOST_RELEVANT, MOST_OTHER = 0.98, 0.8
+"""The largest share of shows that either class is acted upon."""
 UPPER = 5
 """Places over which the lift is averaged."""
 
@@ -68,11 +72,12 @@ def fit(lists: Lists, cells: Cells, exponent: float, rounds: int = 40) -> Classe
     """
     pair, of = np.unique(cells.row, return_inverse=True)
     temper = 1.0 / (1.0 + sums(of, cells.shown) / TEMPER)
-    shown, acts = cells.shown * temper[of], cells.acts * temper[of, None]
+    kinds = np.flatnonzero(cells.acts.any(axis=0) | FALLBACK)
+    shown, acts = cells.shown * temper[of], cells.acts[:, kinds] * temper[of, None]
     features = lists.features[pair]
     mean, spread = features.mean(axis=0), features.std(axis=0) + 1e-9
     design = np.column_stack([np.ones(len(pair)), (features - mean) / spread])
-    start = _rates(cells, exponent)
+    start = _rates(cells, exponent, kinds)
     a, b = (one.copy() for one in start)
     slopes = np.zeros(design.shape[1])
     slopes[0] = -2.0
@@ -80,13 +85,13 @@ def fit(lists: Lists, cells: Cells, exponent: float, rounds: int = 40) -> Classe
     for _ in range(rounds):
         belief = sums(of, _evidence(a, b, cells.place, shown, acts))
         relevance = expit(np.clip(np.clip(design @ slopes, -12, 12) + belief, -30, 30))
-        a, b = _maximised(cells.place, shown, acts, relevance[of], start)
+        a, b = _maximised(cells.place, shown, acts, relevance[of], start, POSITIVE[kinds])
         slopes = _slopes(design, relevance, slopes)
     whole = np.clip(slopes[0] + ((lists.features - mean) / spread) @ slopes[1:], -12, 12)
     prior = np.asarray(expit(whole), dtype=np.float64)
     posterior = prior.copy()
     posterior[pair] = relevance
-    return Classes(posterior, prior, a, b)
+    return Classes(posterior, prior, _whole(a, kinds), _whole(b, kinds))
 
 
 def shown_rows(lists: Lists, cells: Cells) -> Bools:
@@ -96,13 +101,20 @@ def shown_rows(lists: Lists, cells: Cells) -> Bools:
     return seen
 
 
-def _rates(cells: Cells, exponent: float) -> tuple[Floats, Floats]:
-    """Where the rates of the two classes start, float64[PLACES, A] each: apart in the sense of each kind."""
+def _whole(rates: Floats, kinds: Indices) -> Floats:
+    """Rates of some kinds as those of all; 0 for kinds that do not occur."""
+    whole = np.zeros((PLACES, len(KINDS)))
+    whole[:, kinds] = rates
+    return whole
+
+
+def _rates(cells: Cells, exponent: float, kinds: Indices) -> tuple[Floats, Floats]:
+    """Where the rates of the two classes start, float64[PLACES, kinds] each: apart in the sense of each kind."""
     examined = curve(exponent)
     exposure = max(float((cells.shown * examined[cells.place]).sum()), 1e-9)
-    totals = cells.acts.sum(axis=0)
-    a, b = np.zeros((PLACES, len(KINDS))), np.zeros((PLACES, len(KINDS)))
-    for sense, own in ((1, POSITIVE), (-1, ~POSITIVE)):
+    totals, positive = cells.acts[:, kinds].sum(axis=0), POSITIVE[kinds]
+    a, b = np.zeros((PLACES, len(kinds))), np.zeros((PLACES, len(kinds)))
+    for sense, own in ((1, positive), (-1, ~positive)):
         count = float(totals[own].sum())
         if not count and sense < 0:
             continue
@@ -114,7 +126,7 @@ def _rates(cells: Cells, exponent: float) -> tuple[Floats, Floats]:
         first, second = (often, seldom) if sense > 0 else (seldom, often)
         a += first * examined[:, None] * share
         b += second * examined[:, None] * share
-    return a, b
+    return _bounded(a, 0.0, MOST_RELEVANT), _bounded(b, 0.0, MOST_OTHER)
 
 
 def _evidence(a: Floats, b: Floats, place: Indices, shown: Floats, acts: Floats) -> Floats:
@@ -127,7 +139,7 @@ def _evidence(a: Floats, b: Floats, place: Indices, shown: Floats, acts: Floats)
 
 
 def _maximised(
-    place: Indices, shown: Floats, acts: Floats, relevance: Floats, start: tuple[Floats, Floats]
+    place: Indices, shown: Floats, acts: Floats, relevance: Floats, start: tuple[Floats, Floats], positive: Bools
 ) -> tuple[Floats, Floats]:
     """The rates that fit the shows of each class best, shrunk to where they started."""
     relevant = sums(place, relevance * shown, PLACES)[:, None]
@@ -136,9 +148,9 @@ def _maximised(
     total = np.stack([sums(place, column, PLACES) for column in acts.T], axis=1)
     a = (done + STRENGTH * start[0]) / (relevant + STRENGTH)
     b = (total - done + STRENGTH * start[1]) / (every - relevant + STRENGTH)
-    least = APART * b[:, POSITIVE].sum(axis=1) / np.maximum(a[:, POSITIVE].sum(axis=1), 1e-12)
-    a[:, POSITIVE] *= np.maximum(least, 1.0)[:, None]
-    return _bounded(a, 1e-4, 0.98), _bounded(b, 5e-5, 0.8)
+    least = APART * b[:, positive].sum(axis=1) / np.maximum(a[:, positive].sum(axis=1), 1e-12)
+    a[:, positive] *= np.maximum(least, 1.0)[:, None]
+    return _bounded(a, 1e-4, MOST_RELEVANT), _bounded(b, 5e-5, MOST_OTHER)
 
 
 def _bounded(rates: Floats, low: float, high: float) -> Floats:

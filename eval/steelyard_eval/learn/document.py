@@ -14,6 +14,7 @@ from steelyard_eval.learn.classes import fit
 from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.examination import examine
 from steelyard_eval.learn.lists import Lists
+from steelyard_eval.learn.offpolicy import of_log
 from steelyard_eval.learn.rivals import rivals
 from steelyard_eval.learn.sentence import needed, sentence
 from steelyard_eval.learn.verdict import Judged
@@ -57,6 +58,7 @@ def document(case: Case, judged: Judged, extra: Record) -> Record:
         "effective_queries": effective(judged.cells),
         "halves": _halves(case, about),
         "intents": _intents(case, judged, about),
+        "off_policy": of_log(case, about),
         "rivals": _rivals(case, judged),
         "candidates": len(case.lists),
         **extra,

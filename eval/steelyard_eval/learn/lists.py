@@ -96,12 +96,11 @@ class Lists:
 
     def ideal(self, gains: Floats, queries: Indices) -> float:
         """The mean over the queries of the discounted sum of the ten largest gains: what 1 means in a gain."""
-        order = np.lexsort((-gains, self.query))
-        place = np.arange(self.rows) - self.offsets[self.query]
-        first = place < PLACES
-        best = gains[order][first] * DISCOUNT[place[first]]
-        each = np.bincount(self.query[first], best, len(self.queries))
-        return max(float(each[queries].mean()), 1e-9) if len(queries) else 1.0
+        if not len(queries):
+            return 1.0
+        every, one = np.ones(self.rows, dtype=bool), np.ones((1, 1))
+        best = _first(gains[None, :], self.offsets, one, PLACES, PLACES, every)
+        return max(float(discounted(best, gains, queries).mean()), 1e-9)
 
     def grades(self, judgments: Judgments) -> Floats:
         """float64[N]: the grade of each row over the ideal of its query, so that `values` are nDCG@10."""

@@ -36,6 +36,8 @@ CHUNK = 20_000
 LEAST_CHUNK = 100
 MOST_QUERIES = 20_000
 """Distinct queries that the data set does not have; more are set aside."""
+UNKNOWN = "asks a query that the data set does not have"
+UNEMBEDDED = f"{UNKNOWN}, and whose vector is not recorded (name another --embedder)"
 EARLIEST = 946_684_800.0
 """2000-01-01: times before it come from a clock that was never set."""
 MOST_CLIENTS = 200_000
@@ -232,7 +234,7 @@ class _Reading:
     def _emit(self, line: Line, number: int) -> None:
         query = self.known.query(line)
         if query < 0:
-            self.census.set_aside("asks a query that the data set does not have", number)
+            self.census.set_aside(UNKNOWN if self.known.extensible else UNEMBEDDED, number)
             return
         policy = self.policies.setdefault(line.policy, len(self.policies))
         if policy >= MOST_POLICIES:

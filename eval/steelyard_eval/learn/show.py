@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from steelyard.escape import visible
@@ -22,7 +22,8 @@ def learned(record: Record) -> str:
     ]
     parts = [wrapped(record["sentence"], 0), "\n".join(wrapped(visible(fact), 9) for fact in facts)]
     parts += [_views(record), "\n".join(wrapped(line, 13) for line in _rests_on(record))]
-    return "\n\n".join(part for part in (*parts, _acts(record), _rivals(record), _aside(record)) if part)
+    parts += [_acts(record), offered(record["off_policy"]), _rivals(record), _aside(record)]
+    return "\n\n".join(part for part in parts if part)
 
 
 def _signed(value: float | None) -> str:
@@ -100,3 +101,46 @@ def _aside(record: Record) -> str:
         for row in record["log"]["set_aside"]
     ]
     return table(rows, {"count": "set aside", "rule": "why", "lines": "lines"}) if rows else ""
+
+
+def offered(found: Record | None) -> str:
+    """What another policy would have been worth, by logged probabilities."""
+    if found is None:
+        return ""
+    if found["refusal"]:
+        return f"{found['of']}: refused, {found['refusal']}"
+    names = {"ips": "inverse propensity", "snips": "self-normalised", "dr": "doubly robust"}
+    rows = [
+        {"by": title, "value": "{value:.5f} [{low:.5f}, {high:.5f}]".format(**found[name])}
+        for name, title in names.items()
+        if found[name]
+    ]
+    weights = f"mean weight {found['mean_weight']:.3f}, largest {found['largest']:.1f}"
+    worth = f"{found['shows']:,} shows, worth {found['effective']:.0f}; {weights}"
+    columns = {"by": found["of"], "value": "acts per show [95%]"}
+    return f"{table(rows, columns)}\n{worth}"
+
+
+def duelled(found: Sequence[Record]) -> str:
+    """Which of two interleaved rankings was preferred, by the sign test."""
+    rows = [
+        {
+            "other": row["other"] or "all together",
+            "wtl": f"{row['wins']}/{row['ties']}/{row['losses']}",
+            "preferred": "-" if row["preferred"] is None else f"{row['preferred']:.0%}",
+            "p": f"{row['p']:.4f}",
+        }
+        for row in found
+        if row["wins"] + row["ties"] + row["losses"]
+    ]
+    columns = {"other": "drafted in", "wtl": "win/tie/loss", "preferred": "preferred", "p": "p"}
+    return table(rows, columns) if rows else "no list of this log was interleaved"
+
+
+def campaigns(found: Sequence[Record]) -> str:
+    """What a policy would have been worth by another's log, beside what it was."""
+    parts = []
+    for row in found:
+        own = "{value:.5f} [{low:.5f}, {high:.5f}]".format(**row["own"])
+        parts.append(f"{visible(row['campaign'])}, its own rate: {own}\n{offered(row['estimated'])}")
+    return "\n\n".join(parts)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from steelyard.arrays import Floats, Indices
-from steelyard.config import SearchConfig
+from steelyard.config import SearchConfig, policy_of, ranking_of
 from steelyard.errors import ConfigError
-from steelyard.feedback import SCHEMA_VERSION, line, policy_of
+from steelyard.feedback import SCHEMA_VERSION, line
 from steelyard.fields import format_time
 from steelyard.files import write_text
 from steelyard.query import Query
@@ -66,7 +66,7 @@ def simulate_log(
     policies : contenders
         What ranks; each gets an equal share of the sessions, one after the other.
     model, explore, share : see `simulator.simulate`.
-    act : the kind of every act.
+    act : the kind of every act; or `mixed`, acts of several kinds, some of which mean more than others.
     signal : the signal that attracts, where the model has one; the first of the strategy by default.
 
     Raises ConfigError without labelled queries, and for a policy that is no configuration.
@@ -117,8 +117,8 @@ def _policy_lines(lists: Lists, found: Sessions) -> Iterator[str]:
     ranked = sorted({0, *(explored.tolist() if (found.team != 0).any() else [])})[:PLACES]
     for candidate in ranked:
         config = lists.config(candidate)
-        body = {k: v for k, v in config.to_json().items() if k not in ("provenance", "context")}
-        yield line({"schema_version": SCHEMA_VERSION, "configuration": body, "policy": policy_of(config)})
+        named = {"configuration": ranking_of(config), "policy": policy_of(config)}
+        yield line({"schema_version": SCHEMA_VERSION, **named})
 
 
 def _impressions(
@@ -131,9 +131,9 @@ def _impressions(
         mixed = bool(found.explored[at] >= 0)
         hits = _hits(lists, found.row[at], [names[one] for one in found.team[at].tolist()] if mixed else None)
         acts = [
-            {"object_id": hit["object_id"], "action_name": act}
+            {"object_id": hit["object_id"], "action_name": kind}
             for hit in hits
-            if found.acted[at, hit["position"] - 1]
+            if (kind := _kind(act, found, at, hit["position"] - 1, rng))
         ]
         acts += [{"action_name": "none_useful"}] if found.none[at] else []
         yield line(
@@ -148,6 +148,23 @@ def _impressions(
                 "actions": acts,
             }
         )
+
+
+MIXED = {True: (("accepted", 0.5), ("cited", 0.3), ("opened", 0.2)), False: (("opened", 0.8), ("accepted", 0.2))}
+"""Kinds of acts on relevant entries and on others, where kinds are mixed."""
+DISMISSED = 0.1
+"""How often an examined entry that is not relevant is dismissed, where kinds are mixed."""
+
+
+def _kind(act: str, found: Sessions, at: int, place: int, rng: np.random.Generator) -> str:
+    """What is done with one hit; empty for nothing."""
+    done, relevant = bool(found.acted[at, place]), bool(found.worth[at, place] > 0)
+    if act != "mixed":
+        return act if done else ""
+    if not done:
+        return "dismissed" if not relevant and rng.random() < DISMISSED / (place + 1) else ""
+    names, weights = zip(*MIXED[relevant], strict=True)
+    return str(rng.choice(names, p=weights))
 
 
 def _hits(lists: Lists, rows: Indices, teams: Sequence[str] | None) -> list[dict[str, Any]]:

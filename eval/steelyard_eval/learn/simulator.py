@@ -13,7 +13,7 @@ import numpy as np
 from steelyard.arrays import Bools, Floats, Indices
 from steelyard.errors import ConfigError, nearest, shown
 from steelyard.explore import draft_teams
-from steelyard_eval.learn.acts import CODE, KINDS
+from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, KINDS, WORTH
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.clicks import MODELS, SAYS_NONE, Shown, looks, nothing_of_use
 from steelyard_eval.learn.lists import PLACES, Lists
@@ -40,6 +40,8 @@ class Sessions:
         The candidate whose list was mixed in; -1 in a session that shows the policy's own list.
     team : int64[S, PLACES]
         The candidate that placed each hit.
+    worth : float64[S, PLACES]
+        Grade over the highest grade.
     """
 
     query: Indices
@@ -48,6 +50,7 @@ class Sessions:
     none: Bools
     explored: Indices
     team: Indices
+    worth: Floats
 
     def __len__(self) -> int:
         return len(self.query)
@@ -89,7 +92,7 @@ def simulate(
     real = row < lists.rows
     acted = MODELS[model](view, rng) & real
     none = nothing_of_use(view, acted, rng) if model in SAYS_NONE else np.zeros(sessions, dtype=bool)
-    return Sessions(query, row, acted, none, explored, team)
+    return Sessions(query, row, acted, none, explored, team, view.worth)
 
 
 def cells_of(sessions: Sessions, lists: Lists, kind: str = "clicked") -> Cells:
@@ -97,7 +100,8 @@ def cells_of(sessions: Sessions, lists: Lists, kind: str = "clicked") -> Cells:
     size = sessions.row.size
     acts = np.zeros((size, len(KINDS)))
     acts[:, CODE[kind]] = sessions.acted.ravel()
-    acts[:, CODE["none_useful"]] = np.repeat(sessions.none, PLACES)
+    none = CODE[EVERYTHING_SHOWN]
+    acts[:, none] = WORTH[none] * np.repeat(sessions.none, PLACES)
     row = np.where(sessions.row < lists.rows, sessions.row, -1).ravel()
     place = np.tile(np.arange(PLACES), len(sessions))
     return Cells.of(lists, row, place, np.ones(size), acts)

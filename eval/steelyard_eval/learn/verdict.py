@@ -70,6 +70,16 @@ class Refusal:
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """What was learned from a log, before anything is decided."""
+
+    cells: Cells
+    examination: Examination
+    classes: Classes
+    views: Views
+
+
+@dataclass(frozen=True)
 class Judged:
     """The decision on one log, with everything that it rests on.
 
@@ -88,11 +98,28 @@ class Judged:
     candidate: int
     best: int
     refusal: Refusal | None
-    cells: Cells
-    examination: Examination
-    classes: Classes
-    views: Views
+    evidence: Evidence
     pooled: Pooled | None
+
+    @property
+    def cells(self) -> Cells:
+        """The counts of the log."""
+        return self.evidence.cells
+
+    @property
+    def examination(self) -> Examination:
+        """How places are examined."""
+        return self.evidence.examination
+
+    @property
+    def classes(self) -> Classes:
+        """The two classes."""
+        return self.evidence.classes
+
+    @property
+    def views(self) -> Views:
+        """The gains."""
+        return self.evidence.views
 
 
 def judge(lists: Lists, cells: Cells, labels: Floats | None = None, given: Floats | None = None) -> Judged:
@@ -108,20 +135,25 @@ def judge(lists: Lists, cells: Cells, labels: Floats | None = None, given: Float
     examination = examine(lists, cells, given)
     classes = fit(lists, cells, examination.exponent)
     seen = views(lists, cells, classes, examination.exponent)
+    return decide(Evidence(cells, examination, classes, seen), labels)
+
+
+def decide(evidence: Evidence, labels: Floats | None = None) -> Judged:
+    """Decide on what was learned; `labels` as in `judge`."""
+    seen = evidence.views
     enough = labels is not None and labels.shape[1] >= LABELS
     together = pool(seen, [], of_labels(labels)) if labels is not None and enough else None
-    refusal = refused(cells, examination, classes)
     mean = seen.mean if together is None else together.gain
     proven = seen.bound(Z_QUERIES, Z_REFITS) > 0 if together is None else sure(together, Z_POOLED)
     likely = seen.bound(Z_TRY, Z_TRY) > 0 if together is None else sure(together, Z_TRY)
-    best = best_of(mean, mean > 0)
+    refusal = refused(evidence.cells, evidence.examination, evidence.classes)
     verdict: Verdict = "keep"
     candidate = 0
     if refusal is None and (shipped := best_of(mean, proven)):
         verdict, candidate = "ship", shipped
     elif refusal is None and (tried := best_of(mean, likely)):
         verdict, candidate = "try", tried
-    return Judged(verdict, candidate, best, refusal, cells, examination, classes, seen, together)
+    return Judged(verdict, candidate, best_of(mean, mean > 0), refusal, evidence, together)
 
 
 def refused(cells: Cells, examination: Examination, classes: Classes) -> Refusal | None:

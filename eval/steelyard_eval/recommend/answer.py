@@ -83,11 +83,18 @@ class Recommendation(Result):
         table: str = self.to_frame().to_html(index=False, escape=True, float_format=lambda value: f"{value:.4f}")
         return f"<p><b>{html.escape(self.sentence)}</b></p>{table}"
 
-    def plot(self) -> Figure:
-        """The leaderboard's values with their intervals, best on top."""
-        from steelyard_eval.plots import intervals
+    def plot(self, what: str = "means") -> Figure:
+        """Plot a figure of the recommendation.
 
-        return intervals(self.record["leaderboard"], self.record["primary"])
+        Parameters
+        ----------
+        what : str
+            means (of the leaderboard, with intervals), differences (to the current one), queries (the difference
+            on each), categories, cost (quality against latency), curve (the first weight of what was chosen).
+        """
+        from steelyard_eval.figures import recommended
+
+        return recommended(self.record, what)
 
     def save_weights(self, path: str | Path) -> list[Path]:
         """Write the weights file, and under try `*.try.json` beside it; returns what was written."""

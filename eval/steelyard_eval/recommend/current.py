@@ -12,6 +12,7 @@ from steelyard_eval.compare.contenders import Contender, Given, Setting, read, u
 from steelyard_eval.compare.lists import Listed
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.metrics import Measure
+from steelyard_eval.rankings import Lists
 from steelyard_eval.recommend.composite import DEEPEST, composite, parts_for
 from steelyard_eval.recommend.layout import Layout
 from steelyard_eval.recommend.priors import key_of
@@ -23,13 +24,15 @@ class Current:
     """The current contender on the Q queries.
 
     `config` is None where lists alone are known (a run, an endpoint, a function). `values` holds the metrics of
-    the leaderboard, `composite` what candidates are judged on; float64[Q] each.
+    the leaderboard, `composite` what candidates are judged on; float64[Q] each. `lists` are those of a contender
+    without configuration.
     """
 
     label: str
     config: SearchConfig | None
     values: dict[Measure, Floats]
     composite: Floats
+    lists: Lists | None = None
 
     @property
     def key(self) -> str | None:
@@ -62,5 +65,6 @@ def of_lists(
     found = one.answers(queries, max(limit, DEEPEST))
     parts = parts_for(measures[0])
     deep = found.ranked(queries, max(limit, DEEPEST)).metrics(dataset.qrels, parts)
-    own = found.ranked(queries, limit).metrics(dataset.qrels, measures)
-    return Current(one.label, None, own, composite(deep, parts))
+    ranked = found.ranked(queries, limit)
+    own = ranked.metrics(dataset.qrels, measures)
+    return Current(one.label, None, own, composite(deep, parts), Lists(ranked))

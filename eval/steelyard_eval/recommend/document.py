@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,9 @@ from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.lists import Listed
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure
+from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.measures.statistics import difference_interval, mean_interval
+from steelyard_eval.rankings import Lists, lists_of, ordered, query_rows, rankings, spelled
 from steelyard_eval.recommend.board import Board, Place, leaderboard
 from steelyard_eval.recommend.cost import timing
 from steelyard_eval.recommend.current import Current, of_config, of_lists
@@ -32,6 +34,7 @@ from steelyard_eval.recommend.rule import ALL_FAMILIES, Evidence
 from steelyard_eval.recommend.sentence import named, sentence
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.candidate import candidates
+from steelyard_eval.tune.verdict import curve_of
 
 Record = dict[str, Any]
 
@@ -113,6 +116,7 @@ def document(case: Case, timed: bool) -> tuple[Record, SearchConfig | None, Sear
     record = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
+        "command": _command(case),
         "sentence": sentence(decision, chosen or "", case.label, str(case.metric), case.layout.whole),
         "verdict": decision.verdict,
         "promise": promised(decision, str(case.metric), len(case.queries)),
@@ -155,6 +159,7 @@ def _chosen(case: Case) -> Record | None:
         "depths": case.picked.depths,
         "in_sample": estimate(mean_interval(values, case.evidence.groups.tolist()), len(values)),
         "plateau": list(candidate.plateau(candidate.start, every)),
+        **curve_of(candidate, every),
         "optimum": {
             "strategy": str(candidate.written(candidate.short(found.weights, every)).effective),
             "value": found.value,
@@ -219,14 +224,35 @@ def _results(case: Case) -> Record:
         "configurations": [place.about() for place in board.places],
         "results": board.results(),
         "comparisons": board.comparisons(case.seed),
-        "per_query": [
-            {
-                "id": query.id,
-                "text": query.text,
-                "category": query.category,
-                "values": {one.label: float(one.values[case.metric][at]) for one in board.places},
-            }
-            for at, query in enumerate(case.queries)
-        ],
+        "per_query": query_rows(case.queries, {one.label: one.values[case.metric] for one in board.places}),
+        "rankings": _rankings(case),
         "tuning": None,
     }
+
+
+def _rankings(case: Case) -> Record:
+    """The lists of the current configuration, of the one that was decided on, then of the others, best first."""
+    board = case.board
+    places = {place.label: place for place in board.places}
+    picked = [label for label, place in places.items() if place.config and place.config == case.picked]
+    means = {label: float(place.values[case.metric].mean()) for label, place in places.items()}
+    made = [
+        (label, partial(_listed, case, places[label])) for label in ordered(means, [board.current.label, *picked])
+    ]
+    return rankings(case.space.dataset, case.queries, made)
+
+
+def _listed(case: Case, place: Place) -> Lists:
+    if place.config is None:
+        return case.current.lists or Lists(Ranked.of([], []))
+    return lists_of(case.layout.replayed(place.config), place.config)
+
+
+def _command(case: Case) -> str | None:
+    """The command that recommends the same; None where the current contender is known in Python alone."""
+    used = case.used
+    word = used.source if isinstance(used, Listed) else used.label
+    if isinstance(used, Listed) and used.kind not in ("run", "endpoint"):
+        return None
+    options = {"--current": word, "--metric": str(case.metric), "--limit": case.limit, "--seed": case.seed or None}
+    return spelled("recommend", case.space.dataset.name, options=options)

@@ -16,11 +16,9 @@ from jsonschema.exceptions import ValidationError
 from steelyard.errors import DataError, Fault, nearest, shown
 from steelyard.files import STRICT_JSON, canonical
 from steelyard.inputs import read_text
+from steelyard_eval.report.rankings import ranking_faults
 
-SCHEMA_FILE = "results.schema.json"
-_REMEDY = (
-    "Write the file again with `steelyard compare --json`, `steelyard tune --json` or `steelyard recommend --json`"
-)
+_REMEDY = "Write the file again with --json of `steelyard compare`, `recommend`, `tune`, `gate` or `learn`"
 _TUNING = {"verdict", "strategy", "objective"}
 """Keys that identify the document of a tuning."""
 _LARGEST = 1e300  # beyond it differences overflow
@@ -29,10 +27,10 @@ _LABELLED = (("results", "label"), ("comparisons", "challenger"), ("comparisons"
 
 
 def load_results(path: str | Path) -> dict[str, Any]:
-    """Read the JSON of `steelyard compare`, of `steelyard tune`, or a report.json.
+    """Read the JSON of `steelyard compare`, `recommend`, `tune`, `gate` or `learn`, or a report.json.
 
-    Raises DataError when the file cannot be read, is not JSON, or is not the results of a
-    comparison or a tuning; the message lists every place with its value and the rule.
+    Raises DataError when the file cannot be read, is not JSON, or is the document of no such job; the message
+    lists every place with its value and the rule.
     """
     source = shown(str(path), 1000)  # the end of a long path is what tells files apart
     try:
@@ -70,6 +68,15 @@ def checked(results: object, source: str = "results") -> dict[str, Any]:
     return loaded
 
 
+def kind_of(record: object) -> str:
+    """Which job wrote a document: gate, learn, or results for those of a comparison."""
+    if isinstance(record, Mapping):
+        for kind, key in (("gate", "kind"), ("learn", "job")):
+            if record.get(key) == kind:
+                return kind
+    return "results"
+
+
 def _with_comparison(record: Any) -> Any:  # noqa: ANN401 -- any JSON value
     """Turn a tuning into results without a comparison, which a report can show; others are unchanged."""
     if not isinstance(record, dict) or not record.keys() >= _TUNING or "configurations" in record:
@@ -83,18 +90,28 @@ def _with_comparison(record: Any) -> Any:  # noqa: ANN401 -- any JSON value
         "configurations": [],
         "results": [],
         "comparisons": [],
-        "tuning": record,
+        "per_query": record.get("per_query") or [],
+        "rankings": record.get("rankings"),
+        "tuning": {key: value for key, value in record.items() if key not in ("per_query", "rankings")},
     }
 
 
 def _faults(record: object, source: str) -> Iterator[Fault]:
     """Every fault: shape first, then values, then names (which are only looked up in a sound shape)."""
     found = list(_shape_faults(record, source)) + list(_value_faults(record, source))
-    yield from found or _label_faults(cast(Mapping[str, Any], record), source)
+    if found:
+        yield from found
+        return
+    if kind_of(record) != "results":
+        return
+    sound = cast(Mapping[str, Any], record)
+    yield from _label_faults(sound, source)
+    for place, value, rule in ranking_faults(sound.get("rankings")):
+        yield Fault(source, 0, f"rankings.{place}", shown(value), rule, _REMEDY)
 
 
 def _shape_faults(record: object, source: str) -> Iterator[Fault]:
-    errors = Draft202012Validator(_schema()).iter_errors(record)
+    errors = Draft202012Validator(_schema(kind_of(record))).iter_errors(record)
     for error in sorted(errors, key=lambda e: [(isinstance(p, str), str(p).rjust(9)) for p in e.absolute_path]):
         place = ".".join(map(str, error.absolute_path)) or "the file"
         yield Fault(source, 0, shown(place), shown(error.instance), _rule(error), _REMEDY)
@@ -155,13 +172,14 @@ def _labels(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for section, key in _LABELLED:
         for index, item in enumerate(record.get(section, ())):
             yield f"{section}.{index}.{key}", item[key]
-    for index, query in enumerate(record.get("per_query", ())):
+    for index, query in enumerate(record.get("per_query", ()) if record["configurations"] else ()):
         for label in query["values"]:
             yield f"per_query.{index}.values", label
 
 
 @cache
-def _schema() -> dict[str, Any]:
-    text = resources.files("steelyard_eval.report").joinpath(SCHEMA_FILE).read_text(encoding="utf-8")
+def _schema(kind: str) -> dict[str, Any]:
+    file = resources.files("steelyard_eval.report").joinpath(f"{kind}.schema.json")
+    text = file.read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(text)
     return loaded

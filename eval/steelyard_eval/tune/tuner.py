@@ -66,11 +66,18 @@ class Tuning(Result):
 
         return write_report(self.to_json(), path)
 
-    def plot(self) -> Figure:
-        """The objective along the weight, where there is one."""
-        from steelyard_eval.plots import curve
+    def plot(self, what: str = "curve") -> Figure:
+        """Plot a figure of the tuning.
 
-        return curve(self.record["curve"], self.record["objective"], "weight of the first signal")
+        Parameters
+        ----------
+        what : str
+            curve (the objective along the first weight), queries (the difference on each), categories; of a tuning
+            with ablation also signals (what each is worth) and labels (what more of them are worth).
+        """
+        from steelyard_eval.figures import tuned
+
+        return tuned(self.record, what)
 
 
 def tune(

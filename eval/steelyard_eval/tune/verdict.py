@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats
+from steelyard import __version__
+from steelyard.arrays import Bools, Floats, Indices
 from steelyard.config import SearchConfig
 from steelyard.query import Query
 from steelyard_eval.datasets.groups import units
 from steelyard_eval.exact.curve import Curve
 from steelyard_eval.measures.statistics import compare_paired, mean_interval
+from steelyard_eval.rankings import Lists, lists_of, query_rows, rankings, spelled
 from steelyard_eval.recommend.decision import Decision, decide
 from steelyard_eval.recommend.provenance import estimate, origin, promised
 from steelyard_eval.recommend.rule import ONE_STRATEGY
@@ -22,6 +24,7 @@ from steelyard_eval.recommend.sentence import named, sentence
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.select import recorded_lists
 from steelyard_eval.tune.brief import brief
+from steelyard_eval.tune.candidate import Candidate
 from steelyard_eval.tune.optimum import Optimum
 from steelyard_eval.tune.task import Task
 
@@ -69,6 +72,8 @@ def judge(found: Judgment, now: Callable[[], float]) -> tuple[Record, SearchConf
     inside = {name: _inside(task, values) for name, values in (("tuned", tuned), ("current", current))}
     document = {
         "schema_version": 1,
+        "tool": f"steelyard {__version__}",
+        "command": _command(task),
         "dataset": task.dataset.name,
         "dataset_sha256": task.dataset.sha256,
         "limit": task.config.limit,
@@ -104,7 +109,8 @@ def judge(found: Judgment, now: Callable[[], float]) -> tuple[Record, SearchConf
             "current": _calls(task, task.config),
             "tuned": _calls(task, picked),
         },
-        "curve": curve_of(task, picked),
+        **curve_of(task.candidate(picked), task.inside, task.candidate(task.config)),
+        **_queries(found),
     }
     facts = origin(task.dataset, task.table.fingerprint, task.seed, now)
     shared = {name: document[name] for name in ("baseline", "objective", "verdict", "certificate", "promise")}
@@ -115,6 +121,16 @@ def judge(found: Judgment, now: Callable[[], float]) -> tuple[Record, SearchConf
     if decision.verdict == "ship":
         return document, chosen, None
     return document, kept, chosen if decision.verdict == "try" else None
+
+
+def _command(task: Task) -> str | None:
+    """The command that tunes the same; None for lists of other engines, whose recording has no name here."""
+    if recorded_lists(task.table) is not None:
+        return None
+    config = task.config
+    options = {"--system": config.name.removesuffix(":documented"), "--strategy": str(config.strategy)}
+    shared = {"--metric": str(task.measure), "--limit": config.limit, "--seed": task.seed or None}
+    return spelled("tune", task.dataset.name, options={**options, **shared})
 
 
 def held_out_gain(task: Task, tuned: Floats, current: Floats) -> Record | None:
@@ -150,15 +166,55 @@ def _calls(task: Task, config: SearchConfig) -> int | None:
     return int(replay(task.table, config).embedded.sum())
 
 
-def curve_of(task: Task, config: SearchConfig) -> list[dict[str, float]]:
-    """The objective along the first weight, the others of its sum in proportion: a point a step, thinned."""
-    candidate = task.candidate(config)
+def curve_of(candidate: Candidate, queries: Bools, current: Candidate | None = None) -> Record:
+    """The objective along the first weight that moves, the others of its sum in proportion.
+
+    `curve` has a point a step, thinned; it is empty where nothing moves. `axis` names the weight, where the
+    candidate has it and, where the current setting has the same columns, what that would be in the same sum.
+    """
     if not candidate.branches:
-        return []
+        return {"curve": [], "axis": None}
     own = candidate.branches[0]
     first = int(own[0])
+    total = float(candidate.total[first])
+    names = _names(candidate, own)
+    axis = {
+        "signal": names[0],
+        "others": names[1:],
+        "chosen": total * float(candidate.start[first]),
+        "current": None if current is None else _share(current, names, total),
+    }
     line = candidate.line_of(own, first, candidate.start)
-    return steps_of(line.curve(task.inside), float(candidate.total[first]))
+    return {"curve": steps_of(line.curve(queries), total), "axis": axis}
+
+
+def _names(candidate: Candidate, own: Indices) -> list[str]:
+    return [candidate.form.labels[at] for at in own]
+
+
+def _share(current: Candidate, names: list[str], total: float) -> float | None:
+    """The first weight of the current sum of the same columns, if there is one, as a part of another total."""
+    for own in current.branches:
+        if _names(current, own) == names:
+            return total * float(current.start[own[0]])
+    return None
+
+
+def _queries(found: Judgment) -> Record:
+    """Values and lists of the current and of the chosen setting, on every query; nothing where they are one."""
+    task, picked = found.task, found.picked
+    if picked == task.config:
+        return {}
+    sides = {"current": task.config, "chosen": picked}
+    lists = [(label, partial(_listed, task, config)) for label, config in sides.items()]
+    return {
+        "per_query": query_rows(task.queries, {label: task.values(config) for label, config in sides.items()}),
+        "rankings": rankings(task.dataset, task.queries, lists),
+    }
+
+
+def _listed(task: Task, config: SearchConfig) -> Lists:
+    return lists_of(replay(task.table, config), config)
 
 
 def steps_of(curve: Curve, total: float) -> list[dict[str, float]]:

@@ -13,6 +13,7 @@ from steelyard.config import SearchConfig
 from steelyard.embed import Embedder
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError, MachineError, nearest, shown
+from steelyard.explore import Explore
 from steelyard.fields import TIME_FIELDS, format_time
 from steelyard.filters import Filters
 from steelyard.finish import reranked
@@ -41,6 +42,7 @@ def open_searcher(
     changed: Mapping[str, float] = MappingProxyType({}),
     threshold: float | None = None,
     rewrite: bool = False,
+    explore: Explore | None = None,
 ) -> Iterator[Searcher]:
     """Open a searcher over a vault file, or over several as tiers; a weights file overrides the system.
 
@@ -48,7 +50,8 @@ def open_searcher(
     that names a model is for vectors of that model: tiers with others are found by keywords. The same holds
     for `model`, which beats it. A vault with several models is searched by the first one, or by one that all
     tiers have. `changed` are weights that replace those of the configuration. `threshold` is how similar results
-    must be, for a system that asks that. With `rewrite` a language model rewrites queries.
+    must be, for a system that asks that. With `rewrite` a language model rewrites queries. `explore` interleaves
+    another ranking in a share of the searches.
     """
     config = None if weights is None else SearchConfig.load(weights)
     if config is not None and threshold is not None:
@@ -76,7 +79,7 @@ def open_searcher(
         store = federation if len(tiers) > 1 else tiers[0].store
         reranker = open_reranker(config.rerank, os.environ) if reranked(config.finish) else None
         rewriter = _rewriter(store) if rewrite else None
-        yield Searcher(store, config, embedders, reranker=reranker, rewriter=rewriter)
+        yield Searcher(store, config, embedders, reranker=reranker, rewriter=rewriter, explore=explore)
 
 
 def _rewriter(store: Readable) -> Rewriter:

@@ -8,7 +8,11 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-EXTRAS = {"base": (), "test": ("test", "notebooks", "api", "onnx"), "bench": ("bench", "test", "notebooks")}
+EXTRAS = {
+    "base": (),
+    "test": ("test", "notebooks", "docs", "api", "onnx"),
+    "bench": ("bench", "test", "notebooks"),
+}
 
 
 def name_of(requirement):

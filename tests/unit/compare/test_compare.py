@@ -34,7 +34,7 @@ def test_a_query_without_judgments_is_left_out_and_counted(dataset):
 
     assert "unjudged" not in found.queries
     assert found.record["dataset"]["queries"] == len(dataset.queries) + 1
-    assert found.record["dataset"]["judged"] == len(dataset.queries)
+    assert found.record["dataset"]["judged"] == len(dataset.split("all"))
 
 
 def test_an_unknown_baseline_is_told_with_the_nearest(dataset):

@@ -41,8 +41,9 @@ def cosines(embedder, texts, recorded, kind):
 class TestInt8:
     def test_queries_point_where_the_float_model_points(self, int8, dataset):
         """Measured on the 59 queries: 0.99922 at least, 0.99961 on average."""
-        recorded = dataset.query_vectors["minilm"]
-        found = cosines(int8, [query.text for query in dataset.queries], recorded, "query")
+        own = dataset.split("all")  # the vectors of split log are of this very model
+        recorded = dataset.query_vectors["minilm"][: len(own)]
+        found = cosines(int8, [query.text for query in own], recorded, "query")
 
         assert len(found) == 59
         assert found.min() > 0.998
@@ -86,8 +87,9 @@ class TestInt8:
 class TestFloat:
     def test_it_is_the_model_of_the_recorded_vectors(self, dataset):
         """Measured on the 59 queries: the same float16 bits."""
-        recorded = dataset.query_vectors["minilm"]
-        found = cosines(MiniLmEmbedder(), [query.text for query in dataset.queries], recorded, "query")
+        own = dataset.split("all")
+        recorded = dataset.query_vectors["minilm"][: len(own)]
+        found = cosines(MiniLmEmbedder(), [query.text for query in own], recorded, "query")
         assert found.min() > 0.99999
 
 

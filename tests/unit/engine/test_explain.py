@@ -89,3 +89,28 @@ class TestStrategies:
         assert result.explain("a").recomputed() == result.hits[0].score
         with pytest.raises(ConfigError, match="entry 'b' is not ranked for this query; explain one of the hits"):
             result.explain("b")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "weighted_sum(0.3*fts, 0.7*vector, normalize=max)",
+        "tiered(fts, min_results=3, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))",
+        "rrf(fts, 1.5*vector, k=60, bonus=times(0.1))",
+        "weighted_sum(1*rrf(vector, fts, k=60), 0.2*severity)",
+        "comb_mnz(fts, vector, normalize=minmax)",
+    ],
+)
+def test_what_the_terms_add_is_the_score(text):
+    table = random_table(np.random.default_rng(5), 40)
+    plan = compile_plan(table, parse_strategy(text))
+    rows = np.flatnonzero(np.isfinite(plan.scores()))
+    names, parts = plan.contributions(rows)
+    assert len(names) == parts.shape[1]
+    np.testing.assert_allclose(parts.sum(axis=1), plan.scores()[rows], rtol=1e-12, atol=1e-12)
+
+
+def test_a_nested_fusion_counts_as_its_own_terms():
+    table = random_table(np.random.default_rng(5), 40)
+    plan = compile_plan(table, parse_strategy("weighted_sum(1*rrf(vector, fts, k=60), 0.2*severity)"))
+    assert plan.contributions(np.arange(len(table)))[0] == ("vector", "fts", "severity")

@@ -60,8 +60,8 @@ def test_the_names_of_the_package_survive_their_own_use(data):
 
 
 def test_a_data_set_prints_in_a_line(data):
-    assert repr(data.dataset) == "Dataset('starter': 131 entries, 59 queries, 59 judged)"
-    assert repr(data) == "Workbench('starter': 131 entries, 59 queries, 59 judged)"
+    assert repr(data.dataset) == "Dataset('starter': 131 entries, 159 queries, 159 judged)"
+    assert repr(data) == "Workbench('starter': 131 entries, 159 queries, 159 judged)"
 
 
 def test_tables_dictionaries_and_the_folder_give_the_same_values(data, records, tmp_path):

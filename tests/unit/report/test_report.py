@@ -1,10 +1,14 @@
 """Reports of hostile, sparse and broken results. Expected sentences are written out by hand."""
 
+import base64
 import copy
+import csv
 import hashlib
+import html
 import html.parser
 import json
 import re
+import zlib
 
 import pytest
 
@@ -12,10 +16,11 @@ from steelyard.errors import DataError
 from steelyard.files import canonical
 from steelyard_eval.report import load_results, write_report
 from steelyard_eval.report import text as texts
-from steelyard_eval.report.charts import Scale, curve_chart, interval_chart
+from steelyard_eval.report.charts import Point, cost_chart, curve_chart, forest_chart, interval_chart
+from steelyard_eval.report.charts import difference as difference_of
 from steelyard_eval.report.sentences import answer, decision
+from steelyard_eval.report.shapes import Dot, Line, Scale, Text
 
-CSP = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 VOID = {"meta", "wbr", "br", "hr", "img", "link", "input"}
 HOSTILE = (
     "<script>document.title='pwned'</script>",
@@ -131,15 +136,30 @@ def results():
             {"id": "q3", "text": "differs less", "values": {"fts": 0.5, "vector": None, "echovault": 0.75}},
         ],
         "timing": [{"label": "fts", "p50_ms": 0.5, "p95_ms": 12.25, "queries": 40, "embedding_calls": 0}],
+        "rankings": {
+            "lists": [
+                {"label": "fts", "queries": {"q2": {"entries": ["m1", "m2"], "scores": [2.5, 1.0],
+                                                    "parts": {"fts": [2.5, 1.0]}}}},
+                {"label": "echovault", "queries": {"q2": {"entries": ["m3", "m1"], "scores": [0.9, 0.5],
+                                                          "parts": {"fts": [0.0, 0.3], "vector": [0.9, 0.2]}}}},
+            ],
+            "grades": {"q1": {}, "q2": {"m3": 2, "m2": 0, "m4": 1}, "q3": {"m1": 1}},
+            "entries": {"m1": "first entry", "m2": "second entry", "m3": "third entry", "m4": "fourth entry"},
+        },
+        "command": "steelyard compare workshop fts vector echovault",
         "tuning": copy.deepcopy(TUNING),
     }  # fmt: skip
+
+
+NAMED = ("values", "parts", "queries", "grades", "graded", "entries")
+"""Keys whose own keys are names from the data."""
 
 
 def poisoned(value, poison, key=""):
     """Every text of the results with the poison behind it; verdicts are the one fixed vocabulary."""
     if isinstance(value, dict):
-        keys = {k: f"{k} {poison}" if key == "values" else k for k in value}
-        return {keys[k]: poisoned(item, poison, k) for k, item in value.items()}
+        keys = {k: f"{k} {poison}" if key in NAMED else k for k in value}
+        return {keys[k]: poisoned(item, poison, "graded" if key == "grades" else k) for k, item in value.items()}
     if isinstance(value, list):
         return [poisoned(item, poison, key) for item in value]
     return f"{value} {poison}" if isinstance(value, str) and key != "verdict" else value
@@ -150,10 +170,16 @@ def written(results, folder):
     return (folder / "report.html").read_text("utf-8"), (folder / "report.md").read_text("utf-8")
 
 
-def test_four_files_are_written_and_returned(results, tmp_path):
+def test_the_files_are_written_and_returned(results, tmp_path):
     paths = write_report(results, tmp_path / "new" / "folder")
-    assert [path.name for path in paths] == ["report.html", "report.md", "report.json", "timing.json"]
+    assert [path.name for path in paths] == [
+        "report.html", "report.md", "report.json", "leaderboard.csv", "queries.csv", "timing.json",
+    ]  # fmt: skip
     assert all(path.is_file() for path in paths)
+
+
+def scripts(page):
+    return re.findall(r"<script([^>]*)>(.*?)</script>", page, re.DOTALL)
 
 
 @hostile
@@ -161,13 +187,110 @@ def test_hostile_text_becomes_no_markup(results, tmp_path, poison):
     page, _ = written(poisoned(results, poison), tmp_path)
     harmless, _ = written(poisoned(results, "harmless"), tmp_path / "harmless")
     document = Document(page)
-    assert "script" not in document.tags
+    # The script is that of the package, and the data beside it are base64.
+    (kind, data), (_, script) = scripts(page)
+    assert kind == ' type="application/octet-stream" id="lists"'
+    assert re.fullmatch(r"[A-Za-z0-9+/=]+", data)
+    assert script == scripts(harmless)[1][1]
     # The very same elements, but for line breaks and the titles of clipped labels.
     assert elements(page) == elements(harmless)
     assert not [name for _, name, _ in document.attributes if name.startswith("on")]
     assert not [value for _, name, value in document.attributes if "//" in value and name != "aria-label"]
-    assert not {name for _, name, _ in document.attributes} & {"href", "src", "action", "data", "srcset", "style"}
-    assert not set(document.tags) & {"link", "img", "iframe", "object", "embed", "base", "form", "a"}
+    assert not {name for _, name, _ in document.attributes} & {"src", "action", "data", "srcset", "style"}
+    assert all(re.fullmatch("#[a-z]+", value) for _, name, value in document.attributes if name == "href")
+    assert not set(document.tags) & {"link", "img", "iframe", "object", "embed", "base", "form"}
+
+
+def unpacked(page):
+    return json.loads(zlib.decompress(base64.b64decode(scripts(page)[0][1])))
+
+
+def test_the_page_has_the_lists_of_every_query(results, tmp_path):
+    data = unpacked(written(results, tmp_path)[0])
+    assert data["labels"] == ["fts", "echovault"]
+    assert data["queries"][1] == ["q2", "differs", ""]
+    assert data["values"] == [[500, 0, 500], [500, 1000, 750]]
+    first, second = data["lists"]
+    assert [data["ids"][at] for at in first["entries"]] == ["m1", "m2"]
+    assert first["lengths"] == [0, 2, 0]
+    assert (first["tops"][1], first["scores"], first["parts"]) == (2.5, [1000, 400], [[1000, 400]])
+    # 0.3 and 0.2 of 0.9, in thousandths of the best score.
+    assert dict(zip(second["signals"], second["parts"], strict=True)) == {"fts": [0, 333], "vector": [1000, 222]}
+    grades = [data["grades"][1][at : at + 2] for at in range(0, len(data["grades"][1]), 2)]
+    assert {data["ids"][entry]: grade for entry, grade in grades} == {"m2": 0, "m3": 2, "m4": 1}
+
+
+def test_both_rankings_are_there_without_a_script(results, tmp_path):
+    for text in (Document(written(results, tmp_path)[0]).text, written(results, tmp_path)[1]):
+        part = text.split("differs")[1]
+        assert "0.000 to 1.000" in part
+        assert "third entry" in part
+        assert "was #1" in part
+
+
+def test_a_page_that_is_too_large_has_fewer_lists(results):
+    from steelyard_eval.report.data import pack
+
+    labels = [f"c{at}" for at in range(6)]
+    ids = [hashlib.sha256(str(at).encode()).hexdigest() for at in range(600)]
+    queries = [f"q{at}" for at in range(60)]
+    results["per_query"] = [{"id": id_, "values": dict.fromkeys(labels, 0.5)} for id_ in queries]
+    results["rankings"] = {
+        "lists": [
+            {
+                "label": label,
+                "queries": {q: {"entries": ids[at * 10 : at * 10 + 10]} for at, q in enumerate(queries)},
+            }
+            for label in labels
+        ],
+        "grades": {q: {} for q in queries},
+        "entries": {},
+    }
+    whole = pack(results, 1_000_000)
+    assert whole.note == ""
+    fewer = pack(results, len(whole.text) - 10)
+    assert len(fewer.text) < len(whole.text) - 10
+    assert "the lists of" in fewer.note
+    nothing = pack(results, 100)
+    assert nothing.text == ""
+    assert nothing.note == "The lists of all queries did not fit into this page; they are in report.json."
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("lists", 0, "label"), None, r"rankings\.lists\.0 = .*: must have a label"),
+        (("lists", 0, "queries", "q2", "scores"), [1.0], r"rankings\.lists\.0\.queries\.q2 = .*as many scores"),
+        (("lists", 0, "queries", "q2", "parts", "fts"), ["x", 1], r"rankings\.lists\.0\.queries\.q2 = "),
+        (("grades", "q2", "m3"), "2", r"rankings\.grades = .*whole number"),
+        (("entries", "m1"), 7, r"rankings\.entries = .*must have a text"),
+    ],
+)
+def test_faults_of_lists_are_named(results, tmp_path, place, value, message):
+    inner = results["rankings"]
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    assert re.search(message, broken(tmp_path, json.dumps(results)))
+
+
+def test_cells_of_csv_start_no_formula(results, tmp_path):
+    results["per_query"][1]["text"] = '=HYPERLINK("http://evil.example";"x")'
+    write_report(results, tmp_path)
+    rows = list(csv.reader((tmp_path / "queries.csv").read_text("utf-8").splitlines()))
+    assert rows[0] == ["id", "category", "text", "echovault", "fts", "vector"]
+    assert rows[2] == ["q2", "", '\'=HYPERLINK("http://evil.example";"x")', "1.0", "0.0", "0.25"]
+    first = next(csv.DictReader((tmp_path / "leaderboard.csv").read_text("utf-8").splitlines()))
+    assert (first["label"], first["metric"], first["mean"]) == ("fts", "R@10", "0.4")
+
+
+def test_every_column_is_in_the_glossary(results, tmp_path):
+    page = Document(written(results, tmp_path)[0])
+    heads = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', (tmp_path / "report.html").read_text("utf-8"))
+    names = {html.unescape(re.sub("<wbr>", "", head)) for head in heads} - {"fts", "vector", "echovault"}
+    meant = page.text.split("What the columns mean")[-1]
+    assert names
+    assert not [name for name in names if name not in meant]
 
 
 @hostile
@@ -184,10 +307,16 @@ def test_escapes_are_shown(results, tmp_path):
     assert r"\\x1b[31m\\u202e" in markdown
 
 
-def test_the_policy_forbids_everything_but_the_inline_style(results, tmp_path):
+def test_the_policy_allows_the_inline_style_and_one_script(results, tmp_path):
     page, _ = written(results, tmp_path)
     policies = [m["content"] for m in Document(page).metas if m.get("http-equiv") == "Content-Security-Policy"]
-    assert policies == [CSP]
+    script = scripts(page)[1][1]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert policies == [
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
+    ]
+    assert not re.search("innerHTML|outerHTML|insertAdjacent|document.write|eval", script)
     assert "url(" not in page
     assert "@import" not in page
     assert not re.search(r"https?://", page)
@@ -214,7 +343,7 @@ def shape(markdown):
 
 def test_tables_of_markdown_have_as_many_cells_in_every_row(results, tmp_path):
     tables = re.findall(r"(?:^\|.*\n)+", written(results, tmp_path)[1], re.MULTILINE)
-    assert len(tables) == 6
+    assert len(tables) == 12
     for table in tables:
         assert len(set(shape(table))) == 1
 
@@ -261,18 +390,22 @@ def test_numbers_of_every_table_are_in_both_forms(results, tmp_path):
 
 def test_tables_have_captions_and_scopes(results, tmp_path):
     document = Document(written(results, tmp_path)[0])
-    assert document.tags.count("caption") == document.tags.count("table") == 4
+    assert document.tags.count("caption") == document.tags.count("table") == 5
     scopes = [value for tag, name, value in document.attributes if (tag, name) == ("th", "scope")]
     assert len(scopes) == document.tags.count("th")
 
 
 def test_the_widest_disagreement_comes_first_and_equal_values_are_left_out(results, tmp_path):
     _, markdown = written(results, tmp_path)
-    section = markdown.split("## Queries where")[1].split("## Strategies")[0]
+    section = markdown.split("widest range first")[1].split("## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("| ")]
-    assert [row.split(" | ")[0] for row in rows] == ["| Query", "| differs", "| differs less"]
+    assert [row.split(" (")[0] for row in rows] == [
+        "| query | echovault | fts | vector |",
+        "| differs",
+        "| differs less",
+    ]
     # Columns as in the first table, best mean first: echovault, fts, vector.
-    assert rows[2] == "| differs less | q3 | 0.750 | 0.500 | – |"  # noqa: RUF001 -- the dash and minus a report prints
+    assert rows[2] == r"| differs less (q3) | 0.750\* | 0.500 | – |"  # noqa: RUF001 -- the dash a report prints
 
 
 def test_ten_configurations_and_forty_queries_stay_under_100_kb(results, tmp_path):
@@ -326,7 +459,7 @@ def test_tuning_without_numbers_or_curve(results, tmp_path):
     }
     page, _ = written(results, tmp_path)
     assert "Keep the current one: the document has no promise; tune again for one." in Document(page).text
-    assert page.count("<svg") == 1
+    assert page.count("<svg") == 2  # the means and the differences
 
 
 def test_a_tuning_alone_is_a_report_of_its_own(tmp_path):
@@ -343,7 +476,7 @@ def test_one_fault_is_told_once(tmp_path):
     with pytest.raises(DataError) as raised:
         load_results(tmp_path / "other.json")
     assert len(str(raised.value).splitlines()) == 1
-    assert "steelyard tune --json" in str(raised.value)
+    assert "--json of `steelyard compare`" in str(raised.value)
 
 
 def test_no_results_at_all(results, tmp_path):
@@ -456,20 +589,52 @@ def test_a_scale_holds_its_values_between_round_ends(values):
     assert 2 <= len(scale.ticks()) <= 8
 
 
+def drawn(chart, kind, look=None):
+    return [shape for shape in chart.shapes if isinstance(shape, kind) and look in (None, shape.look)]
+
+
 def test_charts_place_values_in_proportion():
     chart = interval_chart([mean("a", 0.6, low=0.5, high=0.7), mean("fts", 0.4, low=0.3, high=0.5)], "m", "fts")
-    assert [tick.text for tick in chart.ticks] == ["0.3", "0.4", "0.5", "0.6", "0.7"]
-    first, second = chart.dots
-    assert first.low == second.high == (chart.left + chart.right) / 2
-    assert first.high == chart.right
-    assert chart.baseline == second.x == chart.left + (chart.right - chart.left) / 4
+    ticks = drawn(chart, Text, "tick")[:-1]
+    assert [tick.text for tick in ticks] == ["0.3", "0.4", "0.5", "0.6", "0.7"]
+    left, right = ticks[0].x, ticks[-1].x
+    first, second = [line for line in drawn(chart, Line, "whisker") if line.y1 == line.y2]
+    assert first.x1 == second.x2 == (left + right) / 2
+    assert first.x2 == right
+    (base,) = drawn(chart, Dot, "hollow")
+    assert drawn(chart, Line, "mark")[0].x1 == base.x == left + (right - left) / 4
+
+
+def test_a_forest_is_drawn_around_zero_with_the_band_that_does_not_matter():
+    spans = [difference_of("a", 0.1, {"low": 0.0, "high": 0.2}, "better", "filled")]
+    chart = forest_chart(spans, "f", "t", "axis")
+    zero = drawn(chart, Line, "mark")[0].x1
+    (dot,) = drawn(chart, Dot)
+    (tenth,) = [text.x for text in drawn(chart, Text, "tick") if text.text == "+0.10"]
+    assert dot.x == tenth > zero
+    band = next(shape for shape in chart.shapes if getattr(shape, "look", "") == "band")
+    # The band is 0.02 to each side: a fifth of the way to 0.1.
+    assert band.width == pytest.approx(2 * (tenth - zero) / 5, abs=0.2)
 
 
 def test_the_best_point_of_a_curve_is_the_middle_of_its_plateau():
-    chart = curve_chart(TUNING["curve"], TUNING["plateau"], "m")
-    assert chart.best.text == "0.600 at 0.500"
-    assert chart.plateau[0] + chart.plateau[1] / 2 == pytest.approx(chart.best.at)
-    assert curve_chart([{"weight": 0.5, "value": 1.0}], None, "m") is None
+    axis = {"signal": "fts", "others": ["vector"], "chosen": 0.45, "current": 0.3}
+    chart = curve_chart(TUNING["curve"], TUNING["plateau"], "m", axis)
+    assert "best 0.600 at 0.500" in chart.title
+    (dot,) = drawn(chart, Dot)
+    plateau = next(shape for shape in chart.shapes if getattr(shape, "look", "") == "plateau")
+    assert plateau.x + plateau.width / 2 == pytest.approx(dot.x)
+    names = [text.text for text in drawn(chart, Text, "tick")]
+    assert {"current", "chosen", "weight of fts; the rest goes to vector"} <= set(names)
+    assert curve_chart([{"weight": 0.5, "value": 1.0}], None, "m", axis) is None
+
+
+def test_names_of_points_that_would_cover_another_are_left_out():
+    points = [Point(str(at), "p", 1.0, 0.5, False, False) for at in range(20)]
+    apart = [Point("a", "p", 1.0, 0.1, True, False), Point("b", "p", 10.0, 0.9, True, False)]
+    names = [text.text for text in drawn(cost_chart([*points, *apart], "m", "ms"), Text) if text.full]
+    assert {"a", "b"} <= set(names)
+    assert len(names) < 22
 
 
 @pytest.mark.parametrize(
@@ -602,9 +767,10 @@ def test_two_values_of_one_metric_are_refused(results, tmp_path):
 
 
 def test_the_best_setting_found_is_told_beside_the_one_chosen():
-    from steelyard_eval.report.tuning import tuning
+    from steelyard_eval.report.decision import tuned
 
-    shown = tuning({**TUNING, "tuned": "a", "value": 0.5, "optimum": {"strategy": "b", "value": 0.75}})
+    found = {**TUNING, "tuned": "a", "value": 0.5, "optimum": {"strategy": "b", "value": 0.75}}
+    *_, facts, strategies = tuned(found, alone=True)
 
-    assert {("chosen", "a"), ("best found", "b")} <= set(shown.strategies)
-    assert {("value of the chosen setting", "0.500"), ("best value found", "0.750")} <= set(shown.facts)
+    assert {("chosen", "a"), ("best found", "b")} <= set(strategies.pairs)
+    assert {("value of the chosen setting", "0.500"), ("best value found", "0.750")} <= set(facts.pairs)

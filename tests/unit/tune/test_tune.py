@@ -222,7 +222,9 @@ def test_tuned_on_train_where_there_is_a_split_and_the_gain_on_test_is_reported(
     names = [q.id for q in space.dataset.queries]
     parted = replace(
         space.dataset,
-        queries=tuple(replace(q, split="test" if q.id in names[:20] else "train") for q in space.dataset.queries),
+        queries=tuple(
+            replace(q, split="test" if q.id in names[:20] else "train") for q in space.dataset.split("all")
+        ),
     )
     record = tune(parted, "echovault", workspace=space).to_json()
 
@@ -231,7 +233,7 @@ def test_tuned_on_train_where_there_is_a_split_and_the_gain_on_test_is_reported(
 
 
 def test_without_a_split_every_query_serves_and_nothing_is_held_out(space):
-    whole = replace(space.dataset, queries=tuple(replace(q, split="") for q in space.dataset.queries))
+    whole = replace(space.dataset, queries=tuple(replace(q, split="") for q in space.dataset.split("all")))
     record = tune(whole, "echovault", workspace=space).to_json()
 
     assert record["promise"]["queries"] == 59

@@ -29,11 +29,6 @@ def check_uri(uri: str) -> str:
     return uri
 
 
-def dimension_of(uri: str) -> str:
-    """The dimension of a URI: resources, user, agent or session."""
-    return check_uri(uri).removeprefix(SCHEME).split("/")[0]
-
-
 def is_timeline(uri: str) -> bool:
     """Whether a URI lies in the messages of a session; the text ``/timeline`` anywhere in it is enough.
 

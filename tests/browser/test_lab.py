@@ -1,0 +1,179 @@
+"""The explorer and the judging widget in a real JupyterLab: keys, mouse, files, a killed kernel, no way out."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import steelyard_eval as sy
+from steelyard.config import SearchConfig
+from steelyard.fusion import parse_strategy
+from steelyard.systems import find_system
+from steelyard_eval.label.session import read_judgments
+
+ROOT = Path(__file__).parents[2]
+PAIRS = 50
+
+
+@pytest.fixture(scope="module")
+def explorer(lab):
+    """The cells of notebook 02 up to the explorer, without the tuning, run; and the explorer in them."""
+    path = lab.folder / "notebooks" / "02-which-weights.ipynb"
+    notebook = json.loads(path.read_text())
+    sources = ["".join(cell["source"]) for cell in notebook["cells"]]
+    last = next(at for at, source in enumerate(sources) if "data.explore(" in source)
+    chosen = [notebook["cells"][at] for at in range(last + 1) if "tuned" not in sources[at]]
+    path.write_text(json.dumps(notebook | {"cells": chosen}))
+    page = lab.open("notebooks/02-which-weights.ipynb")
+    page.wait_for_selector(".sy-mean:not(:empty)")
+    yield page
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """The mean nDCG@10 of echovault on the queries to choose on, by replay in this process."""
+    data = sy.demo()
+
+    def value(weight):
+        text = f"tiered(fts, min_results=3, then=weighted_sum({weight:g}*fts, 0.7*vector, normalize=max))"
+        config = find_system("echovault").config(10, data.workspace.model).with_strategy(parse_strategy(text))
+        found = data.compare({"x": config}, metrics="nDCG@10", split="train", timed=False)
+        return float(found.values["x"]["nDCG@10"].mean())
+
+    return value
+
+
+def shown(page):
+    return float(page.locator(".sy-mean").get_attribute("data-value"))
+
+
+def settle(page, text):
+    """Wait until the strategy that is shown holds a text."""
+    field = "document.querySelector('[aria-label^=\"strategy\"]').value"
+    page.wait_for_function(f"text => {field}.includes(text)", arg=text)
+
+
+def test_keys_step_a_weight_and_show_what_python_computes(explorer, expected):
+    slider = explorer.get_by_label("weight of fts", exact=True)
+    slider.press("End")
+    settle(explorer, "weighted_sum(1*fts")
+    for _ in range(5):
+        slider.press("ArrowLeft")
+    settle(explorer, "weighted_sum(0.95*fts")
+
+    assert shown(explorer) == pytest.approx(expected(0.95), abs=1e-12)
+    explorer.wait_for_function("document.querySelector('.sy-explorer').dataset.curves === '2'")
+    assert "unchanged from" in explorer.locator(".sy-note").first.inner_text()
+
+
+def test_a_key_changes_the_ranking_of_a_query_that_moved(explorer, expected):
+    explorer.locator(".sy-list-best button").first.click()
+    explorer.wait_for_function("document.querySelector('.sy-queryFacts').textContent !== ''")
+    ranking = explorer.locator(".sy-now").inner_text()
+    explorer.get_by_label("weight of fts", exact=True).press("Home")
+    settle(explorer, "weighted_sum(0*fts")
+
+    assert explorer.locator(".sy-now").inner_text() != ranking
+    assert shown(explorer) == pytest.approx(expected(0), abs=1e-12)
+
+
+def test_the_mouse_drags_a_weight(explorer, expected):
+    slider = explorer.get_by_label("weight of fts", exact=True)
+    box = slider.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    explorer.mouse.move(box["x"] + box["width"] * 0.95, middle)
+    explorer.mouse.down()
+    for share in np.linspace(0.95, 0.4, 12):
+        explorer.mouse.move(box["x"] + box["width"] * share, middle)
+    explorer.mouse.up()
+    explorer.wait_for_function("document.querySelector('.sy-explorer').dataset.curves === '2'")
+    weight = float(slider.input_value())
+
+    assert 0.3 < weight < 0.5
+    settle(explorer, f"weighted_sum({weight:g}*fts")
+    assert shown(explorer) == pytest.approx(expected(weight), abs=1e-12)
+
+
+def test_adopting_writes_a_file_that_loads(explorer, lab):
+    weight = float(explorer.get_by_label("weight of fts", exact=True).input_value())
+    explorer.get_by_label("file to write").fill("by-hand.json")
+    explorer.get_by_role("button", name="adopt").click()
+    explorer.get_by_text("marked as chosen by hand").wait_for()
+    config = SearchConfig.load(lab.folder / "notebooks" / "by-hand.json")
+
+    assert config.strategy.weights == (weight, 0.7)
+    assert config.provenance["chosen_by"] == "hand"
+    assert config.provenance["promise"]["metric"] == "nDCG@10"
+
+
+def test_hostile_texts_are_shown_as_text(explorer):
+    box = explorer.get_by_label("strategy; Enter applies it")
+    box.fill("<img src=x onerror=\"document.title='pwned'\">")
+    box.press("Enter")
+    explorer.get_by_role("alert").filter(has_text="onerror").wait_for()
+
+    assert explorer.locator(".sy-explorer img").count() == 0
+    assert "pwned" not in explorer.title()
+
+
+@pytest.fixture(scope="module")
+def big(lab):
+    """The explorer over 2,000 queries of 200 candidates, as `tests/benchmarks/explorer.py` makes them."""
+    made = f"from pathlib import Path; from explorer import write; write(Path({str(lab.folder)!r}), 2000, 200)"
+    subprocess.run([sys.executable, "-c", made], cwd=ROOT / "tests" / "benchmarks", env=lab.environ, check=True)
+    code = 'sy.load("data").explore("weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)", recording="recording")'
+    page = lab.open(lab.write("big.ipynb", code))
+    page.wait_for_selector(".sy-mean:not(:empty)")
+    yield page
+    page.close()
+
+
+def test_how_long_a_key_takes_is_printed(big, capsys):
+    slider = big.get_by_label("weight of bm25", exact=True)
+    slider.press("Home")
+    root = big.locator(".sy-explorer")
+    for step in range(1, 41):
+        slider.press("ArrowRight")
+        settle(big, f"({step / 100:g}*bm25")
+        big.wait_for_function("document.querySelector('.sy-explorer').dataset.curves === '2'")
+    taken = np.array([float(time) for time in root.get_attribute("data-times").split()][1:])
+
+    with capsys.disabled():
+        print(
+            f"\nkey to nDCG and ranking: median {np.median(taken):.0f} ms, p95 {np.percentile(taken, 95):.0f} ms"
+        )
+    assert len(taken) >= 30
+
+
+def test_fifty_pairs_survive_a_killed_kernel(lab):
+    code = 'data = sy.demo()\ndata.judge("bm25, rrf(bm25, vector)", "judged")'
+    page = lab.open(lab.write("judge.ipynb", code))
+    root = page.locator(".sy-judge")
+    root.locator(".syj-keys button").first.wait_for()
+    root.focus()
+    path = lab.folder / "judged" / "judge.jsonl"
+    given = []
+    for at in range(PAIRS):
+        pair = json.loads(root.get_attribute("data-pair"))
+        page.keyboard.press(str(at % 4))
+        page.wait_for_function(f"document.querySelector('.sy-judge').dataset.given === '{at + 1}'")
+        given.append((*pair, at % 4))
+        assert [(one.query, one.entry, one.grade) for one in read_judgments(path).values()] == given
+    (kernel,) = [one["kernel"]["id"] for one in lab.sessions() if one["path"] == "judge.ipynb"]
+    os.kill(lab.process_of(kernel), signal.SIGKILL)
+    page.close()
+
+    judge = sy.demo().judge("bm25, rrf(bm25, vector)", lab.folder / "judged")
+    assert [(one.query, one.entry, one.grade) for one in judge.session.given.values()] == given
+    assert judge.session.next not in {(query, entry) for query, entry, _ in given}
+
+
+def test_no_request_left_the_machine(lab):
+    assert lab.foreign == []
+    assert lab.requests > 100

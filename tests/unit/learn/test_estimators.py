@@ -1,0 +1,208 @@
+"""Estimates whose values are known: by hand on tiny logs, by construction on simulated ones."""
+
+import numpy as np
+import pytest
+from made_world import made, truth
+
+from steelyard.explore import draft_teams
+from steelyard_eval.learn.acts import CODE, KINDS
+from steelyard_eval.learn.cells import Cells
+from steelyard_eval.learn.classes import fit
+from steelyard_eval.learn.examination import examine, from_given, harvest, joint
+from steelyard_eval.learn.interleaving import Duel
+from steelyard_eval.learn.lists import DISCOUNT, PLACES
+from steelyard_eval.learn.offpolicy import estimate
+from steelyard_eval.learn.rivals import rivals
+from steelyard_eval.learn.simulator import cells_of, simulate
+from steelyard_eval.learn.verdict import judge
+
+
+def cells(rows, acts_of="clicked"):
+    """Cells from (row, place from 1, shows, acts)."""
+    lists, _ = made()
+    row, place, shown, done = np.array(rows, dtype=float).T
+    acts = np.zeros((len(rows), len(KINDS)))
+    acts[:, CODE[acts_of]] = done
+    return Cells.of(lists, row.astype(int), place.astype(int) - 1, shown, acts)
+
+
+# By hand
+
+
+def test_one_entry_at_two_places_gives_the_exponent_of_their_ratio():
+    """900 acts of 1,000 at place 1, 225 of 1,000 at place 4: 4 ** -e = 1/4, so e is 1 whatever the prior."""
+    found, acts = harvest(cells([(0, 1, 1000, 900), (0, 4, 1000, 225)]))
+    assert found.exponent == pytest.approx(1.0, abs=1e-6)
+    assert acts == 1125
+    # log(8)/log(4) = 1.5 of 800 and 100 acts, with so weak a prior that it does not count
+    found, _ = harvest(cells([(0, 1, 1000, 800), (0, 4, 1000, 100)]), strength=1e-9)
+    assert found.exponent == pytest.approx(1.5, abs=1e-5)
+
+
+def test_shows_divide_out_of_a_harvested_exponent():
+    """Half as many shows at place 2 and a quarter of the acts: half the rate, so 2 ** -e = 1/2."""
+    found, _ = harvest(cells([(0, 1, 1000, 400), (0, 2, 500, 100)]), strength=1e-9)
+    assert found.exponent == pytest.approx(1.0, abs=1e-5)
+
+
+def test_given_probabilities_are_taken_as_they_are():
+    given = np.full(PLACES, np.nan)
+    given[[0, 1, 3]] = 0.8, 0.4, 0.2
+    assert from_given(given).exponent == pytest.approx(1.0)
+    lists, _ = made()
+    assert examine(lists, cells([(0, 1, 9, 3)]), given).source == "given"
+
+
+def test_values_are_discounted_sums_of_the_first_places():
+    lists, _ = made()
+    gains = np.zeros(lists.rows)
+    gains[lists.top[0, 0, [0, 2]]] = 1.0, 0.5
+    # 1/log2(2) + 0.5/log2(4)
+    assert lists.values(gains, np.array([0]))[0, 0] == pytest.approx(1.25)
+    assert DISCOUNT[2] == 0.5
+    assert lists.ideal(gains, np.array([0])) == pytest.approx(1 + 0.5 / np.log2(3))
+
+
+def test_the_first_places_are_those_of_the_scores():
+    lists, _ = made()
+    for candidate in (0, 20, len(lists) - 1):
+        scores = lists.block.weights[candidate] @ lists.form.columns
+        for query in (0, 100):
+            begin, end = lists.offsets[query], lists.offsets[query + 1]
+            order = begin + np.argsort(-scores[begin:end], kind="stable")[:PLACES]
+            assert lists.top[candidate, query].tolist() == order.tolist()
+
+
+def test_snips_and_ips_by_hand():
+    """Two shows of weight 2 and 0.5, the first clicked: IPS (2 + 0) / 2, SNIPS 2 / 2.5."""
+    found = estimate(np.array([1.0, 0.0]), np.array([2.0, 0.5]), np.array([0, 1]), np.array([0.5, 0.5]))
+    assert found.ips.value == pytest.approx(1.0)
+    assert found.snips.value == pytest.approx(0.8)
+    assert found.effective == pytest.approx(2.5**2 / 4.25)
+    assert "are needed" in found.refusal
+
+
+def test_teams_take_turns_and_never_repeat_an_entry():
+    drafted = draft_teams("abcd", "bade", 4, iter([True, False]).__next__)
+    assert drafted == [("a", True), ("b", False), ("d", False), ("c", True)]
+
+
+def test_the_sign_test_is_exact():
+    assert Duel("x", wins=5).p == pytest.approx(2 / 32)
+    assert Duel("x", wins=3, losses=3).p == 1.0
+    assert Duel("x", ties=9).p == 1.0
+
+
+# By construction
+
+
+def simulated(model="pbm", sessions=4000, seed=0, explore="none"):
+    lists, grades = made()
+    rng = np.random.default_rng(seed)
+    return lists, grades, cells_of(simulate(lists, grades, 0, model, sessions, rng, explore=explore), lists)
+
+
+def test_the_exponent_is_recovered_and_its_interval_covers():
+    """The position-based model examines place k with probability 1 / k. 12 logs each; 95% intervals."""
+    for explore, source in (("none", "joint"), ("interleave", "harvested")):
+        found = [examine(*(simulated(seed=seed, explore=explore)[at] for at in (0, 2))) for seed in range(12)]
+        assert {one.source for one in found} == {source}
+        assert np.mean([one.exponent for one in found]) == pytest.approx(1.0, abs=0.12)
+        assert sum(abs(one.exponent - 1) <= 1.96 * one.error for one in found) >= 10
+
+
+def test_the_harvested_error_falls_with_the_number_of_sessions():
+    short, long = (harvest(simulated(sessions=n, explore="interleave")[2])[0].error for n in (500, 8000))
+    assert long < short / 2
+
+
+def test_the_joint_exponent_needs_no_exploration():
+    lists, _, own = simulated(sessions=8000)
+    assert harvest(own)[1] == 0
+    assert joint(lists, own).exponent == pytest.approx(1.0, abs=0.25)
+
+
+def test_the_posterior_tells_shown_entries_apart():
+    lists, grades, own = simulated(sessions=8000)
+    classes = fit(lists, own, 1.0)
+    shown = np.unique(own.row)
+    known = classes.relevance[shown][grades[shown] > 0].mean(), classes.relevance[shown][grades[shown] == 0].mean()
+    assert known[0] > 0.7
+    assert known[1] < 0.1
+    assert classes.lift > 5
+
+
+def test_the_strength_of_an_act_is_learned_and_a_dismissal_speaks_against():
+    """Acts on irrelevant entries are called opened, on relevant ones accepted; a tenth of each the other way."""
+    lists, grades, own = simulated(sessions=8000)
+    rng = np.random.default_rng(0)
+    acts = np.zeros_like(own.acts)
+    clicks = own.acts[:, CODE["clicked"]]
+    relevant = grades[own.row] > 0
+    turned = rng.binomial(clicks.astype(int), 0.1)
+    acts[:, CODE["accepted"]] = np.where(relevant, clicks - turned, turned)
+    acts[:, CODE["opened"]] = clicks - acts[:, CODE["accepted"]]
+    acts[:, CODE["dismissed"]] = rng.binomial(own.shown.astype(int), np.where(relevant, 0.01, 0.2))
+    mixed = Cells.of(lists, own.row, own.place, own.shown, acts)
+    found = fit(lists, mixed, 1.0).strengths(mixed)
+    assert found["accepted"] > 5 * found["opened"]
+    assert found["dismissed"] < 0.5
+
+
+def test_what_is_shipped_is_better_where_labels_say_so():
+    lists, grades, own = simulated(sessions=8000)
+    found = judge(lists, own)
+    value = truth(lists, grades)
+    assert found.verdict == "ship"
+    assert value[found.candidate] - value[0] > 0.8 * (value.max() - value[0])
+
+
+def test_weights_that_are_best_already_are_kept():
+    lists, grades = made("weighted_sum(0.22*bm25, 0.78*vector, normalize=minmax)")
+    own = cells_of(simulate(lists, grades, 0, "pbm", 4000, np.random.default_rng(1)), lists)
+    found = judge(lists, own)
+    value = truth(lists, grades)
+    assert value[0] > value.max() - 0.01
+    assert value[found.candidate] >= value[0] - 1e-3
+
+
+def test_naive_clicks_stay_near_what_was_shown():
+    """Clicks favour what the old weights put on top, so counting them alone moves less than the truth would."""
+    lists, grades, own = simulated(sessions=8000)
+    chosen = rivals(lists, own, examine(lists, own))
+    value = truth(lists, grades)
+    assert value[chosen["naive"]] < value[chosen["dr"]]
+
+
+def test_off_policy_estimates_are_unbiased():
+    """Rewards by item, logged by a skewed policy of known probabilities; the uniform one is worth 0.25."""
+    reward, logging = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.4, 0.3, 0.2, 0.1])
+    found = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        item = rng.choice(4, 800, p=logging)
+        clicks = (rng.random(800) < reward[item]).astype(float)
+        one = estimate(clicks, 0.25 / logging[item], item, np.full(4, 0.25), seed=seed)
+        found.append([one.ips.value, one.snips.value, one.dr.value])
+    error = np.std(found, axis=0) / np.sqrt(len(found))
+    assert np.all(np.abs(np.mean(found, axis=0) - 0.25) < 3 * error)
+
+
+@pytest.mark.parametrize("distinct", [30, 149])
+def test_few_queries_are_refused(distinct):
+    lists, grades = made()
+    rng = np.random.default_rng(0)
+    own = cells_of(simulate(lists, grades, 0, "pbm", 5000, rng, queries=np.arange(distinct)), lists)
+    found = judge(lists, own)
+    assert (found.verdict, found.candidate) == ("keep", 0)
+    assert f"{distinct} distinct queries, and 150 are needed" in str(found.refusal)
+
+
+def test_labels_decide_where_clicks_follow_a_signal():
+    """A world where keywords are worthless and clicks follow them: the log misleads, 60 labels do not."""
+    lists, grades = made("weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)")
+    own = cells_of(simulate(lists, grades, 0, "attract", 20_000, np.random.default_rng(0)), lists)
+    value = truth(lists, grades)
+    labels = lists.values(grades, np.arange(0, 240, 4)) / lists.ideal(grades, np.arange(240))
+    pooled = judge(lists, own, labels)
+    assert value[pooled.candidate] >= value[0] - 1e-3

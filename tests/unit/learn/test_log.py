@@ -1,0 +1,315 @@
+"""The log: what is written, what is read, and what is set aside."""
+
+import gzip
+import json
+import multiprocessing
+import sys
+
+import numpy as np
+import pytest
+
+from steelyard.config import policy_of
+from steelyard.errors import ConfigError, DataError
+from steelyard.explore import Explore
+from steelyard.feedback import ACTIONS, FeedbackLog, append, append_act
+from steelyard.search import Searcher
+from steelyard.stores.sqlite import Vault
+from steelyard.systems import find_system
+from steelyard_eval.learn.acts import CODE, KINDS
+from steelyard_eval.learn.importers import from_soleri, from_ubi
+from steelyard_eval.learn.interleaving import duels
+from steelyard_eval.learn.reader import MOST_A_DAY, Known, read_log
+from steelyard_eval.learn.schema import Action
+from steelyard_eval.learn.tally import History, Seen, Tally
+
+NOW = 1_760_000_000.0
+DAY = "2025-10-01T10:00:00Z"
+CONFIG = find_system("bm25").config()
+
+
+def impression(query="q1", entries=("a", "b", "c"), **fields):
+    hits = [{"object_id": name, "position": at} for at, name in enumerate(entries, 1)]
+    line = {"schema_version": 1, "timestamp": DAY, "query_id": query, "policy": "p", "hits": hits, "actions": []}
+    return {**line, **fields}
+
+
+def act(name, action="clicked"):
+    return {"object_id": name, "action_name": action}
+
+
+def known(extensible=False):
+    texts = {"q1": "one", "q2": "two"}
+    by_id = {name: at for at, name in enumerate(texts)}
+    by_text = {text: at for at, text in enumerate(texts.values())}
+    return Known({name: at for at, name in enumerate("abcdefgh")}, by_id, by_text, texts, extensible)
+
+
+def log(tmp_path, lines, **options):
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(one if isinstance(one, str) else json.dumps(one) + "\n" for one in lines))
+    return read_log(path, known(**options), NOW)
+
+
+def counted(found):
+    """(query, entry, place from 1) -> (shows, acts)."""
+    tally = found.history.whole
+    _, _, query, entry, place = found.axes.split(tally.key)
+    keys = zip(query.tolist(), entry.tolist(), (place + 1).tolist(), strict=True)
+    values = zip(tally.shown.tolist(), tally.acts.sum(axis=1).tolist(), strict=True)
+    return dict(zip(keys, values, strict=True))
+
+
+def aside(found):
+    return dict(found.census.aside)
+
+
+# Reading
+
+
+def test_shows_and_acts_are_counted_by_query_entry_and_place(tmp_path):
+    found = log(
+        tmp_path,
+        [
+            impression(client_id="x", actions=[act("b"), act("c", "dismissed")]),
+            impression(client_id="y", actions=[act("b", "accepted")]),
+            impression("anything", user_query="two", client_id="z", entries=("b",)),
+        ],
+    )
+    assert counted(found) == {(0, 0, 1): (2, 0), (0, 1, 2): (2, 2), (0, 2, 3): (2, 1), (1, 1, 1): (1, 0)}
+    assert (found.census.impressions, found.census.acts, aside(found)) == (3, 3, {})
+    assert found.searches == {"p": 3}
+
+
+def test_acts_may_follow_their_impression(tmp_path):
+    waiting = impression("e1", user_query="one", client_id="x")
+    del waiting["actions"]
+    later = {"schema_version": 1, "timestamp": DAY, "query_id": "e1", "actions": [act("a", "cited")]}
+    found = log(tmp_path, [waiting, later, {**later, "query_id": "lost"}])
+    assert counted(found)[0, 0, 1] == (1, 1)
+    assert aside(found) == {"acts on an impression that is not in the log, or long past": 1}
+
+
+def test_none_useful_is_one_act_about_every_entry(tmp_path):
+    found = log(tmp_path, [impression(actions=[{"action_name": "none_useful"}])])
+    assert found.history.whole.acts[:, CODE["none_useful"]].tolist() == [0.1, 0.1, 0.1]
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("{\n", "is not valid JSON"),
+        ("[]\n", "Expected `object`, got `array`"),
+        (impression(schema_version=2), "Invalid enum value 2"),
+        (impression(timestamp="2025-13-01T00:00:00Z"), "RFC3339"),
+        (impression(timestamp=None), "has no timestamp"),
+        (impression(timestamp="2031-01-01T00:00:00Z"), "has a timestamp in the future"),
+        (impression(timestamp="1970-01-01T00:00:00Z"), "before the year 2000"),
+        (impression(hits=[{"object_id": "a", "position": 0}]), "Expected `int` >= 1"),
+        (impression(entries=("a", "a")), "shows an entry twice"),
+        (impression(hits=[{"object_id": n, "position": 1} for n in "ab"]), "two entries at one place"),
+        (impression(actions=[act("a", "praised")]), "Invalid enum value 'praised'"),
+        (impression("q9"), "asks a query that the data set does not have"),
+        (impression("q1", user_query="shuffled"), "asks a query that the data set does not have"),
+        (impression(entries=("a",), actions=[act("b")]), "acts on an entry that was not shown"),
+        (
+            json.dumps(impression()).replace('"position": 1', '"position": 1, "score": NaN') + "\n",
+            "(NaN or infinity)",
+        ),
+        ("x" * 1_000_001 + "\n", "is longer than 1,000,000 bytes"),
+    ],
+)
+def test_what_breaks_a_rule_is_set_aside_with_its_line(tmp_path, line, rule):
+    found = log(tmp_path, [impression(client_id="x"), line])
+    [broken] = [own for own in found.census.to_json()["set_aside"] if rule in own["rule"]]
+    assert broken["lines"][0] == 2
+    assert counted(found)[0, 0, 1][0] in (1, 2)
+
+
+def test_a_client_counts_once_a_query_and_day_and_not_without_end(tmp_path):
+    same = impression(client_id="x", actions=[act("a")])
+    next_day = impression(client_id="x", timestamp="2025-10-02T10:00:00Z")
+    bot = [impression(f"b{at}", user_query=f"text {at}", client_id="bot") for at in range(MOST_A_DAY + 5)]
+    found = log(tmp_path, [same] * 10_000 + [next_day] + bot, extensible=True)
+    assert counted(found)[0, 0, 1] == (2, 1)
+    rules = aside(found)
+    assert sum(count for rule, count in rules.items() if "repeats" in rule) == 999
+    assert sum(count for rule, count in rules.items() if "(a program)" in rule) == 9_000 + 5
+
+
+def test_unknown_entries_count_as_places_that_differ(tmp_path):
+    found = log(tmp_path, [impression(entries=("zz", "a"))])
+    assert counted(found) == {(0, 8, 1): (1, 0), (0, 0, 2): (1, 0)}  # 8 stands for unknown entries
+
+
+def test_texts_that_are_not_queries_of_the_set_are_learned_from_where_they_can_be_embedded(tmp_path):
+    found = log(tmp_path, [impression("e1", user_query="new words")], extensible=True)
+    assert found.added == ("new words",)
+    assert list(counted(found)) == [(2, 0, 1), (2, 1, 2), (2, 2, 3)]
+
+
+def test_a_log_may_be_compressed_and_a_broken_one_is_an_error(tmp_path):
+    path = tmp_path / "log.jsonl.gz"
+    path.write_bytes(gzip.compress((json.dumps(impression()) + "\n").encode()))
+    assert read_log(path, known(), NOW).census.impressions == 1
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(DataError, match=r"cannot read the feedback log .*name a JSON Lines file"):
+        read_log(path, known(), NOW)
+    with pytest.raises(DataError, match="No such file"):
+        read_log(tmp_path / "none", known(), NOW)
+
+
+def test_the_periods_keep_every_count_and_halves_are_even():
+    history = History()
+    for at in range(100):
+        key, none = np.array([at]), np.array([np.nan])
+        history.add(1, Tally.of(key, np.array([-1]), none, np.array([False])))
+    assert history.whole.key.tolist() == list(range(100))
+    earlier, later = history.halves()
+    assert earlier.key.max() < later.key.min()
+    assert abs(len(earlier.key) - 50) <= 16
+
+
+def test_hashes_are_remembered():
+    seen, rng = Seen(), np.random.default_rng(0)
+    hashes = rng.integers(0, 2**63, 50_000).astype(np.uint64)
+    assert seen.first(hashes).mean() > 0.9999
+    assert not seen.first(hashes).any()
+    assert seen.first(np.array([1, 1, 2], dtype=np.uint64)).tolist() == [True, False, True]
+
+
+def test_the_actions_of_both_packages_are_the_same():
+    assert ACTIONS == Action.__args__ == KINDS
+
+
+# Writing
+
+
+@pytest.fixture
+def searcher():
+    from steelyard.entry import Entry
+
+    with Vault(":memory:") as vault:
+        vault.upsert([Entry(id=name, title=f"{name} key rotation", text=f"rotate {name}") for name in "abcdef"])
+        for index in (
+            find_system("bm25").reading.indexes if hasattr(find_system("bm25").reading, "indexes") else ()
+        ):
+            vault.ensure_index(index)
+        yield Searcher(vault, CONFIG, clock=lambda: NOW, explore=Explore(0.0))
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_what_was_shown_and_done_is_read_back(tmp_path, searcher):
+    path = tmp_path / "log.jsonl"
+    writer = FeedbackLog(path, CONFIG, clock=lambda: NOW - 86_400)
+    result = searcher.search("rotate")
+    first = writer.shown(result, client="me")
+    writer.act(first, result.hits[0].entry.id, "cited", client="me")
+    policy, shown, done = lines(path)
+    assert policy["policy"] == shown["policy"] == policy_of(CONFIG)
+    assert [hit["object_id"] for hit in shown["hits"]] == [hit.entry.id for hit in result.hits]
+    assert done["query_id"] == shown["query_id"] == first
+    found = read_log(path, known(extensible=True), NOW)
+    assert (found.census.impressions, found.census.acts, aside(found)) == (1, 1, {})
+    FeedbackLog(path, CONFIG).shown(result)
+    assert sum("configuration" in one for one in lines(path)) == 1
+
+
+def test_acts_that_cannot_be_are_refused(tmp_path, searcher):
+    path = tmp_path / "log.jsonl"
+    known_id = FeedbackLog(path, CONFIG).shown(searcher.search("rotate"))
+    for arguments, message in [
+        (("gone", "a", "cited"), "no impression in .* has the id 'gone'"),
+        ((known_id, "a", "praised"), "there is no action 'praised'"),
+        ((known_id, "", "cited"), "is about an entry; name it"),
+        ((known_id, "a", "none_useful"), "is about the whole list"),
+    ]:
+        with pytest.raises(ConfigError, match=message):
+            append_act(path, *arguments)
+    assert len(lines(path)) == 2
+
+
+def test_a_killed_writer_loses_the_line_it_was_writing_at_most(tmp_path):
+    path = tmp_path / "log.jsonl"
+    append(path, [impression(client_id="x")])
+    with path.open("a") as stream:
+        stream.write('{"schema_version": 1, "timest')
+    append(path, [impression(client_id="y")])
+    found = read_log(path, known(), NOW)
+    assert found.census.impressions == 2
+    assert list(found.census.first.values()) == [[2]]
+
+
+def _write(path, name):
+    for at in range(200):
+        append(path, [impression(client_id=f"{name}{at}", user_query="one")])
+
+
+def test_processes_share_a_log(tmp_path):
+    path = tmp_path / "log.jsonl"
+    context = multiprocessing.get_context("fork" if sys.platform != "win32" else "spawn")
+    writers = [context.Process(target=_write, args=(path, name)) for name in "uvw"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert read_log(path, known(), NOW).census.to_json() | {"acts": 0} == {
+        "lines": 600,
+        "impressions": 600,
+        "acts": 0,
+        "simulated": False,
+        "disordered": 0,
+        "set_aside": [],
+    }
+
+
+def test_an_interleaved_list_names_who_placed_each_hit(tmp_path, searcher):
+    other = find_system("bm25").config(9)
+    explored = Searcher(searcher.store, CONFIG, explore=Explore(1.0, other, seed=3), clock=lambda: NOW)
+    result = explored.search("rotate")
+    assert set(result.placed_by) == {policy_of(CONFIG), policy_of(other)}
+    assert len(result.placed_by) == len(result.hits)
+    assert not searcher.search("rotate").placed_by
+
+
+def test_a_duel_is_won_by_the_ranking_whose_entries_are_used(tmp_path):
+    def list_(client, name):
+        hits = [
+            {"object_id": "a", "position": 1, "interleaved": "p"},
+            {"object_id": "b", "position": 2, "interleaved": "r"},
+        ]
+        return impression(hits=hits, client_id=client, actions=[act(name)] if name else [])
+
+    path = tmp_path / "log.jsonl"
+    append(path, [list_(f"c{at}", name) for at, name in enumerate(["b"] * 4 + ["a", None])])
+    append(path, [list_("c0", "a")])  # the same client on the same day
+    every, own = duels(path)
+    assert (own.other, own.wins, own.losses, own.ties) == ("r", 4, 1, 1)
+    assert (every.wins, every.p) == (4, own.p)
+    assert own.p == pytest.approx(2 * (5 + 1) / 32)
+
+
+# Others' formats
+
+
+def test_ubi(tmp_path):
+    queries, events = tmp_path / "q.jsonl", tmp_path / "e.jsonl"
+    query = {"query_id": "7", "user_query": "two", "client_id": "c", "timestamp": DAY, "application": "shop"}
+    queries.write_text(json.dumps({"_source": {**query, "query_response_hit_ids": ["a", "b"]}}) + "\n")
+    event = {"query_id": "7", "event_attributes": {"object": {"object_id": "b"}, "position": {"ordinal": 2}}}
+    events.write_text("".join(json.dumps({**event, "action_name": name}) + "\n" for name in ("click", "scroll")))
+    found = log(tmp_path, list(from_ubi([queries, events])))
+    assert counted(found) == {(1, 0, 1): (1, 0), (1, 1, 2): (1, 1)}
+    assert found.policies == ("shop",)
+
+
+def test_soleri(tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    row = {"query": "one", "entry_id": "c", "action": "accepted", "created_at": "2025-10-01 10:00:00"}
+    rows.write_text(json.dumps(row) + "\n" + json.dumps({**row, "entry_id": None}) + "\n")
+    assert counted(log(tmp_path, list(from_soleri([rows])))) == {(0, 2, 1): (1, 1)}
+    rows.write_text("[]\n")
+    with pytest.raises(DataError, match=r"rows\.jsonl'?:1: is no object"):
+        list(from_soleri([rows]))

@@ -1,0 +1,420 @@
+"""Recordings of system-spec-kit (relations, facts, a re-ranker's partial column), and searches whose parts die."""
+
+import itertools
+import json
+import logging
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from steelyard.embed import RecordedEmbedder, embed_missing, space_of
+from steelyard.entry import Entry, Relation
+from steelyard.errors import ConfigError, DataError, EmbedderError, RerankError, VaultError
+from steelyard.finish import Merge, Ranking, Rerank
+from steelyard.fusion import parse_strategy
+from steelyard.join import join
+from steelyard.query import Query
+from steelyard.retrievers.bm25 import Bm25Retriever
+from steelyard.retrievers.graph import GraphRetriever
+from steelyard.search import Searcher
+from steelyard.stores.base import Found
+from steelyard.stores.sqlite import Vault
+from steelyard.systems import find_system
+from steelyard.table import RERANK
+from steelyard_eval.datasets import load
+from steelyard_eval.explain.query import explain
+from steelyard_eval.recommend.answer import recommend
+from steelyard_eval.recording import workspace as workspaces
+from steelyard_eval.recording.files import load as read
+from steelyard_eval.recording.files import save
+from steelyard_eval.recording.record import record
+from steelyard_eval.recording.replay import replay
+from steelyard_eval.recording.select import open_recording
+from steelyard_eval.recording.workspace import Workspace
+
+NOW = 1_795_305_600.0
+TOPICS = ("jwt token", "session cookie", "cache key", "token cache", "cookie jar", "key rotation", "jwt session")
+RERANKING = {"ENABLE_CROSS_ENCODER": "true", "MAX_RERANK_CANDIDATES": "2"}
+
+
+class Lengths:
+    """A re-ranker that prefers what is named late in the alphabet, until it dies."""
+
+    name = "lengths"
+
+    def __init__(self):
+        self.dead, self.asked = False, []
+
+    def score(self, query, documents):
+        if self.dead:
+            raise RerankError("the re-ranker is gone")
+        self.asked.append([document.id for document in documents])
+        return np.array([ord(document.id[0]) / 100 for document in documents])
+
+
+@pytest.fixture
+def stub(monkeypatch):
+    made = Lengths()
+    monkeypatch.setattr(workspaces, "open_reranker", lambda config, environ: made)
+    return made
+
+
+def corpus():
+    return [
+        {
+            "id": f"{letter}{at}",
+            "title": topic,
+            "text": f"About the {topic}, number {at}.",
+            "created_at": "2026-01-01",
+            "access_count": at,
+            "memory_type": "semantic",
+            "relations": [{"type": "caused", "target": f"{other}{at + 1}", "strength": 0.5}],
+        }
+        for at, (topic, letter, other) in enumerate(zip(TOPICS, "abcdefg", "bcdefgh", strict=True))
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "set"
+    made.mkdir()
+    queries = [
+        {"id": f"q{at}", "text": text} for at, text in enumerate(("jwt token", "cookie", "fix the cache key"))
+    ]
+    (made / "dataset.json").write_text('{"name": "small", "as_of": "2026-06-01"}')
+    (made / "corpus.jsonl").write_text("\n".join(map(json.dumps, corpus())))
+    (made / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    (made / "qrels.txt").write_text("q0 0 a0 2\nq1 0 e4 1\nq2 0 c2 1\n")
+    return made
+
+
+@pytest.fixture
+def space(folder):
+    return Workspace.open(load(folder))
+
+
+def config(space, environ=RERANKING, limit=4):
+    return find_system("spec_kit").config(limit, space.model, environ)
+
+
+def ids(table, row):
+    return [table.entries[table.entry[at]] for at in row]
+
+
+class TestTheFirstPlaces:
+    @pytest.mark.parametrize("depth", [20, 5])
+    def test_live_and_replayed_are_the_same_bits(self, space, stub, depth):
+        """Also where the recording has longer lists, of which the search along relations starts from five."""
+        deep = config(space)
+        own = replace(deep, retrievers={n: replace(r, depth=depth) for n, r in deep.retrievers.items()})
+        table = record(space, space.dataset.queries, [own, deep])
+        run = replay(table, own)
+        for at, query in enumerate(space.dataset.queries):
+            live = space.searcher(own).search(query)
+            begin, end = run.ranking.offsets[at : at + 2]
+            assert [hit.entry.id for hit in live.hits] == ids(run.table, run.ranking.row[begin:end])
+            assert [hit.score for hit in live.hits] == run.ranking.score[begin:end].tolist()
+
+    @pytest.mark.parametrize("column", ["graph", RERANK])
+    def test_the_dependent_and_the_partial_column_are_those_of_live_search(self, space, stub, column):
+        own = config(space)
+        table = record(space, space.dataset.queries, [own])
+        for at, query in enumerate(space.dataset.queries):
+            live = space.searcher(own).search(query).table
+            rows = slice(*table.offsets[at : at + 2])
+            assert ids(live, range(len(live))) == ids(table, range(*table.offsets[at : at + 2]))
+            np.testing.assert_array_equal(live.columns[column], table.columns[column][rows])
+            filled = int((~np.isnan(live.columns[column])).sum())
+            assert filled == 2 if column == RERANK else filled > 0
+
+    def test_only_they_were_scored(self, space, stub):
+        record(space, space.dataset.queries, [config(space)])
+        assert [len(asked) for asked in stub.asked] == [2, 2, 2]
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda own: replace(own, finish=(Rerank(3, "length"), *own.finish[1:])),
+            lambda own: own.with_strategy(parse_strategy("rrf(0.01*vector, 0.01*bm25, 9*graph)")),
+            lambda own: own.with_strategy(parse_strategy("graph")),
+        ],
+        ids=["three places", "other weights", "another strategy"],
+    )
+    def test_a_replay_that_leaves_them_is_refused_unless_all_were_scored(self, space, stub, change):
+        own = config(space)
+        other = change(own)
+        queries = space.dataset.queries
+        with pytest.raises(ConfigError, match="record with --rerank all, or with this configuration"):
+            replay(record(space, queries, [own]), other)
+
+        run = replay(record(space, queries, [own], "all"), other)
+        assert np.array_equal(run.ranking.row, replay(record(space, queries, [other]), other).ranking.row)
+
+    def test_fewer_places_need_no_other_recording(self, space, stub):
+        own = config(space)
+        fewer = replace(own, finish=(Rerank(1, "length"), *own.finish[1:]))
+        assert len(replay(record(space, space.dataset.queries, [own]), fewer).ranking.row)
+
+    def test_several_configurations_share_what_was_scored_for_each(self, space, stub):
+        own = config(space)
+        other = own.with_strategy(parse_strategy("rrf(0.01*vector, 0.01*bm25, 9*graph)"))
+        table = record(space, space.dataset.queries, [own, other])
+        assert len(replay(table, own).ranking.row) and len(replay(table, other).ranking.row)
+
+    def test_what_it_made_of_the_list_is_explained(self, space, stub, monkeypatch):
+        for name, value in RERANKING.items():
+            monkeypatch.setenv(name, value)
+        record_ = explain(space, "q2", "spec_kit", limit=4).record["configurations"][0]
+        first, second, *others = record_["entries"]
+        assert record_["intent"] == "understand"  # one primary keyword: 2.0, below 3.0
+        assert record_["finish"] == ["rerank(2, penalty=length)", "cut(4)"]
+        for entry in (first, second):
+            score, penalty = (part["value"] for part in entry["finished"]["parts"])
+            assert score == ord(entry["id"][0]) / 100
+            assert entry["score"] == entry["finished"]["value"] == score * penalty
+            assert entry["fused"] == pytest.approx(
+                sum(t["contribution"] for t in entry["contributions"]) * entry["factor"]["value"]
+            )
+        assert all("finished" not in entry for entry in others)
+        assert first["factor"]["parts"].keys() == {"bonus times(0.1)", "promised", "document_type"}
+        (whole,) = explain(space, "q2", "spec_kit", entry=first["id"], limit=4).record["entry"]["configurations"]
+        assert whole["explanation"]["value"] == first["score"]
+
+    def test_it_is_what_is_used_today_in_a_recommendation(self, space, stub, monkeypatch):
+        for name, value in RERANKING.items():
+            monkeypatch.setenv(name, value)
+        found = recommend(space.dataset, "spec_kit", workspace=space, timed=False).record
+        own = replay(record(space, space.dataset.queries, [config(space, limit=10)]), config(space, limit=10))
+        assert found["current"]["label"] == "spec_kit"
+        expected = np.mean([v.mean() for v in own.ranked.metrics(space.dataset.qrels, _measures()).values()])
+        assert found["current"]["in_sample"]["value"] == pytest.approx(expected)
+
+
+def _measures():
+    from steelyard_eval.measures.metrics import parse_measures
+
+    return parse_measures(["nDCG@10"])
+
+
+class TestAlteredRecordings:
+    @pytest.fixture
+    def recorded(self, space, tmp_path):
+        save(record(space, space.dataset.queries, [config(space, {})]), tmp_path / "recorded")
+        return tmp_path / "recorded"
+
+    def test_it_is_read_as_written(self, space, recorded):
+        own = config(space, {})
+        table = open_recording(recorded, space.dataset)
+        assert json.loads((recorded / "manifest.json").read_text())["schema_version"] == 2
+        assert np.array_equal(table.about.numbers["access_count"], np.arange(7.0))
+        assert len(replay(table, own).ranking.row)
+
+    @pytest.mark.parametrize("name", ["seeds", "hops", "decay", "least", "fan", "again"])
+    def test_of_another_search_along_relations_it_is_refused(self, space, recorded, name):
+        own = config(space, {})
+        graph = replace(own.retrievers["graph"], parameters={name: {"again": 0, "decay": 0.25}.get(name, 0.125)})
+        if name in ("seeds", "hops", "fan"):
+            graph = replace(graph, parameters={name: 3})
+        with pytest.raises(ConfigError, match=rf"retrievers\.graph\.{name}"):
+            replay(read(recorded), replace(own, retrievers=own.retrievers | {"graph": graph}))
+
+    def test_of_other_starting_points_it_is_refused(self, space, recorded):
+        own = config(space, {})
+        graph = replace(own.retrievers["graph"], after=("bm25",))
+        with pytest.raises(ConfigError, match=r"retrievers\.graph\.after"):
+            replay(read(recorded), replace(own, retrievers=own.retrievers | {"graph": graph}))
+
+    def test_of_other_relations_it_is_refused(self, folder, recorded):
+        rows = corpus()
+        rows[0]["relations"] = []
+        (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        with pytest.raises(DataError, match="is of a data set with hash"):
+            open_recording(recorded, load(folder))
+
+    @pytest.mark.parametrize(
+        "fact", ["about.access_count", "about.memory_type", "about.stability", "about.importance_tier"]
+    )
+    def test_without_a_fact_of_version_2_it_is_broken(self, recorded, fact):
+        alter(recorded, lambda manifest: manifest["arrays"].pop(fact))
+        with pytest.raises(DataError, match="is not a whole recording"):
+            read(recorded)
+
+    @pytest.mark.parametrize("fact", ["access_count", "memory_type"])
+    def test_version_1_has_no_such_facts_and_is_read(self, space, recorded, fact):
+        def older(manifest):
+            manifest["schema_version"] = 1
+            del manifest["arrays"][f"about.{fact}"]
+            manifest["vocabularies"].pop(f"about.{fact}", None)
+
+        alter(recorded, older)
+        table = read(recorded)
+        known = table.about.numbers | table.about.labels
+        unknown = known[fact]
+        assert np.isnan(unknown).all() if fact in table.about.numbers else unknown.words == ("",)
+        assert len(replay(table, config(space, {})).ranking.row)
+
+    @pytest.mark.parametrize("version", [0, 3, "2", None])
+    def test_another_version_is_refused(self, recorded, version):
+        alter(recorded, lambda manifest: manifest.update(schema_version=version))
+        with pytest.raises(DataError, match="this Steelyard reads 1 and 2; record again"):
+            read(recorded)
+
+    @pytest.mark.parametrize(
+        ("name", "values"),
+        [
+            ("about.access_count", np.zeros(6)),
+            ("about.access_count", np.full(7, 1e300)),
+            ("about.memory_type", np.full(7, 9, dtype=np.int32)),
+            ("column.graph", np.zeros(3)),
+        ],
+    )
+    def test_with_facts_that_do_not_fit_it_is_broken(self, recorded, name, values):
+        np.save(recorded / f"{name}.npy", values)
+        alter(recorded, lambda manifest: manifest["arrays"].update({name: list(values.shape)}))
+        with pytest.raises(DataError, match=name.replace(".", r"\.")):
+            read(recorded)
+
+
+def alter(folder, change):
+    manifest = json.loads((folder / "manifest.json").read_text())
+    change(manifest)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+# What is left when parts die
+
+
+class Dies(RecordedEmbedder):
+    """An embedder that works until it dies."""
+
+    dead = False
+
+    def embed(self, texts, kind="entry"):
+        if self.dead:
+            raise EmbedderError("the embedder is gone")
+        return super().embed(texts, kind)
+
+
+PARTS = ("vector", "bm25", "graph", "rerank")
+LOST = [lost for count in range(1, 5) for lost in itertools.combinations(PARTS, count)]
+ASKED = ("jwt token", "cookie", "cache key")
+
+
+def entries():
+    return [
+        Entry(
+            row["id"],
+            title=row["title"],
+            text=row["text"],
+            created_at=NOW - 86_400.0,
+            relations=tuple(Relation("caused", r["target"], r["strength"]) for r in row["relations"]),
+        )
+        for row in corpus()
+    ]
+
+
+@pytest.fixture
+def searcher():
+    recipe = "{title}\n{text}"
+    texts = [f"{e.title}\n{e.text}" for e in entries()] + list(ASKED)
+    embedder = Dies("letters", recipe, {text: letters(text) for text in texts})
+    with Vault(":memory:") as vault:
+        vault.upsert(entries())
+        embed_missing(vault, embedder, space_of(embedder, "text", recipe))
+        own = find_system("spec_kit").config(4, environ=RERANKING)
+        yield Searcher(vault, own, embedder, clock=lambda: NOW, reranker=Lengths())
+
+
+def letters(text):
+    return np.array([text.count(letter) for letter in "acehjkostwy"], dtype=np.float32)
+
+
+def kill(searcher, parts, monkeypatch):
+    def gone(*args, **options):
+        raise VaultError("the index is gone")
+
+    searcher._sources.embedders[0].dead = "vector" in parts
+    searcher.reranker.dead = "rerank" in parts
+    if "bm25" in parts:
+        monkeypatch.setattr(Bm25Retriever, "retrieve", gone)
+    if "graph" in parts:
+        monkeypatch.setattr(GraphRetriever, "follow", gone)
+
+
+def expected(parts):
+    """The document: keywords by FTS5 without BM25, and what else is left without graph and vectors."""
+    left = {"fts" if "bm25" in parts else "bm25"}
+    return left | ({"vector", "graph"} - set(parts))
+
+
+@pytest.mark.parametrize("lost", LOST, ids="+".join)
+def test_in_the_middle_what_is_left_answers_is_told_once_and_counted(searcher, lost, monkeypatch, caplog):
+    whole = searcher.search(ASKED[0])
+    assert not whole.degraded and searcher.degraded == 0
+    assert whole.strategy.signals() & {"vector", "bm25", "fts", "graph"} == {"vector", "bm25", "graph"}
+
+    kill(searcher, lost, monkeypatch)
+    with caplog.at_level(logging.WARNING):
+        results = [searcher.search(text) for text in ASKED[1:]]
+
+    for result in results:
+        assert result.hits and result.degraded
+        assert result.strategy.signals() & {"vector", "bm25", "fts", "graph"} == expected(lost)
+        assert (RERANK in result.table.columns) == ("rerank" not in lost)
+        assert len(result.notes) == len(lost)
+    assert searcher.degraded == 2
+    assert len(caplog.records) == len(lost)
+
+
+@pytest.mark.parametrize("lost", LOST, ids="+".join)
+def test_it_is_the_list_of_a_search_that_never_had_them(searcher, lost, monkeypatch):
+    kill(searcher, lost, monkeypatch)
+    found = searcher.search(ASKED[0])
+    monkeypatch.undo()
+
+    text = f"rrf({', '.join(sorted(expected(lost) - {'graph'}, key='vector bm25 fts'.index))}"
+    text += ")" if "graph" in lost else ", 1.5*graph)"
+    own = searcher.config
+    strategy = str(own.strategy).replace("rrf(vector, bm25, 1.5*graph, ", text[:-1] + ", ")
+    after = tuple(name for name in ("vector", "bm25", "fts") if name in expected(lost))
+    graph = replace(own.retrievers["graph"], after=after)
+    plain = replace(
+        own.with_strategy(parse_strategy(strategy)),
+        retrievers=own.retrievers | {"graph": graph},
+        finish=own.finish[1:] if "rerank" in lost else own.finish,
+    )
+    alive = Dies("letters", "{title}\n{text}", {t: letters(t) for t in ASKED})
+    never = Searcher(searcher.store, plain, alive, clock=lambda: NOW, reranker=Lengths()).search(ASKED[0])
+    assert [(hit.entry.id, hit.score) for hit in found.hits] == [(hit.entry.id, hit.score) for hit in never.hits]
+
+
+def test_what_comes_back_is_used_again(searcher, monkeypatch):
+    kill(searcher, PARTS, monkeypatch)
+    searcher.search(ASKED[0])
+    monkeypatch.undo()
+    searcher._sources.embedders[0].dead = searcher.reranker.dead = False
+    back = searcher.search(ASKED[1])
+    assert not back.degraded
+    assert searcher.degraded == 1
+
+
+# What joins a list that has none of it
+
+
+def merged(lists, if_none):
+    """The ids of one query's list by fts after the merge; memory and fts are the two retrievers."""
+    found = {name: [Found(id_, 1.0 / at, at) for at, id_ in enumerate(own, 1)] for name, own in lists.items()}
+    table = join([Query("q")], [NOW], [found], {}, None)
+    rows = [table.entries.index(id_) for id_ in lists["fts"]]
+    scores = np.array([1.0 / at for at in range(1, len(rows) + 1)])
+    ranking = Ranking(np.array([0, len(rows)]), np.array(rows, dtype=np.int64), scores)
+    return ids(table, Merge("memory", 0.0, if_none)(table, ranking).row)
+
+
+def test_at_most_so_many_join_a_list_without_any():
+    assert merged({"fts": ["x", "y"], "memory": ["c", "b", "a"]}, 2) == ["x", "y", "c", "b"]
+
+
+def test_none_joins_a_list_that_has_one():
+    assert merged({"fts": ["x", "b"], "memory": ["c", "b", "a"]}, 2) == ["x", "b"]
