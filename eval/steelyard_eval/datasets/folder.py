@@ -58,7 +58,9 @@ def read_folder(reader: FolderReader) -> Parts:
     if queries is not None:
         check_report_split(reader, manifest, {q.split for q in queries.items if q.split})
     qrels = Qrels(reader, queries, entries)
-    qrels.read(_qrels_file(reader))
+    file = _qrels_file(reader)
+    if reader.has(file):  # a set without labels can still be searched, and its lists compared
+        qrels.read(file)
     return Parts(manifest, entries, queries, qrels.grades, [])
 
 

@@ -24,6 +24,7 @@ from steelyard_eval.learn.reader import Known, Log, read_log
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recommend.answer import DEFAULT
 from steelyard_eval.recommend.current import read_current
+from steelyard_eval.recommend.source import Live
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace, judged
 
@@ -160,7 +161,7 @@ def _current(
     often = sorted(configurations, key=lambda name: -log.searches.get(name, 0))
     if given is None and often and log.searches.get(often[0]):
         given = configurations[often[0]]
-    used = read_current(space.dataset.system or DEFAULT if given is None else given, PLACES, space)
+    used = read_current(space.dataset.system or DEFAULT if given is None else given, PLACES, Live(space))
     if not isinstance(used, Contender):
         raise ConfigError(f"{used.label} has no weights to learn; name a system, a strategy or a weights file")
     label = str(used.config.effective) if isinstance(given, SearchConfig) else used.label
