@@ -30,9 +30,9 @@ class Policy:
     """One policy of a log.
 
     `how` is replayed (its configuration is known), reconstructed (found among the candidates), interleaved (all
-    its lists were mixed with others') or foreign. `agreement` is the share of places that are equal, of the lists that
-    were not mixed; of interleaved ones the share of entries that are candidates at all. `candidate` is the number
-    of the reconstructing candidate, -1 otherwise.
+    its lists were mixed with others') or foreign. `agreement` is the share of places that are equal, of the lists
+    that were not mixed; of interleaved ones the share of entries that are candidates at all. `candidate` is the
+    number of the reconstructing candidate, -1 otherwise.
     """
 
     name: str
