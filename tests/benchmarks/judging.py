@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 
 import steelyard_eval as sy
-from steelyard_eval.compare.contenders import read
-from steelyard_eval.label.pool import firsts, pooled
+from steelyard_eval.compare.contenders import Setting, read
+from steelyard_eval.label.pool import pooled, searched
 from steelyard_eval.label.progress import standings
+from steelyard_eval.recording.record import record
 
 CONTENDERS = {
-    "bm25": "bm25",
-    "vector": "vector",
+    "bm25": "rrf(bm25)",
+    "vector": "rrf(vector)",
     "rrf": "rrf(bm25, vector)",
     "sum 0.3/0.7": "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)",
     "sum 0.5/0.5": "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)",
@@ -52,7 +53,10 @@ def main() -> None:
     data = sy.load(Path(os.environ["STEELYARD_DATA"]) / "locomo")
     queries = [query for query in data.dataset.queries if query.id in data.dataset.qrels]
     blank = replace(data.dataset, qrels={})
-    found = {name: firsts(read(text), data.workspace, queries) for name, text in CONTENDERS.items()}
+    setting = Setting(10, data.workspace.model)
+    configs = {name: read(text).config(setting) for name, text in CONTENDERS.items()}
+    table = record(data.workspace, queries, list(configs.values()))
+    found = {name: searched(table, config) for name, config in configs.items()}
     print(f"{'':28} {'pairs':>6} {'verdict':>8} {'judge':>7} {'random':>7}  share")
     shares = []
     for pair in COMPARED:

@@ -148,7 +148,7 @@ def test_how_long_a_key_takes_is_printed(big, capsys):
         print(
             f"\nkey to nDCG and ranking: median {np.median(taken):.0f} ms, p95 {np.percentile(taken, 95):.0f} ms"
         )
-    assert len(taken) >= 40
+    assert len(taken) >= 30
 
 
 def test_fifty_pairs_survive_a_killed_kernel(lab):

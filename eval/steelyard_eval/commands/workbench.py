@@ -401,13 +401,16 @@ def doctor(vaults: tuple[str, ...], as_json: bool) -> None:
 @click.option("--out", type=click.Path(), default="reports/demo", show_default=True)
 @json_option
 def demo(out: str, as_json: bool) -> None:
-    """Recommend, report and write weights for the data set that comes with the package."""
+    """Recommend, learn, report and write weights for the data set that comes with the package."""
     from steelyard_eval.demonstration import demo as run
     from steelyard_eval.terminal import recommendation
 
-    found, files = run(Path(out))
+    found, learned, files = run(Path(out))
     document = {**found.to_json(), "files": [str(path) for path in files]}
-    put(document, as_json, "\n".join([recommendation(document), "", *document["files"], "", found.sentence]))
+    document["learned"] = None if learned is None else learned.to_json()
+    told = [] if learned is None else [f"By its simulated feedback log: {learned.sentence}", ""]
+    lines = [recommendation(document), "", *document["files"], "", *told, found.sentence]
+    put(document, as_json, "\n".join(lines))
 
 
 COMMANDS = (check, record, compare, recommend, tune, report, explain, doctor, demo)

@@ -189,6 +189,7 @@ class Exploration:
         here, best = found.around(value, mean), found.choose(near=value)
         places = np.linspace(0.0, self.top, POINTS + 1)
         heights = found.values[np.searchsorted(found.edges[1:-1], places, side="right")]
+        heights[[0, -1]] = found.ends  # where a weight of 0 ties rows, an end is no part of the piece beside it
         return {
             "at": at,
             "points": np.column_stack([places, heights]).round(6).tolist(),

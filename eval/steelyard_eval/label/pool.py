@@ -10,8 +10,10 @@ from itertools import pairwise
 import numpy as np
 
 from steelyard.arrays import Floats, Indices
+from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
 from steelyard.query import Query
+from steelyard.table import SignalTable
 from steelyard_eval.compare.contenders import Contender, Named, Setting, usable
 from steelyard_eval.compare.lists import Listed
 from steelyard_eval.datasets import Dataset
@@ -144,7 +146,11 @@ def firsts(one: Named | Listed, space: Workspace | None, queries: Sequence[Query
     if space is None:
         raise ValueError("configurations need a workspace")
     config = usable(space, Contender(one.label, one.config(Setting(PLACES, space.model)), one.kind))[0].config
-    table = record(space, queries, [config])
+    return searched(record(space, queries, [config]), config)
+
+
+def searched(table: SignalTable, config: SearchConfig) -> Firsts:
+    """The first places of a configuration over a recording, and what other weights of it would bring there."""
     ranked = replay(table, config).ranked
     ranks = {}
     for query, (begin, end) in enumerate(pairwise(ranked.offsets.tolist())):
