@@ -7,6 +7,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
 from steelyard.extras import require
 from steelyard.systems import find_system
@@ -17,6 +18,7 @@ from steelyard_eval.compare.contenders import Contender, Given, GivenMany, Named
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.explain import QueryExplanation, explain
 from steelyard_eval.explain.configs import read_config
+from steelyard_eval.export import Export, export
 from steelyard_eval.found import Found
 from steelyard_eval.gate.gating import BASELINE, Gate
 from steelyard_eval.gate.result import Gating
@@ -411,6 +413,13 @@ class Workbench:
         own = {one.id: one for one in self.dataset.queries}
         wanted = own.get(query, query) if isinstance(query, str) else query
         return Found(asked, wanted, space.searcher(asked.config).search(wanted), tuple(notices))
+
+    def export(self, weights: str | Path, to: str) -> Export:
+        """Translate a weights file for another system, such as opensearch; what is lost there is listed.
+
+        Raises ConfigError for an unknown target, and for a strategy that it cannot express.
+        """
+        return export(SearchConfig.load(weights), to)
 
     def record(
         self,
