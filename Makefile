@@ -13,7 +13,7 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.5 --no-header
 # What `make check` tests: what runs in seconds, chosen by measured CPU time.
 FAST := tests/unit/engine tests/unit/measures tests/unit/terminal tests/unit/report tests/unit/datasets
 
-.PHONY: help check demo test browser docs lab lint types parity bench evidence coverage priors fuzz endpoints interference tenants kills mutants lock clean
+.PHONY: help check demo test browser docs pictures gate curves lab lint types parity bench evidence coverage priors feedback fuzz endpoints interference tenants kills mutants lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -24,8 +24,11 @@ check: lint types  ## lint, types and the fast tests of the checkout, in less th
 demo: .venv/installed  ## compare, tune and report on the data set inside the package
 	$(BIN)/steelyard demo --out reports/demo
 
-test: lint types .venv/axe/axe.min.js  ## lint, types, tests of the installed package
+test: lint types gate .venv/axe/axe.min.js  ## lint, types, the relevance gate, tests of the installed package
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests --pyargs steelyard steelyard_eval
+
+gate: .venv/installed  ## did search get worse? all systems on starter against reports/baseline.json
+	$(BIN)/steelyard gate qrels/starter
 
 lint: .venv/tested  ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -36,6 +39,9 @@ types: .venv/tested  ## mypy --strict
 
 docs: .venv/tested  ## the documentation as a site in reports/site, the reference of the Python API included
 	$(BIN)/mkdocs build --strict
+
+pictures: .venv/tested  ## the pictures of the documentation, made from the real thing in Chromium
+	$(BIN)/python docs/pictures/make.py
 
 lab: .venv/tested  ## JupyterLab on the notebooks
 	$(BIN)/jupyter lab notebooks
@@ -48,6 +54,7 @@ parity: .venv/tested  ## recorded outputs of the real systems beside ours
 
 bench: .venv/benched  ## speed, as ratios against peers in one process
 	$(BIN)/python tests/benchmarks/bench.py
+	$(BIN)/python tests/benchmarks/logs.py
 
 evidence: .venv/tested  ## whether recommendations keep what they promise (STEELYARD_DATA; EVIDENCE='--minutes 30')
 	$(BIN)/python tests/benchmarks/evidence.py $(EVIDENCE)
@@ -57,6 +64,12 @@ coverage: .venv/tested  ## whether printed intervals cover what they promise, on
 
 priors: .venv/tested  ## make the table of public collections again, from the matrices of make evidence
 	$(BIN)/python tests/benchmarks/priors.py $(EVIDENCE)
+
+curves: .venv/tested  ## how often the gate blocks what is as good and catches what is worse (STEELYARD_DATA)
+	$(BIN)/python tests/benchmarks/gate_curves.py $(EVIDENCE)
+
+feedback: .venv/tested  ## what can be learned from feedback, on simulated logs (STEELYARD_DATA; FEEDBACK='--minutes 30')
+	$(BIN)/python tests/benchmarks/feedback.py $(FEEDBACK)
 
 MINUTES ?= 10
 CAMPAIGN = $(BIN)/python tests/faults/

@@ -105,9 +105,8 @@ class Postings:
         first = np.flatnonzero(np.diff(code, prepend=-1) | np.diff(at, prepend=-1))
         counts = np.diff(first, append=len(code))
         begins = np.searchsorted(code[first], np.arange(len(words) + 1))
-        positions = place[order] if len(place) else _NO_NUMBERS
-        begun = first if len(place) else _NO_NUMBERS
-        return cls(lengths, words, begins, Posting(at[first], counts, positions), begun)
+        whole = Posting(_narrow(at[first]), _narrow(counts), _narrow(place[order] if len(place) else place))
+        return cls(lengths, words, begins, whole, first if len(place) else _NO_NUMBERS)
 
     def posting(self, word: str) -> Posting:
         """See Segment.posting."""
@@ -119,7 +118,12 @@ class Postings:
         if len(self.places):
             begin = self.places[own.start]
             positions = self.whole.positions[begin : begin + counts.sum()]
-        return Posting(self.whole.at[own], counts, positions)
+        return Posting(*(part.astype(np.int64) for part in (self.whole.at[own], counts, positions)))
+
+    @cached_property
+    def vocabulary(self) -> list[bytes]:
+        """All words, by bytes."""
+        return sorted(word.encode() for word in self.words)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +215,11 @@ class Counted:
             at = at[scores[at] >= least]
         pairs = zip(self.ids(at), scores[at].tolist(), strict=True)
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:depth]
+
+
+def _narrow(numbers: Indices) -> Indices:
+    """In half of the memory, where they are small."""
+    return numbers.astype(np.int32) if numbers.max(initial=0) < 2**31 else numbers
 
 
 def _joined(parts: Sequence[Posting]) -> Posting:

@@ -1,4 +1,4 @@
-"""The main job on the data set that comes with the package: recommend, report, write the weights."""
+"""The main jobs on the data set that comes with the package: recommend, learn, report, write the weights."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from importlib import resources
 from pathlib import Path
 
 from steelyard_eval.datasets import Dataset, load
+from steelyard_eval.learn import Learned, learn
 from steelyard_eval.recommend.answer import Recommendation, recommend
 
 
@@ -15,10 +16,16 @@ def starter() -> Path:
     return inside if inside.is_dir() else Path(__file__).parents[2] / "qrels" / "starter"
 
 
-def demo(out: Path, dataset: Dataset | None = None) -> tuple[Recommendation, list[Path]]:
-    """Recommend a strategy and weights, write the report and the weights file.
+def demo(out: Path, dataset: Dataset | None = None) -> tuple[Recommendation, Learned | None, list[Path]]:
+    """Recommend a strategy and weights, learn from the feedback log where there is one, write reports and weights.
 
-    Returns the recommendation and the files written. The same data set gives the same bytes, apart from timings.
+    Returns the recommendation, what was learned, and the files written. The same data set gives the same bytes,
+    apart from timings.
     """
-    found = recommend(dataset or load(starter()))
-    return found, [*found.report(out), *found.save_weights(out / "search-weights.json")]
+    data = dataset or load(starter())
+    found = recommend(data)
+    files = [*found.report(out), *found.save_weights(out / "search-weights.json")]
+    learned = learn(data) if data.feedback is not None else None
+    if learned is not None:
+        files += [*learned.report(out / "learned"), *learned.save_weights(out / "learned" / "search-weights.json")]
+    return found, learned, files

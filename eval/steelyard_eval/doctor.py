@@ -269,7 +269,7 @@ def _words(vault: Any) -> list[str]:  # noqa: ANN401 -- a Vault, which is not im
     """What is kept of the words of entries."""
     indexes = vault.word_indexes()
     behind = max((changes for _, changes in indexes), default=0)
-    return [f"words kept for {len(indexes)} analyses, {behind} changes since"] if indexes else []
+    return [f"word indexes: {len(indexes)}, changes since: {behind}"] if indexes else []
 
 
 def _processors() -> Row:

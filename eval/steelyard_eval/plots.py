@@ -100,7 +100,8 @@ def query_differences(differences: Sequence[float], axis: str) -> Figure:
         axes.bar(places, drops, width=1.0, color=BAD, hatch="///", edgecolor="white", label=f"{losses} worse")
         axes.axhline(0, color="0.3", linewidth=1)
         axes.set_xlabel(f"queries, largest gain first ({len(ordered) - wins - losses} equal)")
-        axes.set_ylabel(axis)
+        axes.set_ylabel("difference")
+        axes.set_title(short(axis, 90))
         axes.legend()
     return figure
 
@@ -111,7 +112,7 @@ def curve(points: Sequence[Record], objective: str, axis: Record | None = None, 
     `axis` is that of the document: the signal whose weight it is, and where the current and the chosen weight are.
     """
     axis = axis or {}
-    with drawing(7.5, 3.2) as (figure, axes):
+    with drawing(6, 3) as (figure, axes):
         match plateau:
             case [int() | float() as low, int() | float() as high]:
                 axes.axvspan(low, high, color="0.87", label="plateau of the chosen weight")
@@ -179,14 +180,17 @@ def cost(rows: Sequence[Record], metric: str, key: str = "p50_ms") -> Figure:
         axes.plot(
             [row[key] for row in rest], [row["mean"] for row in rest], "o", color=SOFT, markerfacecolor="white"
         )
-        axes.plot([row[key] for row in front], [row["mean"] for row in front], "o--", color=LINE, label="front")
-        for row in front:
-            axes.annotate(short(row["label"], 28), (row[key], row["mean"]), (5, 5), textcoords="offset points")
+        axes.plot([row[key] for row in front], [row["mean"] for row in front], "--", color=LINE)
+        for at, row in enumerate(front, 1):
+            axes.plot(row[key], row["mean"], "o", color=LINE, label=f"{at} {short(row['label'], 28)}")
+            axes.annotate(str(at), (row[key], row["mean"]), (4, 5), textcoords="offset points")
         if key == "p50_ms" and known and known[0][key] > 0:
             axes.set_xscale("log")
+            for shown in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+                shown("{x:g}")
         axes.set_xlabel({"p50_ms": "median milliseconds a query", "embedding_calls": "queries embedded"}[key])
         axes.set_ylabel(metric)
-        axes.legend()
+        axes.legend(title="front", loc="center left", bbox_to_anchor=(1, 0.5), handlelength=0)
     return figure
 
 

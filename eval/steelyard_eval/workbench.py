@@ -1,12 +1,13 @@
-"""One object for all jobs on a data set: check, compare, recommend, tune, learn, explain, search, record."""
+"""One object for all jobs on a data set: check, compare, recommend, tune, learn, explain, gate, search, record."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
 from steelyard.extras import require
 from steelyard.systems import find_system
@@ -17,6 +18,7 @@ from steelyard_eval.compare.contenders import Contender, Given, GivenMany, Named
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.explain import QueryExplanation, explain
 from steelyard_eval.explain.configs import read_config
+from steelyard_eval.export import Export, export
 from steelyard_eval.found import Found
 from steelyard_eval.gate.gating import BASELINE, Gate
 from steelyard_eval.gate.result import Gating
@@ -220,41 +222,6 @@ class Workbench:
         """
         return learn(self.dataset, feedback, current, rule=rule, labels=labels, workspace=self.workspace)
 
-    def gate(
-        self,
-        contenders: GivenMany | None = None,
-        *,
-        baseline: str | Path = BASELINE,
-        because: str = "",
-        budget: float = BUDGET,
-        split: str | None = None,
-        limit: int | None = None,
-        seed: int = 0,
-    ) -> Gating:
-        """Say whether search got worse since a committed baseline: pass, fail, inconclusive or mismatch.
-
-        Parameters
-        ----------
-        contenders : str, sequence, mapping, or one contender
-            What is gated; all that the baseline names by default.
-        baseline : str or Path
-            The baseline. With `because` it is written first where there is none.
-        because : str
-            Why a first baseline is written; `steelyard gate --update` replaces one.
-        budget : float
-            The drop of nDCG@10 that is accepted unproven.
-        split, limit
-            Whose queries, and the length of the lists; the baseline's own by default.
-        seed : int
-            Of the planted regressions.
-        """
-        own = Gate(
-            self.dataset, Path(baseline), lambda _: self.workspace, self.embedder, split, limit, budget, seed=seed
-        )
-        if because and not own.path.exists():
-            own.update(contenders, because=because)
-        return own.check(contenders)
-
     def explore(
         self,
         contender: str | Named | None = None,
@@ -363,6 +330,68 @@ class Workbench:
         """
         return explain(self.workspace, query_id, config, against, entry=entry, limit=limit)
 
+    def gate(
+        self,
+        contenders: GivenMany | None = None,
+        *,
+        baseline: str | Path = BASELINE,
+        because: str = "",
+        budget: float = BUDGET,
+        block_slices: bool = False,
+        split: str | None = None,
+        limit: int | None = None,
+        seed: int = 0,
+    ) -> Gating:
+        """Say whether search got worse since the committed baseline: pass, fail, inconclusive or mismatch.
+
+        Parameters
+        ----------
+        contenders : any contender, or several
+            What is gated; everything that the baseline names by default.
+        baseline : str or Path
+            The file; `update_baseline` writes it.
+        because : str
+            Why a first baseline is written, where there is none.
+        budget : float
+            The drop of nDCG@10 that is accepted unproven.
+        block_slices : bool
+            Whether a category or intent that is significantly worse fails the gate.
+        split, limit
+            The baseline's own by default.
+        seed : int
+            Of the planted regressions from which the gate's own power is measured.
+        """
+        own = self._gate(baseline, budget=budget, block_slices=block_slices, split=split, limit=limit, seed=seed)
+        if because and not own.path.exists():
+            own.update(contenders, because=because)
+        return own.check(contenders)
+
+    def update_baseline(
+        self,
+        contenders: GivenMany | None = None,
+        *,
+        because: str,
+        baseline: str | Path = BASELINE,
+        accept_worse: bool = False,
+        split: str | None = None,
+        limit: int | None = None,
+    ) -> list[Path]:
+        """Write a baseline of these contenders, or of those that the old one names, and return the files.
+
+        Raises ConfigError, and writes nothing, when search got worse and that is not accepted.
+        """
+        own = self._gate(baseline, split=split, limit=limit)
+        return own.update(contenders, because=because, accept_worse=accept_worse)[1]
+
+    def _gate(self, baseline: str | Path, **options: Any) -> Gate:  # noqa: ANN401 -- the fields of a gate
+        @cache
+        def opened(embedder: str) -> Workspace:
+            return self.workspace if embedder == self.embedder else Workspace.open(self.dataset, embedder)
+
+        return Gate(
+            self.dataset, Path(baseline), opened, None if self.embedder == "auto" else self.embedder, **options
+        )
+
     def search(self, query: str | Query, config: Given = "echovault", *, limit: int | None = None) -> Found:
         """Search the data set live.
 
@@ -384,6 +413,13 @@ class Workbench:
         own = {one.id: one for one in self.dataset.queries}
         wanted = own.get(query, query) if isinstance(query, str) else query
         return Found(asked, wanted, space.searcher(asked.config).search(wanted), tuple(notices))
+
+    def export(self, weights: str | Path, to: str) -> Export:
+        """Translate a weights file for another system, such as opensearch; what is lost there is listed.
+
+        Raises ConfigError for an unknown target, and for a strategy that it cannot express.
+        """
+        return export(SearchConfig.load(weights), to)
 
     def record(
         self,

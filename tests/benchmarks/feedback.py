@@ -244,7 +244,7 @@ def tables(rows):
     lines = [f"{'sessions':>9} {'rule':26} logs worth recovered median harm worst"]
     for sessions in sorted({one["sessions"] for one in plain}):
         own = [one for one in plain if one["sessions"] == sessions]
-        lines += [line(sessions, own, rule) for rule in RULES]
+        lines += [line(sessions, own, rule) for rule in RULES if rule in own[0]]
     lines += ["", "clicks that follow keywords, 10,000 sessions"]
     for model in DRAWN:
         own = [one for one in rows if one["model"] == model and one["sessions"] == 10_000]

@@ -1,7 +1,7 @@
 """Per-query values of a few hundred real configurations of each collection: what the gate's curves are drawn from.
 
-Configurations are those that people change in practice: weights, normalisation, k, depth, a fallback's threshold, a
-signal left out, a system's own weights. Each collection is a file of its own, so that a broken off run goes on.
+Configurations are those that people change in practice: weights, normalisation, k, depth, a fallback's threshold,
+a signal left out, a system's own weights. Each collection is a file of its own, so that a broken off run goes on.
 """
 
 import numpy as np
@@ -11,7 +11,8 @@ from steelyard.errors import ConfigError
 from steelyard.fusion import parse_strategy
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.gate.answers import deeper
+from steelyard_eval.gate.answers import Answers, Asked, deeper, scored
+from steelyard_eval.gate.power import planted
 from steelyard_eval.gate.values import measure
 from steelyard_eval.recording.replay import replay
 
@@ -91,3 +92,49 @@ def _measured(name, folder):
         by_id = {query.id: query for query in dataset.queries}
         unit = unit_numbers([by_id[id_] for id_ in table.queries])
     return np.array(rows), names, unit
+
+
+BASES = (
+    ("plain", "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"),
+    ("plain", "rrf(bm25, vector, k=60)"),
+    ("plain", "bm25"),
+    ("echovault", None),
+    ("moltnet", None),
+)
+"""Whose power statement is compared with the truth."""
+
+
+def regressions(name, folder):
+    """A list of (float64[3, Q] base, {name: float64[3, Q] planted difference}) of a collection, as the gate
+    plants."""
+    path = folder / f"{name}.planted.npz"
+    if not path.exists():
+        draft = path.with_suffix(".draft.npz")
+        np.savez(draft, **_planted(name, folder))
+        draft.rename(path)
+    with np.load(path) as found:
+        own = {key: found[key] for key in found.files}
+    bases = sorted({key.split("|")[0] for key in own})
+    found = []
+    for base in bases:
+        names = [key for key in own if key.startswith(f"{base}|") and key != f"{base}|"]
+        found.append((own[f"{base}|"], {key.split("|")[1]: own[key] - own[f"{base}|"] for key in names}))
+    return found
+
+
+def _planted(name, folder):
+    collection = Collection(name, folder)
+    dataset = load(DATA / name)
+    by_id = {query.id: query for query in dataset.queries}
+    found = {}
+    for at, (system, strategy) in enumerate(BASES):
+        own = collection.config(system, strategy)
+        table, _ = collection.table(own, [own])
+        queries = [by_id[id_] for id_ in table.queries]
+        shown, deep = replay(table, own), replay(table, deeper(own))
+        values = measure(shown.ranked, deep.ranked, dataset.qrels)
+        answers = Answers(Asked.of(system), own, scored(shown), scored(deep), values, (), (), table)
+        found[f"{at}|"] = values.matrix
+        for planting, matrix_ in planted(answers, dataset, queries, 0):
+            found[f"{at}|{planting}"] = matrix_
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +13,7 @@ from steelyard_eval.commands.manners import note
 from steelyard_eval.commands.options import (
     EMBEDDERS,
     contenders_of,
+    embedder_option,
     json_option,
     limit_option,
     put,
@@ -136,4 +138,35 @@ def _end(found: Gating, strict: bool) -> None:
         sys.exit(code)
 
 
-COMMANDS = (gate,)
+@click.command()
+@click.argument("dataset", required=False, type=click.Path())
+@click.option(
+    "--current",
+    metavar="CONTENDER",
+    type=completion.CONFIGURATION,
+    help="What you use today; by default search-weights.json, else what dataset.json names, else bm25.",
+)
+@baseline_option
+@click.option(
+    "--workflow",
+    type=click.Path(),
+    default=".github/workflows/relevance.yml",
+    show_default=True,
+    help="The file for GitHub Actions.",
+)
+@embedder_option
+@json_option
+def init(
+    dataset: str | None, current: str | None, baseline: str, workflow: str, embedder: str, as_json: bool
+) -> None:
+    """Write dataset.json, a first baseline, and a workflow that gates every pull request.
+
+    Without DATASET the only data set in or below the working directory is used. Files that exist are kept.
+    """
+    from steelyard_eval.gate.starting import start
+
+    found = start(dataset, current, baseline=Path(baseline), workflow=Path(workflow), embedder=embedder)
+    put(found.to_json(), as_json, str(found))
+
+
+COMMANDS = (gate, init)

@@ -44,6 +44,7 @@ EXAMPLES = {
         "steelyard gate mine --weights search-weights.json --strict",
         'steelyard gate mine --update --because "the new weights of March"',
     ],
+    "init": ["steelyard init", "steelyard init mine --current prod.run"],
     "learn": [
         "steelyard learn mine -o search-weights.json",
         'steelyard learn mine --feedback prod.jsonl.gz --current "weighted_sum(0.3*bm25, 0.7*vector)"',

@@ -332,7 +332,7 @@ def recommend(
 @click.option("--out", type=click.Path(), default="reports/report", show_default=True)
 @json_option
 def report(results: str, out: str, as_json: bool) -> None:
-    """Write HTML, Markdown and JSON from the JSON document of `steelyard compare` or `steelyard tune`."""
+    """Write HTML, Markdown, JSON and CSV from the document of compare, recommend, tune, gate or learn (--json)."""
     from steelyard_eval.report import load_results, write_report
 
     files = [str(path) for path in write_report(load_results(Path(results)), Path(out))]
@@ -401,13 +401,16 @@ def doctor(vaults: tuple[str, ...], as_json: bool) -> None:
 @click.option("--out", type=click.Path(), default="reports/demo", show_default=True)
 @json_option
 def demo(out: str, as_json: bool) -> None:
-    """Recommend, report and write weights for the data set that comes with the package."""
+    """Recommend, learn, report and write weights for the data set that comes with the package."""
     from steelyard_eval.demonstration import demo as run
     from steelyard_eval.terminal import recommendation
 
-    found, files = run(Path(out))
+    found, learned, files = run(Path(out))
     document = {**found.to_json(), "files": [str(path) for path in files]}
-    put(document, as_json, "\n".join([recommendation(document), "", *document["files"], "", found.sentence]))
+    document["learned"] = None if learned is None else learned.to_json()
+    told = [] if learned is None else [f"By its simulated feedback log: {learned.sentence}", ""]
+    lines = [recommendation(document), "", *document["files"], "", *told, found.sentence]
+    put(document, as_json, "\n".join(lines))
 
 
 COMMANDS = (check, record, compare, recommend, tune, report, explain, doctor, demo)

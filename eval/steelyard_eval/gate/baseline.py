@@ -29,17 +29,19 @@ from steelyard_eval.measures.runs import Scored
 
 SCHEMA_VERSION = 1
 SCHEMA_FILE = "baseline.schema.json"
+DIGITS = 9
+"""Of the scores that are kept, to compare them on another platform; their bits are in the hash."""
 SEAL = "seal"
 """The key whose value is the hash of everything else in the file."""
 
 
 @dataclass(frozen=True)
 class KeptList:
-    """What is kept of one list: values, the anchor's values, hashes, the first ten ids with scores."""
+    """What is kept of one list: values, the anchor's where they differ, hashes, the first ten ids with scores."""
 
     id: str
     values: tuple[float, ...]
-    anchor: tuple[float, ...]
+    anchor: tuple[float, ...] | None
     list_hash: str
     scores_hash: str
     first: tuple[Scored, ...]
@@ -74,7 +76,7 @@ class Kept:
     @property
     def anchor(self) -> Values:
         """The values of the anchor."""
-        return Values(_matrix([own.anchor for own in self.lists]), self.anchor_deep)
+        return Values(_matrix([own.anchor or own.values for own in self.lists]), self.anchor_deep)
 
     @classmethod
     def of(cls, answers: Answers, configuration: str, queries: Sequence[str], date: str) -> Kept:
@@ -86,10 +88,10 @@ class Kept:
             KeptList(
                 id=query,
                 values=tuple(values),
-                anchor=tuple(values),
+                anchor=None,
                 list_hash=list_hash(own, far),
                 scores_hash=scores_hash(own, far),
-                first=tuple(own[:SHALLOW]),
+                first=tuple((id_, float(f"{score:.{DIGITS}g}")) for id_, score in own[:SHALLOW]),
                 broken=dict(broken),
             )
             for query, values, own, far, broken in rows
@@ -110,7 +112,8 @@ class Kept:
     def anchored(self, older: Kept) -> Kept:
         """The same with the anchor of an older baseline."""
         pairs = zip(self.lists, older.lists, strict=True)
-        lists = tuple(replace(own, anchor=other.anchor) for own, other in pairs)
+        anchors = [(own, other.anchor or other.values) for own, other in pairs]
+        lists = tuple(replace(own, anchor=None if anchor == own.values else anchor) for own, anchor in anchors)
         return replace(self, lists=lists, anchor_date=older.anchor_date, anchor_deep=older.anchor_deep)
 
 
@@ -209,7 +212,8 @@ def _read(record: dict[str, Any]) -> Baseline:
 
 def _tuples(row: dict[str, Any]) -> dict[str, Any]:
     first = tuple((id_, float(score)) for id_, score in row["first"])
-    return {**row, "values": tuple(row["values"]), "anchor": tuple(row["anchor"]), "first": first}
+    anchor = tuple(row["anchor"]) if row["anchor"] else None
+    return {**row, "values": tuple(row["values"]), "anchor": anchor, "first": first}
 
 
 @cache

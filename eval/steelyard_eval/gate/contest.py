@@ -87,12 +87,13 @@ class Contest:
 
     @cached_property
     def newly_broken(self) -> list[Record]:
-        """Promises that the list of a query breaks more often than the baseline's."""
+        """Lists that break a promise that no list of the baseline broke."""
+        never_kept = {name for kept in self.kept.lists for name in kept.broken}
         return [
-            {"promise": name, "query": query.id, "before": kept.broken.get(name, 0), "now": count}
-            for query, kept, broken in zip(self.queries, self.kept.lists, self.now.broken, strict=True)
+            {"promise": name, "query": query.id, "entries": count}
+            for query, broken in zip(self.queries, self.now.broken, strict=True)
             for name, count in broken.items()
-            if count > kept.broken.get(name, 0)
+            if name not in never_kept
         ]
 
     @cached_property
@@ -108,7 +109,7 @@ class Contest:
             kinds = sorted({row["promise"] for row in self.newly_broken})
             queries = len({row["query"] for row in self.newly_broken})
             what = " and ".join(WORDS[kind] for kind in kinds)
-            text = f"{counted(queries, 'query', 'queries')} now return entries {what}, which the baseline did not"
+            text = f"{counted(queries, 'query', 'queries')} now return entries {what}; before, none did"
             found.insert(0, _finding("invariant", "fail", text))
         return sorted(found, key=lambda one: ORDER.index(one["verdict"]))
 
@@ -250,6 +251,7 @@ class Contest:
             "composite": float(found.composite),
             "p_worse": float(found.p_worse),
             "p_better": float(found.p_better),
+            "p_ndcg": float(found.p_ndcg),
             "upper": float(found.upper) if np.isfinite(found.upper) else None,
             "limit": float(found.limit),
         }
@@ -270,7 +272,8 @@ def renumbered(unit: Indices) -> Indices:
 
 def in_words(found: Findings, budget: float, what: str) -> str:
     """What the rule found, in a clause that follows the name of the contender."""
-    change, p = f"{float(found.ndcg):+.3f} nDCG@10 against {what}", float(found.p_worse)
+    change = f"{float(found.ndcg):+.3f} nDCG@10 against {what}"
+    p = min(float(found.p_worse), float(found.p_ndcg))
     if found.verdict == "fail":
         by = f"p = {p:.2g}" if found.tested else f"the composite dropped by more than {float(found.limit):.3f}"
         return f"{change}, {by}"

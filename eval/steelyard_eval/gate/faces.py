@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from steelyard.inputs import read_text
 from steelyard_eval.gate.github import workflow_commands
 from steelyard_eval.gate.junit import junit_xml
 from steelyard_eval.gate.markdown import markdown_page
+from steelyard_eval.recommend.provenance import day
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """The variable with the file of the step's summary."""
@@ -30,11 +32,11 @@ def write_faces(
 ) -> None:
     """Write the files that are asked for; in GitHub Actions also annotations and the summary of the step."""
     faces = {
-        markdown: lambda: markdown_page(record),
-        junit: lambda: junit_xml(record, strict),
-        out: lambda: canonical(record),
+        markdown: markdown_page(record),
+        junit: junit_xml(record, strict, day(time.time)),
+        out: canonical(record),
     }
-    write_texts({Path(path): face() for path, face in faces.items() if path is not None})
+    write_texts({Path(path): text for path, text in faces.items() if path is not None})
     if github:
         _github(record, strict)
 

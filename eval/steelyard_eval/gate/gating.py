@@ -278,6 +278,5 @@ def _kept(baseline: Baseline, asked: Asked, alone: bool) -> Kept:
         return baseline.contenders[0]
     labels = [own.label for own in baseline.contenders]
     raise ConfigError(
-        f"{shown(label)} is not in the baseline{nearest(label, labels)}; write LABEL= before it, the name of what it "
-        "replaces"
+        f"{shown(label)} is not in the baseline{nearest(label, labels)}; write LABEL=, what it replaces, before it"
     )

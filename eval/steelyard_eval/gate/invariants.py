@@ -1,7 +1,7 @@
 """Promises that every list should keep, whatever its relevance: scope, validity, exclusion.
 
-Systems document different promises (soleri as shipped filters no vectors), and lists of other engines none. So the
-gate fails for a broken promise that the baseline's list of the same query kept.
+Systems document different promises (bm25 returns what has expired, soleri as shipped filters no vectors), and
+lists of other engines none. So a promise counts where no list of the baseline broke it; breaking it then fails.
 """
 
 from __future__ import annotations

@@ -13,25 +13,34 @@ SUITE = "steelyard.gate"
 Record = Mapping[str, Any]
 
 
-def junit_xml(record: Record, strict: bool = False) -> str:
-    """The document, with its declaration.
+def junit_xml(record: Record, strict: bool = False, date: str = "1970-01-01") -> str:
+    """The document, with its declaration; valid by the schemas of Ant and of Jenkins, which differ.
 
     Fail and mismatch are failures. Inconclusive is a failure where it counts as one; else the case is skipped,
     which test reports show.
     """
     cases = [_case(row, strict) for row in record["contenders"]] or [_mismatch(record)]
-    counts = {
-        "tests": str(len(cases)),
-        "failures": str(sum(case.find("failure") is not None for case in cases)),
-        "errors": "0",
-        "skipped": str(sum(case.find("skipped") is not None for case in cases)),
-    }
-    suites = ElementTree.Element("testsuites", {"name": SUITE, **counts, "time": "0"})
+    suites = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(
-        suites, "testsuite", {"name": visible(record["dataset"]["name"]), **counts, "time": "0"}
+        suites,
+        "testsuite",
+        {
+            "name": visible(record["dataset"]["name"]) or SUITE,
+            "package": SUITE,
+            "id": "0",
+            "timestamp": f"{date}T00:00:00",
+            "hostname": "localhost",
+            "tests": str(len(cases)),
+            "failures": str(sum(case.find("failure") is not None for case in cases)),
+            "errors": "0",
+            "skipped": str(sum(case.find("skipped") is not None for case in cases)),
+            "time": "0",
+        },
     )
+    ElementTree.SubElement(suite, "properties")
     suite.extend(cases)
     ElementTree.SubElement(suite, "system-out").text = visible(record["sentence"])
+    ElementTree.SubElement(suite, "system-err")
     ElementTree.indent(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
 

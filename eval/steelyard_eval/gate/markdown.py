@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -84,12 +85,15 @@ def _slices(record: Record) -> Iterator[str]:
 
 
 def plain(text: str) -> str:
-    """Text of others as Markdown that shows it: punctuation as entities, so that it starts no markup and no HTML.
+    """Text of others as Markdown that shows it: no markup, no HTML, and nobody is mentioned.
+
+    Punctuation is written as entities, and a space without width parts an @ from a name.
 
     >>> plain("a <b> | *c*, 0.5")
     'a &#60;b&#62; &#124; &#42;c&#42;, 0.5'
     """
-    return "".join(char if char.isalnum() or char in " .,;:+%()='/" else _entity(char) for char in visible(text))
+    shown = re.sub(r"(?<!\w)@(?=\w)", "@\N{ZERO WIDTH SPACE}", visible(text))
+    return "".join(char if char.isalnum() or char in " .,;:+%()='/" else _entity(char) for char in shown)
 
 
 def _entity(char: str) -> str:

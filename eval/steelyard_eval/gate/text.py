@@ -8,6 +8,8 @@ from typing import Any
 from steelyard_eval.layout import table, wrapped
 
 Record = Mapping[str, Any]
+SAME = ("unchanged", "identity")
+"""Reasons that need no words beside a change of none."""
 SHOWN = 3
 """Queries that lost most, a contender."""
 
@@ -26,7 +28,9 @@ def contenders(record: Record) -> str:
     """A row a contender."""
     rows = [_row(row) for row in record["contenders"]]
     columns = {"label": "", "verdict": "verdict", "now": "nDCG@10", "change": "change [95%]", "touched": "touched"}
-    columns |= {"caught": f"catches {drop_text(record)}", "why": "why"}
+    columns |= {"caught": f"catches {drop_text(record)}"}
+    if any(row["why"] for row in rows):
+        columns["why"] = "why"
     return table(rows, columns)
 
 
@@ -39,7 +43,7 @@ def _row(row: Record) -> dict[str, Any]:
         "change": change(row) if row["lists_changed"] else "none",
         "touched": f"{row['touched']:.0%}",
         "caught": percent(power["caught"]) + (" asleep" if power["asleep"] else ""),
-        "why": row["text"],
+        "why": "" if row["reason"] in SAME and row["verdict"] == "pass" else row["text"],
     }
 
 
@@ -72,9 +76,10 @@ def trust(record: Record) -> str:
     power, alarms = record["power"], record["false_alarm_rate"]
     if power["least"] is None:
         return "No planted regression could be measured, so what this gate can see is not known."
+    least = percent(power["least"])
     seen = (
-        f"This gate catches a change of {drop_text(record)} nDCG@10 in at least {percent(power['least'])} of cases, "
-        f"and blocks one that is neither better nor worse in at most {percent(alarms)}, contender by contender."
+        f"This gate catches a change of {drop_text(record)} nDCG@10 in at least {least} of cases, and blocks one "
+        f"that is neither better nor worse in at most {percent(alarms)}, contender by contender."
     )
     if power["asleep"]:
         seen += (

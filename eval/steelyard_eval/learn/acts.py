@@ -13,4 +13,6 @@ POSITIVE = np.array([kind not in NEGATIVE_KINDS for kind in KINDS])
 """bool[A]: which kinds speak for an entry."""
 EVERYTHING_SHOWN = "none_useful"
 """The act on a whole list: nothing in it was of use."""
+WORTH = np.array([1.0 if kind != EVERYTHING_SHOWN else 0.1 for kind in KINDS])
+"""float64[A]: what one act counts as. That on a whole list is one act, shared by its ten places."""
 CODE = {kind: at for at, kind in enumerate(KINDS)}

@@ -13,7 +13,7 @@ import numpy as np
 from steelyard.arrays import Bools, Floats, Indices
 from steelyard.errors import ConfigError, nearest, shown
 from steelyard.explore import draft_teams
-from steelyard_eval.learn.acts import CODE, KINDS
+from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, KINDS, WORTH
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.clicks import MODELS, SAYS_NONE, Shown, looks, nothing_of_use
 from steelyard_eval.learn.lists import PLACES, Lists
@@ -100,7 +100,8 @@ def cells_of(sessions: Sessions, lists: Lists, kind: str = "clicked") -> Cells:
     size = sessions.row.size
     acts = np.zeros((size, len(KINDS)))
     acts[:, CODE[kind]] = sessions.acted.ravel()
-    acts[:, CODE["none_useful"]] = np.repeat(sessions.none, PLACES)
+    none = CODE[EVERYTHING_SHOWN]
+    acts[:, none] = WORTH[none] * np.repeat(sessions.none, PLACES)
     row = np.where(sessions.row < lists.rows, sessions.row, -1).ravel()
     place = np.tile(np.arange(PLACES), len(sessions))
     return Cells.of(lists, row, place, np.ones(size), acts)

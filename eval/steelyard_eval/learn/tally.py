@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.arrays import Bools, Floats, Indices
-from steelyard_eval.learn.acts import KINDS
+from steelyard_eval.learn.acts import KINDS, WORTH
 from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.lists import PLACES
 
@@ -69,7 +69,7 @@ class Tally:
         known, inverse = np.unique(key, return_inverse=True)
         acts = np.zeros((len(known), len(KINDS)))
         done = kind >= 0
-        np.add.at(acts, (inverse[done], kind[done]), 1.0)
+        np.add.at(acts, (inverse[done], kind[done]), WORTH[kind[done]])
         weighed = np.zeros((len(known), 4))
         logged = np.isfinite(probability)
         if logged.any():

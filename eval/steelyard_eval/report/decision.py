@@ -33,8 +33,7 @@ def promised(record: Record) -> tuple[Block, ...]:
         ("verdict", record["verdict"]),
         (f"gain promised ({promise['metric']})", signed(promise)),
         ("probability that it is worse", number(promise.get("harm"))),
-        ("nothing beats the current one by more than", number(record.get("bound"))),
-        ("more labelled queries needed", number(record.get("labels_needed"), 0)),
+        *(_unproven(record) if record["verdict"] != "ship" else ()),
         ("candidates", number(record.get("candidates"), 0)),
         ("queries, each used for choosing and proof", number(promise.get("queries"), 0)),
         ("runner-up", f"{second['label']}, {_parted(second)}" if second else MISSING),
@@ -46,6 +45,13 @@ def promised(record: Record) -> tuple[Block, ...]:
         ("current", current.get("strategy") or MISSING),
     )
     return (Terms(facts), Terms(strategies, code=True))
+
+
+def _unproven(record: Record) -> tuple[tuple[str, str], ...]:
+    return (
+        ("nothing beats the current one by more than", number(record.get("bound"))),
+        ("more labelled queries needed", number(record.get("labels_needed"), 0)),
+    )
 
 
 def tuned(record: Record, alone: bool) -> tuple[Block, ...]:

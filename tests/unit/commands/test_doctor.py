@@ -7,11 +7,16 @@ from importlib import metadata
 from types import SimpleNamespace
 
 import apsw
+import numpy as np
 import pytest
 import sqlite_vec
 from click.testing import CliRunner
 
 from steelyard import __version__
+from steelyard.entry import Entry
+from steelyard.stores.base import Space
+from steelyard.stores.sqlite import Vault
+from steelyard.systems import analyses, find_system
 from steelyard_eval.cli import main
 from steelyard_eval.doctor import Row, diagnose
 
@@ -204,6 +209,21 @@ def test_the_command_exits_0_or_4(monkeypatch):
     assert set(json.loads(sound.stdout)["checks"][0]) == {"name", "state", "value", "remedy"}
     assert "1 to fix" in text.stdout
     assert __version__ in text.stdout
+
+
+def test_a_vault_shows_what_is_kept_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("steelyard.stores.sqlite.words.WORTH_STORING", 0)
+    with Vault(tmp_path / "vault", create=True) as vault:
+        ids = [f"e{at:03d}" for at in range(128)]
+        vault.upsert(Entry(id_, text="token") for id_ in ids)
+        vault.put_vectors(Space("m", "text", "{text}"), ids, np.ones((128, 4096), np.float32))
+        vault.ensure_words(analyses([find_system("bm25")]))
+        vault.upsert([Entry("b")])
+    value = diagnose([str(tmp_path / "vault")]).rows[-1].value
+    assert value == ("129 entries; vectors of up to 2 MiB, searched in memory; word indexes: 1, changes since: 1")
+    monkeypatch.setenv("STEELYARD_MEMORY", "1")
+    value = diagnose([str(tmp_path / "vault")]).rows[-1].value
+    assert "vectors of 2 MiB are left to sqlite-vec: STEELYARD_MEMORY is 1 MiB" in value
 
 
 def test_no_value_of_the_environment_is_told_and_no_variable_of_the_tests(monkeypatch):

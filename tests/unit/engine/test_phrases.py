@@ -142,6 +142,24 @@ def test_a_token_that_fts5_cuts_is_left_to_it(pair):
             )
 
 
+def test_above_the_budget_fts5_searches(pair, monkeypatch):
+    fast, _ = pair
+    fast.upsert([Entry("a", text="token")])
+    monkeypatch.setenv("STEELYARD_MEMORY", "0")
+    monkeypatch.setattr(fast, "counted", lambda *_: pytest.fail("counted"))
+    assert len(fast.keyword(INDEXES[0], "token", [1.0] * 3, EVERYTHING, 9)) == 1
+
+
+def test_a_vault_that_fts5_reads_otherwise_is_read_but_once(pair, monkeypatch):
+    fast, _ = pair
+    fast.upsert([Entry("a", text="y" * 40_000), Entry("b", text="token")])
+    texts, read = fast._texts, []
+    monkeypatch.setattr(fast, "_texts", lambda *own: read.append(1) or texts(*own))
+    for _ in range(3):
+        assert len(fast.keyword(INDEXES[0], "token", [1.0] * 3, EVERYTHING, 9)) == 1
+    assert read == [1]
+
+
 def test_few_searches_read_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(Vault, "counted", lambda *_: pytest.fail("counted"))
     with Vault(tmp_path / "vault", create=True) as vault:

@@ -89,9 +89,9 @@ def test_acts_may_follow_their_impression(tmp_path):
     assert aside(found) == {"acts on an impression that is not in the log, or long past": 1}
 
 
-def test_none_useful_is_about_every_entry(tmp_path):
+def test_none_useful_is_one_act_about_every_entry(tmp_path):
     found = log(tmp_path, [impression(actions=[{"action_name": "none_useful"}])])
-    assert found.history.whole.acts[:, CODE["none_useful"]].tolist() == [1, 1, 1]
+    assert found.history.whole.acts[:, CODE["none_useful"]].tolist() == [0.1, 0.1, 0.1]
 
 
 @pytest.mark.parametrize(

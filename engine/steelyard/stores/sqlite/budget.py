@@ -1,4 +1,4 @@
-"""How much memory the vectors of one space may take."""
+"""How much memory the vectors of one space, or the postings of one keyword index, may take."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import os
 
 from steelyard.errors import ConfigError, shown
 
-VARIABLE = "STEELYARD_VECTOR_MEMORY"
-"""Names a number of MiB; 0 leaves all searches to sqlite-vec. Without it a quarter of the machine's memory."""
+VARIABLE = "STEELYARD_MEMORY"
+"""Names a number of MiB; 0 leaves all searches to SQLite. Without it a quarter of the machine's memory."""
 FALLBACK = 2**30
 """Bytes where the machine does not tell its memory."""
 
 
 def budget() -> int:
-    """The most bytes that the vectors of one space may take in memory; ConfigError for a value that is none."""
+    """The most bytes of vectors or postings; ConfigError for a value that is none."""
     named = os.environ.get(VARIABLE, "")
     if not named:
         return _machine() // 4

@@ -6,12 +6,15 @@ Whoever searches often is answered from postings in memory, with the bits of FTS
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from steelyard.errors import VaultError, visible
 from steelyard.filters import EVERYTHING, Filters
+from steelyard.postings import Counted
 from steelyard.stores.base import Found, KeywordIndex
+from steelyard.stores.sqlite.budget import budget
 from steelyard.stores.sqlite.fts5 import ranking, ranks, readable
 from steelyard.stores.sqlite.phrases import Phrases, TokenError, columns, phrases
 from steelyard.stores.sqlite.schema import index_statements, where
@@ -21,6 +24,8 @@ TIES = 32
 """Matches read beyond a cut, so that a tie across it is seldom searched for a second time."""
 
 
+ENTRY = 1_024
+"""About as many bytes as the postings of an entry take in memory."""
 OFTEN = 100
 """Searches of one index after which its postings are read into memory: about what that costs, at any size."""
 
@@ -100,16 +105,25 @@ class KeywordTables(WordTables):
         self._searches[index.name] += 1
         if self._searches[index.name] <= OFTEN or self._writing or not ranks(index.fields):
             return None
+        if self._size() * ENTRY > budget():
+            return None
         try:
             asked = phrases(match, index.tokenizer)
             if asked is None:
                 return None
             with self._steady():
-                counted = self.counted(columns(index), EVERYTHING)
+                counted = self._postings(index)
                 known: Phrases = counted.made.setdefault("phrases", Phrases(counted))
                 return known.best(asked, weights, filters, None if depth < 0 else depth)
         except TokenError:
             return None
+
+    def _postings(self, index: KeywordIndex) -> Counted:
+        try:
+            return self.counted(columns(index), EVERYTHING)
+        except TokenError:
+            self._searches[index.name] = -sys.maxsize  # so that it is not tried again and again
+            raise
 
     def _best(
         self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int

@@ -169,16 +169,13 @@ class Phrases:
 
     def _beginning(self, prefix: str) -> list[str]:
         """The words that begin so; one that is nowhere, where there are none."""
-        raw = prefix.encode()
-        low = bisect_left(self._vocabulary, raw)
-        high = bisect_left(self._vocabulary, raw + b"\xff")
-        return [word.decode() for word in self._vocabulary[low:high]] or [prefix]
-
-    @cached_property
-    def _vocabulary(self) -> list[bytes]:
-        """All words, by bytes."""
-        words = (segment.words for segment in self.counted.segments if isinstance(segment, Postings))
-        return sorted({word.encode() for own in words for word in own})
+        raw, found = prefix.encode(), {prefix}
+        for segment in self.counted.segments:
+            if isinstance(segment, Postings):
+                low = bisect_left(segment.vocabulary, raw)
+                high = bisect_left(segment.vocabulary, raw + b"\xff")
+                found.update(word.decode() for word in segment.vocabulary[low:high])
+        return sorted(found)
 
     @cached_property
     def _norm(self) -> Floats:

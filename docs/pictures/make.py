@@ -1,0 +1,35 @@
+"""Makes the pictures of the documentation from the real thing: `make pictures`, which needs Chromium."""
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from steelyard_eval.demonstration import demo
+
+HERE = Path(__file__).parent
+WIDTH = 1180
+
+
+def main() -> None:
+    """Write report.png and query.png beside this file."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        sys.exit("make pictures needs chromium on the PATH")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        demo(Path(folder))
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": WIDTH, "height": 1120}, color_scheme="light")
+        page.goto((Path(folder) / "report.html").as_uri())
+        page.locator(".open").first.wait_for()
+        page.screenshot(path=HERE / "report.png")
+        page.get_by_label("search queries").fill("former customer")
+        page.locator(".open").first.click()
+        page.locator("#explorer").screenshot(path=HERE / "query.png")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

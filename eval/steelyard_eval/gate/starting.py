@@ -1,0 +1,159 @@
+"""`steelyard init`: a description of the data set, a first baseline and a workflow, without a question.
+
+What can be found out is: where the data set is, its name and clock, what is used today. Files that exist are kept.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from steelyard import __version__
+from steelyard.errors import PATH_WIDTH, ConfigError, DataError, shown
+from steelyard.fields import format_time
+from steelyard.files import canonical, write_text
+from steelyard_eval.compare.contenders import Given
+from steelyard_eval.datasets import Dataset, check, load
+from steelyard_eval.datasets.beir import is_beir
+from steelyard_eval.datasets.folder import fault_message
+from steelyard_eval.datasets.manifest import FILE as MANIFEST
+from steelyard_eval.gate.gating import BASELINE, Gate
+from steelyard_eval.recording.workspace import Workspace
+
+WORKFLOW = Path(".github/workflows/relevance.yml")
+TEMPLATE = "relevance.yml.txt"
+WEIGHTS = Path("search-weights.json")
+DEFAULT = "bm25"
+"""What is gated where nothing tells what is used."""
+EXTRAS = {"minilm-int8": "[onnx]", "minilm": "[minilm]", "api": "[api]"}
+BECAUSE = "the first baseline"
+_PLAIN = re.compile(r"[\w./ -]+", re.ASCII)
+"""Paths that mean nothing else in a workflow."""
+
+
+@dataclass(frozen=True)
+class Started:
+    """What `init` found out, the files it wrote, and those that were there and are kept."""
+
+    dataset: str
+    gated: str
+    written: tuple[str, ...]
+    kept: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return {"dataset": self.dataset, "gated": self.gated, "written": [*self.written], "kept": [*self.kept]}
+
+    def __str__(self) -> str:
+        lines = [f"{self.dataset} is gated with {self.gated}"]
+        lines += [f"written: {path}" for path in self.written] + [f"kept: {path}" for path in self.kept]
+        return "\n".join([*lines, "Commit these files; the workflow gates every pull request."])
+
+
+def start(
+    folder: str | Path | None = None,
+    current: Given | None = None,
+    *,
+    baseline: Path = BASELINE,
+    workflow: Path = WORKFLOW,
+    embedder: str = "auto",
+    now: Callable[[], float] = time.time,
+) -> Started:
+    """Write what is missing of dataset.json, the baseline and the workflow.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The data set; by default the only one in or below the working directory.
+    current : any contender
+        What is used today; by default search-weights.json where it exists, else what dataset.json names as
+        `system`, else bm25.
+    baseline, workflow : Path
+        Where they go.
+    embedder : str
+        See `Workspace.open`.
+
+    Raises
+    ------
+    DataError
+        When there is no data set, or it has faults; nothing is written then.
+    ConfigError
+        When it has no labels, or a path that a workflow cannot quote.
+    """
+    place = find_dataset(Path()) if folder is None else Path(folder)
+    _check_plain(place, baseline)
+    written: list[Path] = []
+    kept: list[Path] = []
+    (written if _describe(place) else kept).append(place / MANIFEST)
+    dataset = load(place)
+    given = _current(dataset) if current is None else current
+    if baseline.exists():
+        kept.append(baseline)
+    else:
+        gate = Gate(dataset, baseline, cache(partial(Workspace.open, dataset)), embedder, now=now)
+        written += gate.update(given, because=BECAUSE)[1]
+    if workflow.exists():
+        kept.append(workflow)
+    else:
+        write_text(workflow, workflow_text(place, baseline, embedder))
+        written.append(workflow)
+    return Started(str(place), str(given), tuple(map(str, written)), tuple(map(str, kept)))
+
+
+def find_dataset(root: Path) -> Path:
+    """The only folder with a corpus, at most two levels below; DataError when there is none or several."""
+    found = [root] if (root / "corpus.jsonl").is_file() else []
+    found += sorted({path.parent for depth in ("*", "*/*") for path in root.glob(f"{depth}/corpus.jsonl")})
+    if len(found) == 1:
+        return found[0]
+    there = f"there are {len(found)}: {', '.join(map(str, found[:10]))}" if found else "there is none"
+    raise DataError(f"name the folder of the data set (corpus.jsonl, queries.jsonl, qrels.txt); {there}")
+
+
+def _check_plain(*paths: Path) -> None:
+    for path in paths:
+        if not _PLAIN.fullmatch(str(path)):
+            raise ConfigError(
+                f"{shown(str(path), PATH_WIDTH)} cannot stand in a workflow; use letters, digits, ., -, _ and /"
+            )
+
+
+def _describe(folder: Path) -> bool:
+    """Write dataset.json where it is missing; whether it was. DataError, and nothing written, for other faults."""
+    path = folder / MANIFEST
+    if path.exists() or is_beir(folder):
+        return False
+    faults = [fault for fault in check(folder).faults if fault.file != MANIFEST]
+    if faults or not folder.is_dir():
+        raise DataError(fault_message(str(folder), faults or check(folder).faults))
+    record: dict[str, Any] = {"name": folder.resolve().name}
+    write_text(path, canonical(record))
+    dataset = load(folder)
+    counts = {"documents": len(dataset.entries), "queries": len(dataset.queries)}
+    judgments = sum(map(len, dataset.qrels.values()))
+    record |= {"as_of": format_time(dataset.as_of), "counts": {**counts, "judgments": judgments}}
+    write_text(path, canonical(record))
+    return True
+
+
+def _current(dataset: Dataset) -> str:
+    """What is used today, as far as files tell."""
+    return str(WEIGHTS) if WEIGHTS.is_file() else dataset.system or DEFAULT
+
+
+def workflow_text(dataset: Path, baseline: Path, embedder: str = "auto") -> str:
+    """The workflow that gates every pull request."""
+    text = resources.files("steelyard_eval.gate").joinpath(TEMPLATE).read_text(encoding="utf-8")
+    values = {
+        "PACKAGE": f"steelyard{EXTRAS.get(embedder, '')}=={__version__}",
+        "DATASET": shlex.quote(str(dataset)),
+        "BASELINE": shlex.quote(str(baseline)),
+    }
+    return re.sub(r"@(\w+)@", lambda found: values[found[1]], text)

@@ -1,0 +1,64 @@
+"""The gate inside pytest: `assert_no_regression`, and a summary in which an inconclusive one is not silent.
+
+The package registers this module as a pytest plugin, so that the summary is printed wherever it is used.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from steelyard_eval.compare.contenders import GivenMany
+    from steelyard_eval.datasets import Dataset
+    from steelyard_eval.gate.result import Gating
+
+_RAN: list[Gating] = []
+"""What was gated in this session, for its summary."""
+
+
+def assert_no_regression(
+    dataset: str | Path | Dataset,
+    contender: GivenMany | None = None,
+    *,
+    baseline: str | Path = "reports/baseline.json",
+    strict: bool = False,
+    **options: Any,  # noqa: ANN401 -- those of `Gate`
+) -> Gating:
+    """Fail the test when search got worse since the baseline; return the result otherwise.
+
+    Parameters
+    ----------
+    dataset : str, Path or Dataset
+        The data set, or its folder.
+    contender : any contender, or several
+        A system, a strategy, a weights file, a TREC run, an endpoint, a function; all that the baseline names by
+        default. A single one is compared with a baseline of a single one whatever their names.
+    baseline : str or Path
+        The committed file.
+    strict : bool
+        Whether inconclusive fails, too.
+    options
+        budget, block_slices, embedder, split, limit, seed.
+
+    Raises
+    ------
+    AssertionError
+        With the verdict, the table and the queries that lost most; also when data or labels are not those of the
+        baseline.
+    """
+    from steelyard_eval.gate.gating import Gate
+
+    found = Gate.of(dataset, baseline, **options).check(contender)
+    _RAN.append(found)
+    if found.exit_code(strict):
+        raise AssertionError(str(found))
+    return found
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:  # noqa: ANN401 -- pytest's own class, which it may lack
+    """Print a line for every gate that ran."""
+    if _RAN:
+        terminalreporter.section("steelyard gate")
+        for found in _RAN:
+            terminalreporter.line(found.sentence, yellow=found.verdict == "inconclusive")

@@ -1,0 +1,229 @@
+"""How often does the gate block what is as good, and catch what is worse? `make curves`; resumable.
+
+Pairs of real configurations of real collections: neutral ones (mean nDCG@10 within .001 over all queries of the
+collection) and drops of .01, .02 and .05, as many that touch few queries as some and most; beside them one
+category that collapses, a signal left out, and weights swapped. n queries are drawn with replacement, and a rule
+sees only them. The share of blocked draws is the false alarm rate of the neutral pairs, and the power for the
+others.
+"""
+
+import os
+
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from gate_matrices import SETS, matrix, regressions
+from scipy import stats
+
+from steelyard_eval.gate.power import statement
+from steelyard_eval.gate.rule import Changes, judge
+from steelyard_eval.gate.values import composite
+
+SIZES = (40, 100, 300)
+DRAWS = 200
+PAIRS = 90
+"""Of each kind and collection, over the three classes."""
+KINDS = {"neutral": (-0.001, 0.001), "-.01": (-0.012, -0.008), "-.02": (-0.022, -0.018), "-.05": (-0.053, -0.047)}
+TOUCHED = {"few": (0.02, 0.25), "some": (0.25, 0.5), "most": (0.5, 1.01)}
+"""Classes of pairs, by the share of queries whose nDCG@10 differs."""
+RULES = ("gate", "t .05", "mean -.04", "BCa .05")
+RESAMPLES = 1000
+
+
+def classes(ndcg, low, high, rng):
+    """Pairs (before, now) whose mean difference lies between low and high, by class, `PAIRS` / 3 of each at
+    most."""
+    mean = ndcg.mean(axis=1)
+    good = np.flatnonzero(mean > np.quantile(mean, 0.3))
+    before, now = rng.choice(good, 40_000), rng.integers(0, len(mean), 40_000)
+    delta = mean[now] - mean[before]
+    inside = (delta >= low) & (delta <= high) & (before != now)
+    pairs = np.unique(np.stack([before[inside], now[inside]]), axis=1)
+    pairs = pairs[:, rng.permutation(pairs.shape[1])[:4000]]
+    share = (np.abs(ndcg[pairs[1]] - ndcg[pairs[0]]) > 1e-12).mean(axis=1)
+    for name, (least, most) in TOUCHED.items():
+        own = np.flatnonzero((share >= least) & (share < most))
+        for at in own[: PAIRS // len(TOUCHED)]:
+            yield name, int(pairs[0, at]), int(pairs[1, at])
+
+
+def bca_blocks(rows, rng):
+    """bool[R]: whether the one-sided 95% bound of the mean by BCa lies below zero (Efron 1987)."""
+    n = rows.shape[1]
+    counts = rng.multinomial(n, np.full(n, 1 / n), RESAMPLES).T.astype(np.float64)
+    means = np.sort(rows @ counts / n, axis=1)
+    mean = rows.mean(axis=1, keepdims=True)
+    share = ((means < mean - 1e-12).sum(1) + (means <= mean + 1e-12).sum(1)) / 2 / RESAMPLES
+    shift = stats.norm.ppf(np.clip(share, 0.5 / RESAMPLES, 1 - 0.5 / RESAMPLES))
+    pulls = rows - mean
+    squares = np.maximum((pulls**2).sum(1), 1e-12)
+    bend = (pulls**3).sum(1) / 6 / squares**1.5
+    z = shift + stats.norm.ppf(0.95)
+    at = stats.norm.cdf(shift + z / np.maximum(1e-9, 1 - bend * z))
+    bound = means[np.arange(len(rows)), np.minimum((at * RESAMPLES).astype(int), RESAMPLES - 1)]
+    return (bound < 0) & (np.ptp(rows, axis=1) > 1e-12)
+
+
+def blocked(difference, n, rng):
+    """rule -> share of draws of n queries that it blocks; `difference` is float64[3, Q]. Also our other
+    verdicts."""
+    drawn = rng.integers(0, difference.shape[1], (DRAWS if n < 300 else DRAWS // 2, n))
+    ndcg, whole = difference[0][drawn], composite(difference, True)[drawn]
+    found = judge(Changes.of(ndcg, whole))
+    moved = (np.abs(ndcg) > 1e-12).any(axis=1)
+    error = np.maximum(ndcg.std(axis=1, ddof=1), 1e-12) / np.sqrt(n)
+    p = stats.t.cdf(ndcg.mean(axis=1) / error, n - 1)
+    shares = {
+        "gate": found.fails,
+        "t .05": (p < 0.05) & moved,
+        "mean -.04": ndcg.mean(axis=1) < -0.04,
+        "BCa .05": bca_blocks(ndcg, rng),
+        "passes": found.passes,
+    }
+    return {name: round(float(own.mean()), 4) for name, own in shares.items()}
+
+
+def rows_of(name, folder):
+    """Every pair of a collection: kind, class, n, mean, share blocked by each rule."""
+    values, names, _ = matrix(name, folder)
+    values = values.astype(np.float64)
+    rng = np.random.default_rng([16, *name.encode()])
+    found = []
+    for kind, (low, high) in KINDS.items():
+        pairs = classes(values[:, 0], low, high, rng)
+        found += [row_of(values[now] - values[before], kind, part, rng) for part, before, now in pairs]
+    for kind, difference in damages(values, names, rng):
+        found.append(row_of(difference, kind, "", rng))
+    return found
+
+
+def row_of(difference, kind, part, rng):
+    """One pair at each size."""
+    facts = {"kind": kind, "part": part, "mean": float(difference[0].mean())}
+    facts["touched"] = float((np.abs(difference[0]) > 1e-12).mean())
+    return facts | {"sizes": {str(n): blocked(difference, n, rng) for n in SIZES}}
+
+
+def damages(values, names, rng):
+    """What people break: a tenth of the queries that gets what the worst signal finds; a signal; weights."""
+    mean = values[:, 0].mean(axis=1)
+    at = {name: row for row, name in enumerate(names)}
+    best = int(mean.argmax())
+    for _ in range(10):
+        worst = int(rng.choice(np.argsort(mean)[: len(mean) // 10]))
+        inside = rng.random(values.shape[2]) < 0.1
+        yield "slice", np.where(inside, values[worst] - values[best], 0.0)
+    for scale in ("max", "minmax", "zscore"):
+        for first in ("bm25", "fts"):
+            whole = at[f"plain: weighted_sum(0.3*{first}, 0.7*vector, normalize={scale})"]
+            swapped = at[f"plain: weighted_sum(0.7*{first}, 0.3*vector, normalize={scale})"]
+            yield "swapped", values[swapped] - values[whole]
+            yield "signal left out", values[at["plain: vector"]] - values[whole]
+            yield "signal left out", values[at[f"plain: {first}"]] - values[whole]
+
+
+def truth(name, folder, draws=12):
+    """What the power statement says from n labels, and the share of real drops of .05 that is blocked then."""
+    values = matrix(name, folder)[0].astype(np.float64)
+    rng = np.random.default_rng([17, *name.encode()])
+    real, equal = (
+        [values[now] - values[before] for _, before, now in classes(values[:, 0], *KINDS[kind], rng)]
+        for kind in ("-.05", "neutral")
+    )
+    found = []
+    for n in (40, 300):
+        said = []
+        for base, planted in regressions(name, folder):
+            for _ in range(draws):
+                drawn = rng.integers(0, base.shape[1], n)
+                own = {key: difference[:, drawn] for key, difference in planted.items()}
+                said.append(statement("", own, np.arange(n), deep=True, seed=int(rng.integers(1 << 30))))
+        power = [one.caught for one in said if one.caught is not None]
+        alarms = [one.false_alarms for one in said if one.false_alarms is not None]
+        row = {"n": n, "said": np.mean(power), "spread": np.std(power), "false_said": np.mean(alarms)}
+        row |= {"real": np.mean([blocked(one, n, rng)["gate"] for one in real]), "pairs": len(real)}
+        row["false_real"] = np.mean([blocked(one, n, rng)["gate"] for one in equal])
+        found.append(row)
+    return [{key: round(float(value), 4) for key, value in row.items()} for row in found]
+
+
+def table(rows, key, kinds=("neutral", "-.01", "-.02", "-.05")):
+    """Lines: a row each value of a key, with neutral / -.01 / -.02 / -.05 blocked at each size."""
+    for value in dict.fromkeys(key(row) for row in rows):
+        own = [row for row in rows if key(row) == value]
+        yield f"{value:24}" + "  ".join(cells(own, n, kinds, "gate") for n in SIZES)
+
+
+def cells(rows, n, kinds, rule):
+    """Percent blocked of each kind at a size."""
+    shares = []
+    for kind in kinds:
+        own = [row["sizes"][str(n)][rule] for row in rows if row["kind"] == kind]
+        shares.append(f"{100 * np.mean(own):5.1f}" if own else "    -")
+    return "/".join(shares)
+
+
+def report(rows, truths):
+    """All tables as text."""
+    kinds = ("neutral", "-.01", "-.02", "-.05")
+    lines = [f"percent blocked: {' / '.join(kinds)}, at n = {', '.join(map(str, SIZES))}", "", "rule"]
+    lines += [f"{rule:24}" + "  ".join(cells(rows, n, kinds, rule) for n in SIZES) for rule in RULES]
+    lines += [f"{'gate passes':24}" + "  ".join(cells(rows, n, kinds, "passes") for n in SIZES)]
+    lines += ["", "the gate, by queries touched", *table(rows, lambda row: row["part"] or "damage", kinds)]
+    lines += ["", "the gate, by collection", *table(rows, lambda row: row["set"], kinds)]
+    lines += ["", "what people break, percent blocked by each rule (mean change)"]
+    for kind in ("slice", "signal left out", "swapped"):
+        own = [row for row in rows if row["kind"] == kind and row["mean"] < -0.01]
+        mean = np.mean([row["mean"] for row in own]) if own else np.nan
+        for rule in RULES:
+            shares = "  ".join(f"{cells(own, n, (kind,), rule)}" for n in SIZES)
+            lines.append(f"{kind} ({mean:+.3f}), {rule:12}{shares}")
+    lines += ["", "power and false alarms, said and real"]
+    for name, found in truths.items():
+        for row in found:
+            power = f"power said {row['said']:.2f} (sd {row['spread']:.2f}), real {row['real']:.2f}"
+            alarms = f"false alarms said {row['false_said']:.3f}, real {row['false_real']:.3f}"
+            lines.append(f"{name:12} n={row['n']:3.0f}  {power}; {alarms}")
+    return "\n".join(lines)
+
+
+def kept(folder, name, make, until):
+    """What was made before, else made now while there is time; None otherwise."""
+    path = folder / "rows" / f"gate.{name}.json"
+    if not path.exists():
+        if time.monotonic() > until:
+            return None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(".draft")
+        draft.write_text(json.dumps(make()))
+        draft.rename(path)
+        print(name, file=sys.stderr, flush=True)
+    return json.loads(path.read_text())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=Path("reports/evidence"), help="recordings, matrices, rows")
+    parser.add_argument("--minutes", type=float, default=1e9, help="after which no new collection is begun")
+    parser.add_argument("--sets", default=",".join(SETS), help="collections, separated by commas")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    asked = parser.parse_args()
+    until = time.monotonic() + 60 * asked.minutes
+    rows, truths = [], {}
+    for name in asked.sets.split(","):
+        own = kept(asked.folder, name, lambda name=name: rows_of(name, asked.folder), until)
+        rows += [{"set": name, **row} for row in own or []]
+        said = kept(asked.folder, f"{name}.truth", lambda name=name: truth(name, asked.folder), until)
+        truths |= {name: said} if said else {}
+    print(json.dumps({"rows": rows, "truth": truths}, indent=1) if asked.json else report(rows, truths))
+
+
+if __name__ == "__main__":
+    main()

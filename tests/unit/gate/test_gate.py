@@ -1,0 +1,425 @@
+"""The gate from end to end, on a small data set that each test can change: verdicts, exit codes, refusals."""
+
+import json
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import steelyard_eval as sy
+from steelyard.errors import ConfigError, DataError
+from steelyard.files import STRICT_JSON
+from steelyard.systems import find_system
+from steelyard_eval.cli import main
+from steelyard_eval.gate import hashes
+from steelyard_eval.gate.answers import Field, read_asked
+from steelyard_eval.gate.baseline import SEAL
+from steelyard_eval.gate.hashes import digest, scores_hash
+from steelyard_eval.gate.history import history_path
+
+STARTER = Path(__file__).parents[3] / "qrels" / "starter"
+SUM = "weighted_sum(0.4*bm25, 0.6*vector, normalize=minmax)"
+
+
+@pytest.fixture(scope="module")
+def data():
+    return sy.load(STARTER)
+
+
+@pytest.fixture(scope="module")
+def committed(data, tmp_path_factory):
+    """A baseline of two contenders, never written to."""
+    path = tmp_path_factory.mktemp("committed") / "baseline.json"
+    data.update_baseline(["bm25", SUM], because="first", baseline=path)
+    return path
+
+
+@pytest.fixture
+def baseline(committed, tmp_path):
+    """A copy of it that a test may change."""
+    for path in (committed, history_path(committed)):
+        shutil.copy(path, tmp_path)
+    return tmp_path / committed.name
+
+
+def run(*words):
+    """The exit code of the command line."""
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    return ended.value.code or 0
+
+
+def changed(path, change):
+    """Change the record of a baseline and seal it again, as our own program would have written it."""
+    record = STRICT_JSON.decode(path.read_text())
+    record.pop(SEAL)
+    change(record)
+    path.write_text(json.dumps({**record, SEAL: digest(record)}))
+
+
+def worse(data, share, seed=0):
+    """A function that answers like bm25, and with nothing relevant in front for a share of the queries."""
+    judged = data.dataset.qrels
+    lists = {}
+    rng = np.random.default_rng(seed)
+    for query in data.dataset.queries:
+        own = [hit.entry.id for hit in data.search(query.id, "bm25", limit=100).result.hits]
+        bad = [id_ for id_ in own if judged[query.id].get(id_, 0) == 0]
+        lists[query.id] = bad[:20] if rng.random() < share else own
+    return lambda query: lists[query.id]
+
+
+def test_an_unchanged_tree_passes_by_identity(data, baseline):
+    found = data.gate(baseline=baseline)
+
+    assert (found.verdict, found.record["check"]) == ("pass", "identity")
+    assert [row["lists_changed"] for row in found.record["contenders"]] == [0, 0]
+    assert found.sentence == "Pass: no list of 2 contenders changed."
+
+
+def test_one_ulp_of_one_score_is_told(data, baseline):
+    """The hash is computed as if one score of the first list were the next float."""
+    answers = Field(data.dataset, data.dataset.queries, None, lambda: data.workspace).run(read_asked([SUM]))[0]
+    own = [
+        (id_, math.nextafter(score, 2) if at == 3 else score) for at, (id_, score) in enumerate(answers.lists[0])
+    ]
+
+    def plant(record):
+        record["contenders"][1]["lists"][0]["scores_hash"] = scores_hash(own, answers.deep[0])
+
+    changed(baseline, plant)
+    found = data.gate(baseline=baseline)
+
+    assert (found.verdict, found.record["check"]) == ("fail", "identity")
+    assert "the scores of 1 query differ" in found.sentence
+
+
+@pytest.mark.parametrize("what", ["sources", "configuration"])
+def test_changed_scores_pass_and_are_told_where_something_changed(data, baseline, what):
+    def plant(record):
+        record["contenders"][0]["lists"][0]["scores_hash"] = "0" * 32
+        if what == "sources":
+            record["hashes"]["sources"] = "0" * 64
+        else:
+            record["contenders"][0]["configuration"] = "0" * 64
+
+    changed(baseline, plant)
+    found = data.gate("bm25", baseline=baseline)
+
+    assert (found.verdict, found.record["check"]) == ("pass", "quality")
+    assert found.record["contenders"][0]["text"] == "no list changed; the scores of 1 query changed"
+
+
+def test_another_platform_may_differ_in_the_last_bits_of_scores(data, baseline):
+    def plant(record):
+        record["platform"] = "another machine"
+        own = record["contenders"][0]["lists"][0]
+        own["scores_hash"] = "0" * 32
+        own["first"][0][1] *= 1 + 5e-7
+
+    changed(baseline, plant)
+    assert data.gate("bm25", baseline=baseline).verdict == "pass"
+
+    changed(baseline, lambda record: record["contenders"][0]["lists"][0]["first"][0].__setitem__(1, 99.0))
+    found = data.gate("bm25", baseline=baseline)
+    assert (found.verdict, found.record["check"]) == ("fail", "identity")
+
+
+def test_a_list_that_changed_by_itself_fails(data, baseline):
+    changed(baseline, lambda record: record["contenders"][0]["lists"][5].__setitem__("list_hash", "0" * 32))
+
+    assert "not deterministic" in data.gate("bm25", baseline=baseline).sentence
+
+
+def test_two_runs_two_thread_counts_and_two_block_sizes_are_one(data, baseline, monkeypatch):
+    import numba
+
+    from steelyard.retrievers import vector
+
+    first = data.gate(baseline=baseline).to_json()
+    numba.set_num_threads(1)
+    try:
+        monkeypatch.setattr(vector, "BLOCK", 7)
+        again = sy.load(STARTER).gate(baseline=baseline).to_json()
+    finally:
+        numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+
+    assert json.dumps(first) == json.dumps(again)
+    assert first["check"] == "identity"
+
+
+def test_worse_fails_with_1_and_shows_the_queries_that_lost(data, baseline, capsys):
+    assert run("gate", STARTER, "bm25=vector", "--baseline", baseline) == 0  # better, as compare says
+    assert "significantly better" in " ".join(capsys.readouterr().out.split())
+    assert run("gate", STARTER, "bm25=cortex_mem", "--baseline", baseline) == 1
+    assert "queries that lost most" in capsys.readouterr().out
+
+    found = data.gate({"bm25": worse(data, 0.4)}, baseline=baseline)
+
+    row = found.record["contenders"][0]
+    assert (found.verdict, found.exit_code()) == ("fail", 1)
+    assert row["metrics"][0]["delta"] == pytest.approx(row["against"][0]["delta"])
+    assert row["worst"][0]["delta"] == min(one["delta"] for one in row["worst"])
+    assert row["worst"][0]["list_before"] != row["worst"][0]["list_now"]
+
+
+def test_inconclusive_passes_loudly_and_fails_under_strict(baseline, tmp_path, capsys):
+    small = tmp_path / "small"
+    shutil.copytree(STARTER, small, ignore=shutil.ignore_patterns("dataset.json"))
+    kept = {line.split()[0] for line in (STARTER / "qrels.txt").read_text().splitlines()[:60]}
+    lines = (STARTER / "qrels.txt").read_text().splitlines(keepends=True)
+    (small / "qrels.txt").write_text("".join(line for line in lines if line.split()[0] in kept))
+    (small / "dataset.json").write_text('{"name": "small"}')
+    own = tmp_path / "own.json"
+    assert run("gate", small, "mine=bm25", "--update", "--because", "few labels", "--baseline", own) == 0
+
+    assert run("gate", small, "mine=fts", "--baseline", own) == 0
+    assert "inconclusive; this counts as passed" in capsys.readouterr().err
+    assert run("gate", small, "mine=fts", "--baseline", own, "--strict") == 3
+
+
+def test_changed_labels_are_a_mismatch_with_both_hashes_and_the_command(baseline, tmp_path, capsys):
+    other = tmp_path / "other"
+    shutil.copytree(STARTER, other)
+    about = json.loads((other / "dataset.json").read_text())
+    about.pop("files")
+    about.pop("counts")
+    (other / "dataset.json").write_text(json.dumps(about))
+    lines = (other / "qrels.txt").read_text().splitlines()
+    (other / "qrels.txt").write_text("\n".join([lines[0][:-1] + "0", *lines[1:]]) + "\n")
+
+    assert run("gate", other, "--baseline", baseline) == 2
+
+    out = capsys.readouterr().out
+    before = STRICT_JSON.decode(baseline.read_text())["hashes"]["labels"]
+    now = hashes.data_hashes(sy.load(other).dataset, sy.load(other).dataset.queries)["labels"]
+    text = " ".join(out.split())
+    assert f"the labels changed: {before} in the baseline, {now} now" in text
+    assert f"steelyard gate {other} --baseline {baseline} --update --because" in text
+    assert "corpus" not in text
+
+
+@pytest.mark.parametrize("damage", ["cut", "value", "seal", "schema", "empty", "list"])
+def test_a_baseline_that_was_cut_or_edited_is_refused(baseline, damage, capsys):
+    text = baseline.read_text()
+    harms = {
+        "cut": lambda: text[: len(text) // 2],
+        "value": lambda: text.replace('"date": "', '"date": "1', 1),
+        "seal": lambda: text.replace('"seal": "', '"seal": "0', 1),
+        "schema": lambda: text.replace('"schema_version": 1', '"schema_version": 99'),
+        "empty": lambda: "",
+        "list": lambda: "[]",
+    }
+    baseline.write_text(harms[damage]())
+
+    assert run("gate", STARTER, "--baseline", baseline) == 2
+    error = capsys.readouterr().err
+    assert "restore it from version control" in error
+    assert "Traceback" not in error
+
+
+def test_a_sealed_baseline_of_another_shape_is_refused(data, baseline):
+    changed(baseline, lambda record: record["contenders"][0].__setitem__("kind", 7))
+
+    with pytest.raises(DataError, match=r"does not follow its schema at 'contenders\.0\.kind'"):
+        data.gate(baseline=baseline)
+
+
+def test_without_a_baseline_the_command_that_writes_one_is_named(tmp_path, capsys):
+    assert run("gate", STARTER, "--baseline", tmp_path / "none.json") == 2
+    assert "--update --because" in capsys.readouterr().err
+
+
+def test_an_update_says_who_why_and_both_values(data, baseline, monkeypatch):
+    monkeypatch.setenv("STEELYARD_AUTHOR", "Ada")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
+    data.update_baseline({"bm25": "vector", SUM: SUM}, because="vectors alone", baseline=baseline)
+
+    lines = [json.loads(line) for line in history_path(baseline).read_text().splitlines()]
+    own = lines[-1]["contenders"]["bm25"]
+    assert [line["because"] for line in lines] == ["first", "vectors alone"]
+    assert (lines[-1]["who"], lines[-1]["date"]) == ("Ada", "2027-01-15")  # date -u -d @1800000000
+    assert own["before"]["nDCG@10"] == pytest.approx(lines[0]["contenders"]["bm25"]["now"]["nDCG@10"])
+    assert own["now"]["nDCG@10"] == pytest.approx(0.7045, abs=1e-4)  # of vector, as compare prints it
+    assert data.gate(baseline=baseline).verdict == "pass"
+
+
+def test_an_adverse_update_needs_accept_worse(data, baseline):
+    before = baseline.read_bytes(), history_path(baseline).read_bytes()
+    bad = {"bm25": worse(data, 0.5), SUM: SUM}
+
+    with pytest.raises(ConfigError, match=r"worse than the old one.*--accept-worse"):
+        data.update_baseline(bad, because="why not", baseline=baseline)
+    assert (baseline.read_bytes(), history_path(baseline).read_bytes()) == before
+
+    data.update_baseline(bad, because="bm25 goes", baseline=baseline, accept_worse=True)
+    assert json.loads(history_path(baseline).read_text().splitlines()[-1])["accepted_worse"] is True
+
+
+def test_an_update_that_drops_a_contender_is_adverse(data, baseline):
+    with pytest.raises(ConfigError, match="would no longer be gated"):
+        data.update_baseline("bm25", because="less to do", baseline=baseline)
+
+
+@pytest.mark.parametrize("because", ["", "  "])
+def test_an_update_needs_a_reason(data, baseline, because):
+    with pytest.raises(ConfigError, match="--because"):
+        data.update_baseline(because=because, baseline=baseline)
+
+
+@pytest.mark.parametrize("harm", ["changed", "removed", "gone"])
+def test_the_history_only_grows(data, baseline, harm):
+    data.update_baseline(because="second", baseline=baseline)
+    path = history_path(baseline)
+    lines = path.read_text().splitlines(keepends=True)
+    if harm == "gone":
+        path.unlink()
+    else:
+        path.write_text("".join([lines[0].replace("first", "fist"), lines[1]] if harm == "changed" else lines[:1]))
+
+    with pytest.raises(DataError, match="restore"):
+        data.gate(baseline=baseline)
+
+
+def test_a_decline_in_small_steps_is_seen_by_the_anchor(data, tmp_path):
+    """Each step loses too little to fail; together they lose what a single step of that size would fail for."""
+    own = tmp_path / "drift.json"
+    judged = data.dataset.qrels
+    lists = {
+        query.id: [hit.entry.id for hit in data.search(query.id, "vector", limit=20).result.hits]
+        for query in data.dataset.queries
+    }
+
+    def step(share):
+        """Answers whose best relevant entry falls by two places for a share of the queries."""
+        found = {}
+        for at, (query, ids) in enumerate(lists.items()):
+            relevant = next((place for place, id_ in enumerate(ids) if judged[query].get(id_, 0) > 0), None)
+            moved = list(ids)
+            if relevant is not None and at % 30 < share:
+                moved.insert(relevant + 1, moved.pop(relevant))
+            found[query] = moved
+        return lambda query: found[query.id]
+
+    data.update_baseline({"mine": step(0)}, because="first", baseline=own)
+    verdicts = []
+    for share in range(1, 10):
+        found = data.gate({"mine": step(share)}, baseline=own)
+        row = found.record["contenders"][0]
+        verdicts.append([part["verdict"] for part in row["against"]])
+        if found.verdict == "fail":
+            break
+        data.update_baseline({"mine": step(share)}, because=f"step {share}", baseline=own)
+
+    assert verdicts[-1][1] == "fail"
+    assert [step[0] for step in verdicts if step[0] == "fail"] == [], verdicts
+    assert found.record["findings"][0]["kind"] == "anchor"
+
+
+def test_the_anchor_moves_up_with_what_is_significantly_better(data, tmp_path):
+    own = tmp_path / "up.json"
+    data.update_baseline({"mine": "bm25"}, because="first", baseline=own)
+    data.update_baseline({"mine": "moltnet"}, because="fused", baseline=own)
+
+    row = data.gate({"mine": "moltnet"}, baseline=own).record["contenders"][0]
+    assert row["metrics"][0]["anchor"] == pytest.approx(0.7367, abs=1e-4)  # of moltnet, as compare prints it
+
+
+def test_a_contender_that_the_baseline_does_not_know_is_an_error(data, baseline):
+    with pytest.raises(ConfigError, match="'fts' is not in the baseline"):
+        data.gate("fts", baseline=baseline)
+
+
+def test_a_single_contender_is_compared_with_a_single_one(data, tmp_path):
+    own = tmp_path / "one.json"
+    data.update_baseline("bm25", because="first", baseline=own)
+
+    assert data.gate("vector", baseline=own).verdict == "pass"
+
+
+def test_any_contender_can_be_gated(data, tmp_path):
+    own = tmp_path / "any.json"
+    data.compare("bm25", runs=tmp_path, timed=False)
+    find_system("moltnet").config(10).save(tmp_path / "w.json")
+    given = {
+        "system": "echovault:shipped",
+        "strategy": SUM,
+        "weights": tmp_path / "w.json",
+        "run": tmp_path / "bm25.documented.run",
+        "function": lambda query: [],
+    }
+    data.update_baseline(given, because="first", baseline=own)
+
+    found = data.gate(given, baseline=own)
+    kinds = {row["label"]: row["kind"] for row in found.record["contenders"]}
+    assert (found.verdict, kinds) == ("pass", {name: name for name in given})
+    with pytest.raises(ConfigError, match="'function' is a function, which only Python can run"):
+        data.gate(baseline=own)
+
+
+def test_lists_of_ten_are_judged_by_ndcg_alone(data, tmp_path):
+    own = tmp_path / "ten.json"
+
+    def ten(query):
+        return [hit.entry.id for hit in data.search(query, "bm25", limit=10).result.hits]
+
+    data.update_baseline({"ten": ten}, because="first", baseline=own)
+    row = data.gate({"ten": lambda query: ten(query)[::-1]}, baseline=own).record["contenders"][0]
+
+    assert row["deep"] is False
+    assert row["against"][0]["composite"] == pytest.approx(row["against"][0]["delta"])
+
+
+def test_a_promise_that_was_kept_and_is_broken_fails_whatever_the_relevance(data, tmp_path):
+    own = tmp_path / "promise.json"
+    scoped = [query for query in data.dataset.queries if query.filters]
+    assert scoped
+    outside = {
+        query.id: next(entry.id for entry in data.dataset.entries if query.filters.failed(entry))
+        for query in scoped
+    }
+
+    def inside(query):
+        return [hit.entry.id for hit in data.search(query, "vector", limit=50).result.hits]
+
+    data.update_baseline({"mine": inside}, because="first", baseline=own)
+    leaking = {"mine": lambda query: [*inside(query)[:9], *filter(None, [outside.get(query.id)])]}
+    found = data.gate(leaking, baseline=own)
+
+    assert (found.verdict, found.record["findings"][0]["kind"]) == ("fail", "invariant")
+    assert "outside the query's filter" in found.sentence
+
+
+def test_slices_are_shown_and_block_where_asked(data, tmp_path):
+    own = tmp_path / "slices.json"
+    category = max(
+        {q.category for q in data.dataset.queries}, key=[q.category for q in data.dataset.queries].count
+    )
+    lists = {
+        query.id: [hit.entry.id for hit in data.search(query.id, "vector", limit=50).result.hits]
+        for query in data.dataset.queries
+    }
+    judged = data.dataset.qrels
+
+    def collapsed(query):
+        if query.category != category:
+            return lists[query.id]
+        return [id_ for id_ in lists[query.id] if judged[query.id].get(id_, 0) == 0]
+
+    data.update_baseline({"mine": lambda query: lists[query.id]}, because="first", baseline=own)
+    found = data.gate({"mine": collapsed}, baseline=own, block_slices=True)
+    worse = [row["value"] for row in found.record["contenders"][0]["slices"] if row["worse"]]
+
+    assert category in worse
+    assert any(one["kind"] == "slice" and one["verdict"] == "fail" for one in found.record["findings"])
+    shown = data.gate({"mine": collapsed}, baseline=own)
+    assert any(one["kind"] == "slice" and one["verdict"] == "pass" for one in shown.record["findings"])
+
+
+def test_the_document_is_written_and_nothing_else_is_on_stdout(baseline, tmp_path, capsys):
+    out = tmp_path / "gate.json"
+
+    assert run("gate", STARTER, "--baseline", baseline, "--json", "--out", out, "--github") == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(out.read_text())

@@ -1,0 +1,345 @@
+"""What people and their tools read of a gate: each format by its own reader, with hostile texts in it."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from lxml import etree
+from markdown_it import MarkdownIt
+from scipy.stats import norm
+
+import steelyard_eval as sy
+from steelyard.errors import ConfigError, DataError
+from steelyard_eval.cli import main
+from steelyard_eval.gate.github import workflow_commands
+from steelyard_eval.gate.junit import junit_xml
+from steelyard_eval.gate.markdown import markdown_page
+from steelyard_eval.gate.power import CHURN, statement
+from steelyard_eval.gate.starting import find_dataset, start, workflow_text
+
+ROOT = Path(__file__).parents[3]
+STARTER = ROOT / "qrels" / "starter"
+HARM = "<script>alert(1)</script> | **@team** ](http://x) \x1b[31m\r\n::error::%0A &amp; `x`"
+HARMFUL_ID = "".join(char for char in HARM if char.isprintable() and char != " ")
+SCHEMA = Draft202012Validator(json.loads((Path(__file__).parent / "document.schema.json").read_text()))
+JUNIT = etree.XMLSchema(etree.parse(Path(__file__).parent / "junit.xsd"))
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    """Twelve entries and queries whose every text is hostile."""
+    corpus = [{"id": f"{HARMFUL_ID}{at}", "text": f"word{at} {HARM}", "title": HARM} for at in range(12)]
+    queries = [{"id": f"q{at}{HARMFUL_ID}", "text": f"word{at} {HARM}", "category": HARM} for at in range(12)]
+    qrels = {query["id"]: {entry["id"]: 1} for query, entry in zip(queries, corpus, strict=True)}
+    return sy.load({"corpus": corpus, "queries": queries, "qrels": qrels, "name": HARM})
+
+
+@pytest.fixture(scope="module")
+def found(hostile, tmp_path_factory):
+    """Results by verdict."""
+    path = tmp_path_factory.mktemp("hostile") / "baseline.json"
+    right = {query.id: [*hostile.dataset.qrels[query.id]] for query in hostile.dataset.queries}
+    ids = [entry.id for entry in hostile.dataset.entries]
+    hostile.update_baseline({HARM: lambda query: [*right[query.id], *ids]}, because=HARM, baseline=path)
+    few = hostile.dataset.queries[0].id
+    one = {HARM: lambda query: ids[1:2] + right[query.id] if query.id == few else [*right[query.id], *ids]}
+    other = sy.load({"corpus": {"a": "x"}, "queries": {"q": "x"}, "qrels": {"q": ["a"]}})
+    return {
+        "pass": hostile.gate({HARM: lambda query: [*right[query.id], *ids]}, baseline=path),
+        "fail": hostile.gate({HARM: lambda query: ids[::-1]}, baseline=path),
+        "inconclusive": hostile.gate(one, baseline=path),
+        "mismatch": other.gate(baseline=path),
+    }
+
+
+VERDICTS = ("pass", "fail", "inconclusive", "mismatch")
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_the_document_follows_its_schema(found, verdict):
+    record = found[verdict].to_json()
+
+    assert record["verdict"] == verdict
+    assert [fault.message for fault in SCHEMA.iter_errors(json.loads(json.dumps(record, allow_nan=False)))] == []
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_junit_follows_its_schema(found, verdict, strict):
+    text = junit_xml(found[verdict].record, strict)
+    tree = etree.fromstring(text.encode())
+
+    JUNIT.assertValid(tree)
+    suite = tree.find("testsuite")
+    bad = verdict in ("fail", "mismatch") or (strict and verdict == "inconclusive")
+    assert (suite.get("failures"), len(tree.findall(".//failure"))) == (str(int(bad)), int(bad))
+    assert len(tree.findall(".//skipped")) == (verdict == "inconclusive" and not strict)
+
+
+def test_the_schema_of_junit_would_see_a_fault():
+    text = '<testsuites><testsuite name="x"><testcase/></testsuite></testsuites>'
+
+    assert not JUNIT.validate(etree.fromstring(text))
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_markdown_has_no_markup_but_ours(found, verdict):
+    page = markdown_page(found[verdict].record)
+    html = MarkdownIt("commonmark").enable("table").render(page)
+    tags = set(re.findall(r"<(/?\w+)", html))
+
+    ours = {
+        "p",
+        "strong",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "code",
+        "details",
+        "summary",
+        "br",
+        "ul",
+        "li",
+    }
+    assert {tag.removeprefix("/") for tag in tags} <= ours
+    assert "\x1b" not in page
+    outside = re.sub(r"<code>.*?</code>", "", html)
+    assert re.findall(r"(?<!\w)@\w+", outside) == []  # nobody is mentioned
+    assert page.startswith(("✅ **", "❌ **", "⚠️ **", "⛔ **"))
+
+
+def test_markdown_shows_both_rankings_of_what_failed(found):
+    html = MarkdownIt("commonmark").enable("table").render(markdown_page(found["fail"].record))
+
+    assert "10 queries of" in html
+    assert html.count("<summary>") == 1
+    assert "alert(1)" in html  # as text
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_annotations_are_one_line_each_and_nothing_else(found, verdict):
+    lines = list(workflow_commands(found[verdict].record))
+
+    levels = {"pass": "notice", "fail": "error", "inconclusive": "warning", "mismatch": "error"}
+    assert lines
+    for line in lines:
+        assert re.fullmatch(r"::(error|warning|notice) title=[^:,\r\n]*::[^\r\n]*", line)
+        assert line.startswith(f"::{levels[verdict]} ")
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_text_frame_and_page_are_harmless(found, verdict):
+    one = found[verdict]
+
+    assert "\x1b[31m" not in repr(one)
+    assert "<script>" not in one._repr_html_()
+    assert len(one.to_frame()) == len(one.record["contenders"])
+    assert str(one)
+
+
+def test_a_figure_shows_every_contender(found):
+    (axes,) = found["fail"].plot().axes
+
+    assert len(axes.get_yticklabels()) == 1
+
+
+def test_the_step_summary_and_all_files_are_written(tmp_path, monkeypatch, capsys):
+    summary = tmp_path / "summary.md"
+    summary.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    baseline = tmp_path / "baseline.json"
+    words = ["gate", str(STARTER), "--baseline", str(baseline), "-q"]
+    with pytest.raises(SystemExit):
+        main([*words, "bm25", "--update", "--because", "first"])
+    with pytest.raises(SystemExit):
+        main([*words, "--github", "--markdown", str(tmp_path / "g.md"), "--junit", str(tmp_path / "g.xml")])
+
+    assert "::notice title=steelyard gate::Pass" in capsys.readouterr().err
+    assert summary.read_text() == "before\n" + (tmp_path / "g.md").read_text()
+    JUNIT.assertValid(etree.parse(tmp_path / "g.xml"))
+
+
+class TestPower:
+    """The statement on planted differences whose power can be computed."""
+
+    def test_it_is_the_power_of_the_t_test_for_many_small_differences(self):
+        rng = np.random.default_rng(0)
+        worse = np.tile(rng.normal(-0.07, 0.0, 400), (3, 1))
+
+        found = statement("x", {"all lose": worse}, np.arange(400), deep=True, seed=0)
+
+        # 1.4 * .05 / .07: every query keeps its difference, and 1 in 7 has the other sign, so the drop is .05
+        # with a deviation of .049, which 400 queries never miss
+        assert pytest.approx(1.4) == CHURN
+        assert found.caught == 1.0
+        assert not found.asleep
+
+    def test_false_alarms_are_those_of_the_limit_where_much_changes(self):
+        rng = np.random.default_rng(1)
+        worse = np.tile(-0.7 * (rng.random(4000) < 0.5), (3, 1)).astype(float)
+
+        found = statement("x", {"half lose": worse}, np.arange(4000), deep=True, seed=0)
+
+        # 1.4 * .05 / .35 = a fifth of the queries keeps a difference, half of these of .7: the deviation is .7
+        # times the root of .1, and a mean of random signs lies below -.216 / root of n in this share of cases
+        assert found.false_alarms == pytest.approx(norm.cdf(-0.216 / (0.7 * 0.1**0.5)), abs=0.05)
+
+    def test_small_regressions_are_left_out_and_named(self):
+        found = statement("x", {"small": np.full((3, 50), -0.06)}, np.arange(50), deep=True, seed=0)
+
+        assert (found.caught, found.false_alarms) == (None, None)
+        assert found.planted == (("small", pytest.approx(-0.06), None),)
+
+    def test_a_gate_over_few_queries_is_asleep(self):
+        worse = np.tile(-1.0 * (np.arange(8) % 4 == 0), (3, 1))
+
+        assert statement("x", {"a quarter": worse}, np.arange(8), deep=True, seed=0).asleep
+
+    def test_it_is_the_same_for_the_same_seed(self):
+        worse = np.tile(-np.random.default_rng(2).random(30), (3, 1))
+        first, again, other = (
+            statement("x", {"a": worse}, np.arange(30), deep=True, seed=seed) for seed in (1, 1, 2)
+        )
+
+        assert first == again
+        assert first != other
+
+
+class TestStart:
+    """`steelyard init`."""
+
+    @pytest.fixture
+    def folder(self, tmp_path, monkeypatch):
+        (tmp_path / "memory").mkdir()
+        for name in ("corpus.jsonl", "queries.jsonl", "qrels.txt"):
+            shutil.copy(STARTER / name, tmp_path / "memory")
+        monkeypatch.chdir(tmp_path)
+        return tmp_path
+
+    def test_it_writes_everything_once(self, folder, capsys):
+        with pytest.raises(SystemExit):
+            main(["init", "--json", "-q"])
+        first = json.loads(capsys.readouterr().out)
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        with pytest.raises(SystemExit):
+            main(["init", "--json", "-q"])
+        second = json.loads(capsys.readouterr().out)
+
+        assert (first["dataset"], first["gated"], first["kept"]) == ("memory", "bm25", [])
+        assert set(first["written"]) == {
+            "memory/dataset.json",
+            "reports/baseline.json",
+            "reports/baseline.history.jsonl",
+            ".github/workflows/relevance.yml",
+        }
+        assert second["written"] == []
+        assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+        about = json.loads((folder / "memory" / "dataset.json").read_text())
+        assert (about["name"], about["as_of"][:10]) == ("memory", "2026-11-14")  # the latest date in the set
+        assert sy.load(folder / "memory").gate(baseline="reports/baseline.json").verdict == "pass"
+
+    def test_the_workflow_gates_the_data_set(self, folder):
+        start(workflow=Path("w.yml"), current="bm25")
+        workflow = yaml.safe_load(Path("w.yml").read_text())
+
+        (job,) = workflow["jobs"].values()
+        run = next(step["run"] for step in job["steps"] if step.get("name") == "Gate")
+        words = run.split()
+        known = {name for option in main.commands["gate"].params for name in option.opts}
+        assert words[:3] == ["steelyard", "gate", "memory"]
+        assert {word for word in words if word.startswith("--")} <= known
+        assert workflow["permissions"] == {"contents": "read"}
+
+    def test_a_weights_file_that_is_there_is_what_is_gated(self, folder):
+        from steelyard.systems import find_system
+
+        find_system("moltnet").config(10).save("search-weights.json")
+
+        assert start().gated == "search-weights.json"
+
+    def test_dataset_json_names_what_is_gated(self, folder):
+        (folder / "memory" / "dataset.json").write_text('{"name": "mine", "system": "soleri"}')
+
+        found = start()
+        assert (found.gated, found.kept) == ("soleri", ("memory/dataset.json",))
+
+    def test_faults_are_named_and_nothing_is_written(self, folder):
+        (folder / "memory" / "qrels.txt").write_text("q01 0 nowhere 1\n")
+
+        with pytest.raises(DataError, match="nowhere"):
+            start()
+        assert sorted(path.name for path in folder.rglob("*") if path.is_file()) == [
+            "corpus.jsonl",
+            "qrels.txt",
+            "queries.jsonl",
+        ]
+
+    def test_several_data_sets_are_not_guessed_from(self, folder):
+        shutil.copytree(folder / "memory", folder / "other")
+
+        with pytest.raises(DataError, match="there are 2: memory, other"):
+            find_dataset(Path())
+
+    @pytest.mark.parametrize("name", ["${{ secrets }}", "a\nb", "x'y", "$(id)"])
+    def test_a_path_that_means_something_in_a_workflow_is_refused(self, folder, name):
+        (folder / "memory").rename(folder / name)
+
+        with pytest.raises(ConfigError, match="cannot stand in a workflow"):
+            start()
+
+    @pytest.mark.skipif(not os.environ.get("ACTIONLINT"), reason="ACTIONLINT names no actionlint")
+    def test_actionlint_finds_nothing(self, tmp_path):
+        path = tmp_path / "relevance.yml"
+        path.write_text(workflow_text(Path("my memory"), Path("reports/baseline.json"), "minilm-int8"))
+
+        done = subprocess.run([*os.environ["ACTIONLINT"].split(), str(path)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
+
+
+def test_in_pytest_a_regression_fails_and_the_summary_is_printed(tmp_path):
+    right = {query.id: "api-pool-exhaustion" for query in sy.load(STARTER).dataset.queries}
+    sy.load(STARTER).update_baseline(
+        {"mine": lambda query: [right[query.id]]}, because="first", baseline=tmp_path / "baseline.json"
+    )
+    (tmp_path / "test_mine.py").write_text(
+        f"""
+from steelyard_eval.testing import assert_no_regression
+
+def test_good():
+    same = {{"mine": lambda query: ["api-pool-exhaustion"]}}
+    assert_no_regression({str(STARTER)!r}, same, baseline="baseline.json")
+
+def test_bad():
+    assert_no_regression({str(STARTER)!r}, {{"mine": lambda query: 7}}, baseline="baseline.json")
+
+def test_worse():
+    assert_no_regression({str(STARTER)!r}, {{"mine": lambda query: []}}, baseline="baseline.json", strict=True)
+"""
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", "."]
+    plugin = [] if b"steelyard" in _plugins() else ["-p", "steelyard_eval.testing"]
+    done = subprocess.run([*command, *plugin, "test_mine.py"], cwd=tmp_path, capture_output=True, text=True)
+
+    assert "2 failed, 1 passed" in done.stdout
+    assert "steelyard.errors.ConfigError: mine returned 7" in done.stdout
+    assert re.search("AssertionError: (Fail|Inconclusive): mine:", done.stdout)
+    assert "steelyard gate" in done.stdout
+    assert "Pass: no list of 1 contender changed." in done.stdout
+
+
+def _plugins():
+    """The names of the pytest plugins that are installed."""
+    from importlib.metadata import entry_points
+
+    return b" ".join(point.name.encode() for point in entry_points(group="pytest11"))
