@@ -232,11 +232,11 @@ def _baseline(record: Record) -> tuple[Block, ...]:
 def _past(record: Record) -> Iterator[Figure]:
     """nDCG@10 at every update since the data last changed, of the first contenders; what failed comes first."""
     lines = list(record.get("history", ()))
-    begin = max((number for number, line in enumerate(lines) if not line["comparable"]), default=0)
+    begin = max((number for number, line in enumerate(lines) if not line.get("comparable", True)), default=0)
     contenders = sorted(record["contenders"], key=lambda row: row["verdict"] != "fail")
     for at, row in enumerate(contenders[:PLOTTED]):
         label = row["label"]
-        now = [line["contenders"][label]["now"] for line in lines[begin:] if label in line["contenders"]]
+        now = [line["contenders"][label]["now"] for line in lines[begin:] if label in line.get("contenders", ())]
         values = tuple(float(own["nDCG@10"]) for own in now)
         title = f"nDCG@10 of {label} at each update of the baseline"
         chart = places_chart([Series(label, values, "filled")], f"history-{at}", title, "update")
