@@ -278,12 +278,38 @@ def shortage(rows):
             yield f"{distinct:>10} {RULES[rule]:32} {gain / total:>6.0%} harm {harm} of {len(own)}"
 
 
+def plot(rows, file):
+    """Draw what is recovered, and how often it harms, by the number of sessions."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    mpl.rcParams["svg.hashsalt"] = "steelyard"
+    plain = [one for one in rows if one["model"] in MODELS and one["explore"] == "none" and not one["distinct"]]
+    figure = Figure(figsize=(8, 3), layout="constrained")
+    recovered, harm = figure.subplots(1, 2)
+    for rule in ("shipped", "pooled", "best", "dr", "ips", "naive"):
+        by = {
+            n: share([one for one in plain if one["sessions"] == n], rule) for n in (300, 1_000, 10_000, 100_000)
+        }
+        known = {n: s for n, s in by.items() if s["worth"]}
+        recovered.plot(list(known), [s["pooled"] for s in known.values()], "o-", label=RULES[rule])
+        rated = {n: s["harm"] / s["rows"] for n, s in by.items() if s["rows"]}
+        harm.plot(list(rated), list(rated.values()), "o-")
+    for axes, title in ((recovered, "gain recovered, of that by labels"), (harm, "logs that do harm")):
+        axes.set(xscale="log", xlabel="sessions", title=title, ylim=(-0.02, None))
+        axes.yaxis.set_major_formatter("{x:.0%}")
+        axes.grid(color="0.9")
+    recovered.legend(fontsize=7)
+    figure.savefig(file, metadata={"Date": None})
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path("reports/feedback"))
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
+    parser.add_argument("--plot", type=Path, help="draw recovered gain and harm to this file")
     asked = parser.parse_args()
     folder = Folder(asked.folder, asked.minutes)
     rows = []
@@ -294,6 +320,8 @@ def main():
         if found:
             rows.append(found)
     print(tables(rows))
+    if asked.plot:
+        plot(rows, asked.plot)
     print(f"{len(rows)} rows", file=sys.stderr)
 
 

@@ -29,9 +29,10 @@ AGREES = 0.8
 class Policy:
     """One policy of a log.
 
-    `how` is replayed (its configuration is known), reconstructed (found among the candidates) or foreign.
-    `agreement` is the share of places that are equal, of the lists that were not mixed. `candidate` is the number
-    of the reconstructing candidate, -1 otherwise.
+    `how` is replayed (its configuration is known), reconstructed (found among the candidates), interleaved (all
+    its lists were mixed with others') or foreign. `agreement` is the share of places that are equal, of the lists
+    that were not mixed; of interleaved ones the share of entries that are candidates at all. `candidate` is the
+    number of the reconstructing candidate, -1 otherwise.
     """
 
     name: str
@@ -90,7 +91,7 @@ def recognise(
         searches = log.searches.get(name, 0)
         shown = hits.tally.shown[own]
         if not own.any():
-            found.append(Policy(name, searches, "foreign", 0.0))
+            found.append(_mixed(name, searches, hits, hits.policy == number))
             continue
         known = _replayed(hits, own, table, configurations.get(name))
         agreement = float((shown * known).sum() / shown.sum())
@@ -101,6 +102,13 @@ def recognise(
         how = "reconstructed" if share >= AGREES else "foreign"
         found.append(Policy(name, searches, how, share, candidate if how == "reconstructed" else -1))
     return found
+
+
+def _mixed(name: str, searches: int, hits: Hits, own: Bools) -> Policy:
+    """A policy whose lists were all interleaved: their places are not ours alone, so its entries are compared."""
+    shown = hits.tally.shown[own]
+    share = float((shown * (hits.row[own] >= 0)).sum() / max(float(shown.sum()), 1e-12))
+    return Policy(name, searches, "interleaved" if share >= AGREES else "foreign", share)
 
 
 def _replayed(hits: Hits, own: Bools, table: SignalTable, config: SearchConfig | None) -> Floats:

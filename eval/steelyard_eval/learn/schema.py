@@ -11,6 +11,8 @@ import msgspec
 LONGEST_LINE = 1_000_000
 """Bytes; a longer line is no impression list."""
 MOST_HITS = 1000
+LONGEST_RULE = 200
+"""Characters of a rule, which may quote what breaks it."""
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=10_000)]
 Text = Annotated[str, msgspec.Meta(max_length=10_000)]
@@ -87,7 +89,7 @@ def decode(raw: bytes) -> Line:
     try:
         return _DECODER.decode(raw)
     except msgspec.ValidationError as error:
-        raise ValueError(_INDEX.sub("[...]", str(error))) from None
+        raise ValueError(_INDEX.sub("[...]", str(error))[:LONGEST_RULE]) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         if b"NaN" in raw or b"Infinity" in raw:
             raise ValueError("has a number that is none (NaN or infinity)") from None

@@ -22,6 +22,8 @@ STRENGTHS = (1.0, 0.5, 0.25)
 """How much of what its signals suggest an entry that was never shown is credited with, in each view."""
 FOLDS = 6
 """Of the refit jackknife."""
+UNKNOWN = 1.0
+"""The error of a gain that a single query shows: nDCG@10 is 1 at most."""
 ROUNDS = 20
 """Of EM in each refit."""
 
@@ -63,7 +65,7 @@ def statistics(values: Floats) -> tuple[Floats, Floats]:
     """float64[G] each: the mean difference to candidate 0 over queries, and its standard error."""
     differences = values - values[0]
     n = differences.shape[1]
-    spread = differences.std(axis=1, ddof=1) if n > 1 else np.full(len(differences), np.inf)
+    spread = differences.std(axis=1, ddof=1) if n > 1 else np.full(len(differences), UNKNOWN)
     spread[0] = 0.0
     return differences.mean(axis=1), np.maximum(spread / np.sqrt(n), 1e-9)
 
@@ -84,6 +86,9 @@ def _refit(lists: Lists, cells: Cells, exponent: float) -> Floats:
     parts = [cells.queries[fold != one] for one in np.unique(fold)]
     means = np.array([_means(lists, cells.on(kept), exponent) for kept in parts if len(kept)])
     errors = np.zeros((len(STRENGTHS), len(lists)))
+    if len(means) < 2:
+        errors[1:] = UNKNOWN
+        return errors
     errors[1:] = np.sqrt((len(means) - 1) / len(means) * ((means - means.mean(axis=0)) ** 2).sum(axis=0))
     return errors
 

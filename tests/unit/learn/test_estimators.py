@@ -215,3 +215,12 @@ def test_labels_decide_where_clicks_follow_a_signal():
     labels = lists.values(grades, np.arange(0, 240, 4)) / lists.ideal(grades, np.arange(240))
     pooled = judge(lists, own, labels)
     assert value[pooled.candidate] >= value[0] - 1e-3
+
+
+@pytest.mark.parametrize("rows", [[(0, 1, 1, 1)], [(0, 1, 1, 0)], [(0, 1, 2, 1), (30, 2, 1, 1)]])
+def test_a_log_of_a_search_or_two_decides_nothing_and_breaks_nothing(rows):
+    lists, _ = made()
+    found = judge(lists, cells(rows))
+    assert found.verdict == "keep"
+    assert found.refusal is not None
+    assert np.isfinite(found.views.error).all()
