@@ -7,6 +7,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
 from steelyard.extras import require
 from steelyard.systems import find_system
@@ -17,6 +18,7 @@ from steelyard_eval.compare.contenders import Contender, Given, GivenMany, Named
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.explain import QueryExplanation, explain
 from steelyard_eval.explain.configs import read_config
+from steelyard_eval.export import Export, export
 from steelyard_eval.found import Found
 from steelyard_eval.gate.gating import BASELINE, Gate
 from steelyard_eval.gate.result import Gating
@@ -131,6 +133,7 @@ class Workbench:
         *,
         metric: str = "nDCG@10",
         limit: int | None = None,
+        recording: str | Path | None = None,
         seed: int = 0,
         timed: bool = True,
     ) -> Recommendation:
@@ -144,13 +147,22 @@ class Workbench:
             What is decided on, by its name in ir_measures.
         limit : int
             Length of the lists; the cutoff of the metric by default.
+        recording : str or Path
+            A folder that `record` wrote, to be replayed instead of searching.
         seed : int
             Of the folds.
         timed : bool
             Whether live search is timed.
         """
         return recommend(
-            self.dataset, current, metric=metric, limit=limit, seed=seed, timed=timed, workspace=self.workspace
+            self.dataset,
+            current,
+            metric=metric,
+            limit=limit,
+            seed=seed,
+            timed=timed,
+            recording=recording,
+            workspace=self.workspace if recording is None else None,
         )
 
     def tune(
@@ -411,6 +423,13 @@ class Workbench:
         own = {one.id: one for one in self.dataset.queries}
         wanted = own.get(query, query) if isinstance(query, str) else query
         return Found(asked, wanted, space.searcher(asked.config).search(wanted), tuple(notices))
+
+    def export(self, weights: str | Path, to: str) -> Export:
+        """Translate a weights file for another system, such as opensearch; what is lost there is listed.
+
+        Raises ConfigError for an unknown target, and for a strategy that it cannot express.
+        """
+        return export(SearchConfig.load(weights), to)
 
     def record(
         self,
