@@ -50,6 +50,11 @@ class Lab:
         page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
         return page
 
+    def paint(self, page, theme):
+        """Change JupyterLab's theme."""
+        page.evaluate("theme => jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
+        page.wait_for_function("theme => document.body.dataset.jpThemeName === theme", arg=theme)
+
     def _note(self, request):
         self.requests += 1
         local = ("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:")
@@ -123,6 +128,7 @@ def _serve(home):
         "--IdentityProvider.token=", f"--ServerApp.root_dir={home / 'work'}",
         f"--LabApp.app_settings_dir={home / 'overrides'}", f"--LabApp.user_settings_dir={home / 'settings'}",
         f"--LabApp.workspaces_dir={home / 'workspaces'}", "--LabApp.news_url=",
+        "--LabApp.expose_app_in_browser=True",
     ]  # fmt: skip
     with (home / "log").open("w") as log:
         server = subprocess.Popen(command, cwd=home, env=environment(home), stdout=subprocess.DEVNULL, stderr=log)

@@ -16,6 +16,8 @@ from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.label.session import read_judgments
 
+from . import axe
+
 ROOT = Path(__file__).parents[2]
 PAIRS = 50
 
@@ -115,6 +117,14 @@ def test_adopting_writes_a_file_that_loads(explorer, lab):
     assert config.provenance["promise"]["metric"] == "nDCG@10"
 
 
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_axe_finds_no_serious_violation_in_the_explorer(explorer, lab, theme):
+    explorer.get_by_role("button", name="pin").click()
+    lab.paint(explorer, theme)
+
+    assert axe.serious(explorer, ".sy-explorer") == {}
+
+
 def test_hostile_texts_are_shown_as_text(explorer):
     box = explorer.get_by_label("strategy; Enter applies it")
     box.fill("<img src=x onerror=\"document.title='pwned'\">")
@@ -168,6 +178,7 @@ def test_fifty_pairs_survive_a_killed_kernel(lab):
         page.wait_for_function(f"document.querySelector('.sy-judge').dataset.given === '{at + 1}'")
         given.append((*pair, at % 4))
         assert [(one.query, one.entry, one.grade) for one in read_judgments(path).values()] == given
+    assert axe.serious(page, ".sy-judge") == {}
     (kernel,) = [one["kernel"]["id"] for one in lab.sessions() if one["path"] == "judge.ipynb"]
     os.kill(lab.process_of(kernel), signal.SIGKILL)
     page.close()
