@@ -167,7 +167,8 @@ def test_demo_writes_everything_and_the_same_bytes_twice(tmp_path: Path, monkeyp
     }
     assert document["current"]["label"] == "echovault"
     names = {path.name for path in (tmp_path / "a").iterdir()}
-    assert names == {"report.html", "report.md", "report.json", "timing.json", "search-weights.json"}
+    report = {"report.html", "report.md", "report.json", "leaderboard.csv", "queries.csv", "timing.json"}
+    assert names == report | {"search-weights.json", "learned"}
     for name in ("report.json", "search-weights.json"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
