@@ -15,6 +15,8 @@ from steelyard_eval.layout import painted, wrapped
 from steelyard_eval.layout import table as table
 from steelyard_eval.layout import width as width
 
+SHOWN = 3
+"""Entries that are named for each query to label."""
 INDENT = 13
 """The column at which the text below a hit begins, under its id."""
 
@@ -156,17 +158,18 @@ def tuning(record: Mapping[str, Any]) -> str:
 def recommendation(record: Mapping[str, Any]) -> str:
     """The sentence of a recommendation, then the leaderboard with its costs."""
     if "agreement" in record:
-        return _unlabelled(record)
+        return unlabelled(record)
     timing = {row["label"]: row for row in record["timing"]}
     rows = [_board_row(row, timing.get(row["label"], {})) for row in record["leaderboard"]]
     columns = {"label": "", "value": f"{record['primary']} [95%]", "gain": "against current [95%]"}
-    columns |= {"p50": "p50 ms", "calls": "embedded", "front": "Pareto"}
+    columns |= {"took": "p50 ms", "calls": "embedded", "size": "MB", "front": "Pareto"}
     promise = record["promise"]
     facts = [f"verdict: {record['verdict']}" + ("" if record["whole"] else ", broken off")]
-    if record["chosen"]:
+    if record["chosen"] and record["promise_stated"]:
         facts += [
             f"promise: {_triple(promise)} {promise['metric']}, out of fold over {promise['queries']} queries"
         ]
+    if record["chosen"]:
         facts += [f"chosen:  {record['chosen']['strategy']}, {_depths(record['chosen']['depths'])}"]
     facts += [f"current: {record['current']['strategy']}", *_second(record)]
     note = "Tuned rows were chosen on these very queries, so they are optimistically biased; the promise is not."
@@ -174,26 +177,39 @@ def recommendation(record: Mapping[str, Any]) -> str:
     return "\n\n".join([*parts, "\n".join(wrapped(fact, 9) for fact in facts)])
 
 
-def _unlabelled(record: Mapping[str, Any]) -> str:
-    """Without labels: who agrees with the current configuration, and what to label first."""
-    name = record["current"]["label"]
+def unlabelled(record: Mapping[str, Any]) -> str:
+    """Print what is known without labels: which lists agree with the baseline's, and what to label first."""
+    name = record["baseline"] if "baseline" in record else record["current"]["label"]
     own = [one for one in record["agreement"] if name in (one["one"], one["other"])] or record["agreement"]
     rows = [{**one, "pair": one["other"] if one["one"] == name else one["one"]} for one in own]
-    first = [{**one, "disagreement": f"{one['disagreement']:.2f}"} for one in record["label_first"]]
+    first = [
+        {**one, "disagreement": f"{one['disagreement']:.2f}", "entries": " ".join(one["entries"][:SHOWN])}
+        for one in record["label_first"]
+    ]
     return "\n\n".join(
         (
             wrapped(record["sentence"], 0),
             table(rows, {"pair": f"against {name}", "rbo": "RBO", "jaccard": "Jaccard@10"}),
-            table(first, {"id": "label first", "disagreement": "disagreement", "text": "query"}),
+            table(
+                first, {"id": "label first", "disagreement": "disagreement", "text": "query", "entries": "judge"}
+            ),
         )
     )
 
 
 def _board_row(row: Mapping[str, Any], took: Mapping[str, Any]) -> dict[str, Any]:
     gain = row["gain"]
-    change = "current" if gain is None else f"{gain['mean']:+.4f} [{gain['low']:+.4f}, {gain['high']:+.4f}]"
-    costs = {"p50": took.get("p50_ms"), "calls": row["embedding_calls"]}
-    return {"label": row["label"], "value": _interval(row), "gain": change, **costs, "front": _mark(took)}
+    change = "current" if gain is None else f"{gain['mean']:+.3f} [{gain['low']:+.3f}, {gain['high']:+.3f}]"
+    value = f"{row['mean']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+    costs = {"took": took.get("p50_ms"), "calls": took.get("embedding_calls"), "size": _megabytes(took)}
+    return {"label": row["label"], "value": value, "gain": change, **costs, "front": _mark(took)}
+
+
+def _megabytes(took: Mapping[str, Any]) -> float | None:
+    """The size of its indexes, of keywords and of vectors."""
+    if took.get("vector_bytes") is None:
+        return None
+    return float(took["keyword_bytes"] + took["vector_bytes"]) / 1e6
 
 
 def _mark(took: Mapping[str, Any]) -> str:

@@ -133,6 +133,7 @@ class Workbench:
         *,
         metric: str = "nDCG@10",
         limit: int | None = None,
+        recording: str | Path | None = None,
         seed: int = 0,
         timed: bool = True,
     ) -> Recommendation:
@@ -146,13 +147,22 @@ class Workbench:
             What is decided on, by its name in ir_measures.
         limit : int
             Length of the lists; the cutoff of the metric by default.
+        recording : str or Path
+            A folder that `record` wrote, to be replayed instead of searching.
         seed : int
             Of the folds.
         timed : bool
             Whether live search is timed.
         """
         return recommend(
-            self.dataset, current, metric=metric, limit=limit, seed=seed, timed=timed, workspace=self.workspace
+            self.dataset,
+            current,
+            metric=metric,
+            limit=limit,
+            seed=seed,
+            timed=timed,
+            recording=recording,
+            workspace=self.workspace if recording is None else None,
         )
 
     def tune(

@@ -18,9 +18,11 @@ import time
 from pathlib import Path
 
 import numpy as np
-from evidence_matrices import CASES, Collection
+from evidence_matrices import CASES, FUSIONS, Collection
 from evidence_rows import GROUPS, Differences, recommend_row, rule_row
 from evidence_tables import recommend_table, rule_table
+
+from steelyard_eval.recommend.families import PRESETS
 
 SIZES = (15, 25, 40, 60, 100, 200, 400)
 FEWER = (25, 40, 100, 400)
@@ -131,7 +133,7 @@ def recommend_rows(folder, groups, count):
     return found
 
 
-CURRENTS = ("echovault", "soleri", "moltnet", "bm25", "vector", "fts", "RRF", "weighted sum", "weighted sum, half")
+CURRENTS = (*PRESETS, *FUSIONS)
 
 
 def best_presets(folder, groups):

@@ -8,6 +8,7 @@ a run that is broken off goes on where it stopped.
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +16,14 @@ import numpy as np
 from steelyard.fusion import parse_strategy
 from steelyard.identity import share
 from steelyard.systems import find_system
-from steelyard_eval import SYSTEMS
+from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.datasets import load
 from steelyard_eval.measures.metrics import Judgments, Measure
-from steelyard_eval.recommend.families import Start, starts
-from steelyard_eval.recommend.grid import Grid, grid, measured
+from steelyard_eval.recommend.families import PRESETS, starts
+from steelyard_eval.recommend.grid import grid, measured
+from steelyard_eval.recommend.layout import Measured, laid_out
 from steelyard_eval.recommend.priors import key_of
+from steelyard_eval.recommend.source import Live
 from steelyard_eval.recording import files
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace, judged
@@ -37,8 +40,8 @@ CASES = {
     "echo": ("echovault", None),
 }
 """What is tuned: a strategy over the baselines' retrievers, or a system's own."""
-PRESETS = {"weighted sum": CASES["ws"], "weighted sum, half": CASES["ws50"], "RRF": CASES["rrf"]}
-"""Current configurations beside the systems."""
+FUSIONS = {"weighted sum": CASES["ws"], "weighted sum, half": CASES["ws50"], "RRF": CASES["rrf"]}
+"""Current configurations beside the baselines and the systems."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,12 @@ class Matrices:
     metric: np.ndarray
     composite: np.ndarray
     currents: dict
+
+    @cached_property
+    def moments(self):
+        """Mean and variance of every candidate between queries, of the metric and of the composite."""
+        sides = (self.metric, self.composite)
+        return tuple((side.mean(axis=1, dtype=np.float64), side.var(axis=1, ddof=1)) for side in sides)
 
     def save(self, path):
         """One file, written whole."""
@@ -68,6 +77,14 @@ class Matrices:
             currents=np.array([self.currents[name][1:] for name in names]),
         )
         draft.rename(path)
+
+    @classmethod
+    def joined(cls, parts, currents):
+        """The candidates of several starts on the same queries."""
+        owner = np.repeat(np.arange(len(parts)), [len(part.keys) for part in parts])
+        keys = tuple(key for part in parts for key in part.keys)
+        sides = (np.concatenate([getattr(part, side) for part in parts]) for side in ("metric", "composite"))
+        return cls(keys, owner, tuple(part.labels[0] for part in parts), *sides, currents)
 
     @classmethod
     def load(cls, path):
@@ -120,7 +137,7 @@ class Collection:
     @property
     def starts(self):
         """Everything that `recommend` lays out here."""
-        return starts(self.space, judged(self.space.dataset, self.space.dataset.queries), 10)
+        return starts(Live(self.space), judged(self.space.dataset, self.space.dataset.queries), 10)
 
     def recorded(self, config):
         """The recording of a configuration, wide enough for all that is laid out."""
@@ -143,27 +160,28 @@ class Collection:
         """The matrices of all families, and every current configuration."""
         path = self.folder / f"{self.name}.families.npz"
         if not path.exists():
-            self._families().save(path)
+            parts = [self._laid_out(start) for start in self.starts]
+            Matrices.joined(parts, self._currents()).save(path)
         return Matrices.load(path)
 
-    def _families(self):
-        laid = self.starts
-        grids = []
-        for start in laid:
-            table, judgments = self.recorded(start.config)
-            grids.append(grid(table, start.settings, judgments, METRIC, start.columns))
-        whole = Grid.joined(grids)
-        owner = np.repeat(np.arange(len(laid)), [len(one) for one in grids])
-        labels = tuple(start.label for start in laid)
-        return Matrices(keys_of(whole), owner, labels, whole.metric, whole.composite, self._currents())
+    def _laid_out(self, start):
+        """The matrices of one start."""
+        path = self.folder / f"{self.name}.start.{start.label}.npz"
+        if not path.exists():
+            made, _ = laid_out(Measured(*self.recorded(start.config)), start, METRIC)
+            texts = (keys_of(made), np.zeros(len(made)), (start.label,))
+            Matrices(*texts, made.metric, made.composite, {}).save(path)
+        return Matrices.load(path)
 
     def _currents(self):
-        presets = [Start(name, self.config(*case)) for name, case in PRESETS.items()]
-        systems = [Start(name, self.config(name)) for name in SYSTEMS]
+        """Systems, of which one may have lost a part here, and fusions."""
+        configs = {name: self.config(name) for name in PRESETS}
+        configs |= {name: self.config(*case) for name, case in FUSIONS.items()}
         found = {}
-        for start in [*systems, *presets]:
-            table, judgments = self.recorded(start.config)
-            found[start.label] = (key_of(start.config), *measured(table, start.config, judgments, METRIC))
+        for name, config in configs.items():
+            own = usable(self.space, Contender(name, config, "system"))[0].config
+            table, judgments = self.recorded(own)
+            found[name] = (key_of(own), *measured(table, own, judgments, METRIC))
         return found
 
     @property

@@ -5,15 +5,16 @@ made of the others of the same group, never of the collection itself.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from steelyard_eval.recommend.decision import decide
+from steelyard_eval.recommend.posterior import Prior
 from steelyard_eval.recommend.rule import (
     ALL_FAMILIES,
     ONE_STRATEGY,
     Evidence,
-    Prior,
     best,
     proven,
 )
@@ -27,19 +28,61 @@ LOSS = 0.001
 
 
 @dataclass(frozen=True)
+class Side:
+    """float32[C, Q] of one measure with its means and variances, and float64[Q] of the current configuration."""
+
+    values: np.ndarray
+    own: tuple
+    base: np.ndarray
+
+    def on(self, queries):
+        """float32[C, n]: the differences on some queries."""
+        return self.values[:, queries] - self.base[queries].astype(np.float32)
+
+    def row(self, candidate):
+        """float64[Q]: the differences of one candidate."""
+        return self.values[candidate] - self.base.astype(np.float32).astype(np.float64)
+
+    @cached_property
+    def mean(self):
+        """float64[C]: the mean difference over all queries."""
+        return self.own[0] - self.base.mean()
+
+    @cached_property
+    def variance(self):
+        """float64[C]: the variance of the difference between queries: var x + var b - 2 cov(x, b)."""
+        away = self.base - self.base.mean()
+        shared = (self.values @ away.astype(np.float32)).astype(np.float64) / (len(away) - 1)
+        return np.maximum(self.own[1] + away @ away / (len(away) - 1) - 2 * shared, 0.0)
+
+
+@dataclass(frozen=True)
 class Differences:
-    """float32[C, Q] of candidates minus the current configuration, and the candidates' names."""
+    """Candidates minus the current configuration, and the candidates' names."""
 
     keys: tuple
-    metric: np.ndarray
-    composite: np.ndarray
+    metric: Side
+    composite: Side
 
     @classmethod
     def of(cls, matrices, current):
         """Against one of the matrices' current configurations."""
         _, metric, composite = matrices.currents[current]
-        base = (one.astype(np.float32) for one in (metric, composite))
-        return cls(matrices.keys, matrices.metric - next(base), matrices.composite - next(base))
+        of_metric, of_composite = matrices.moments
+        return cls(
+            matrices.keys,
+            Side(matrices.metric, of_metric, metric),
+            Side(matrices.composite, of_composite, composite),
+        )
+
+    def evidence(self, labelled, priors=None):
+        """What the labelled queries show."""
+        return Evidence.of(self.metric.on(labelled), self.composite.on(labelled), priors)
+
+    @property
+    def queries(self):
+        """How many there are."""
+        return len(self.metric.base)
 
 
 def priors_of(others, keys):
@@ -48,13 +91,14 @@ def priors_of(others, keys):
     rows = [np.array([index.get(key, -1) for key in keys]) for index in at]
 
     def side(name):
-        means, variances = [], []
-        for other, row in zip(others, rows, strict=True):
-            matrix = getattr(other, name)
-            mean, variance = matrix.mean(axis=1, dtype=np.float64), matrix.var(axis=1, ddof=1, dtype=np.float64)
-            means.append(np.where(row >= 0, mean[row], np.nan))
-            variances.append(np.where(row >= 0, variance[row], np.nan))
-        return Prior.of(np.array(means), np.array(variances))
+        own = [getattr(other, name) for other in others]
+        means, variances = (
+            np.array(
+                [np.where(row >= 0, getattr(one, of)[row], np.nan) for one, row in zip(own, rows, strict=True)]
+            )
+            for of in ("mean", "variance")
+        )
+        return Prior.of(means, variances)
 
     return side("metric"), side("composite")
 
@@ -68,17 +112,20 @@ def splits(size, n, count):
         yield order[:n], order[n:]
 
 
-def _gain(matrix, candidate, queries):
-    return 0.0 if candidate is None else float(matrix[candidate, queries].mean(dtype=np.float64))
+def _gains(own, candidate, unseen):
+    """The mean difference on the unseen queries, and on all; 0 where nothing was chosen."""
+    if candidate is None:
+        return 0.0, 0.0
+    row = own.metric.row(candidate)
+    return float(row[unseen].mean()), float(row.mean())
 
 
 def rule_row(own, others, grid30, n, count):
     """Means over splits of what each way of choosing gains, and how often it harms, for one strategy."""
     priors = priors_of(others, own.keys)
     found = {}
-    for labelled, unseen in splits(own.metric.shape[1], n, count):
-        known = Evidence.of(own.metric[:, labelled], own.composite[:, labelled], priors)
-        alone = Evidence.of(known.metric, known.composite)
+    for labelled, unseen in splits(own.queries, n, count):
+        known, alone = own.evidence(labelled, priors), own.evidence(labelled)
         decision = decide(known, ONE_STRATEGY, seed=0)
         ways = {
             "grid of 30": grid30[int(np.argmax(known.metric[grid30].mean(axis=1)))],
@@ -88,8 +135,7 @@ def rule_row(own, others, grid30, n, count):
             "B, tried": best(known),
         }
         for way, candidate in ways.items():
-            gain = _gain(own.metric, candidate, unseen)
-            population = _gain(own.metric, candidate, slice(None))
+            gain, population = _gains(own, candidate, unseen)
             promise = decision.gain.mean if way == "A, shipped" and decision.verdict == "ship" else np.nan
             kept = gain if np.isfinite(promise) else np.nan
             found.setdefault(way, []).append((gain, population, candidate is not None, promise, kept))
@@ -112,14 +158,10 @@ def _summary(rows):
 def recommend_row(own, others, n, count):
     """Means over splits of the whole procedure over all families, against one current configuration."""
     priors = priors_of(others, own.keys) if others else None
-    true = own.metric.mean(axis=1, dtype=np.float64)
     rows = []
-    for labelled, unseen in splits(own.metric.shape[1], n, count):
-        known = Evidence.of(own.metric[:, labelled], own.composite[:, labelled], priors)
-        found = decide(known, ALL_FAMILIES, seed=0)
-        gain = _gain(own.metric, found.candidate, unseen)
-        population = _gain(own.metric, found.candidate, slice(None))
-        rows.append((found, gain, population, found.bound >= true.max() - 1e-9))
+    for labelled, unseen in splits(own.queries, n, count):
+        found = decide(own.evidence(labelled, priors), ALL_FAMILIES, seed=0)
+        rows.append((found, *_gains(own, found.candidate, unseen), found.bound >= own.metric.mean.max() - 1e-9))
     return _verdicts(rows) if rows else {}
 
 

@@ -283,10 +283,13 @@ def main():
     parser.add_argument("--folder", type=Path, default=Path("reports/feedback"))
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     asked = parser.parse_args()
     folder = Folder(asked.folder, asked.minutes)
     rows = []
     for own in shuffled(asked.seeds):
+        if own[0] not in asked.sets:
+            continue
         found = folder.row(".".join(map(str, own)), lambda own=own: row(own[0], asked.folder, *own[1:]))
         if found:
             rows.append(found)

@@ -33,6 +33,9 @@ def explorer(lab):
     path.write_text(json.dumps(notebook | {"cells": chosen}))
     page = lab.open("notebooks/02-which-weights.ipynb")
     page.wait_for_selector(".sy-mean:not(:empty)")
+    if pictures := os.environ.get("STEELYARD_PICTURES"):  # make pictures
+        page.wait_for_function("document.querySelector('.sy-explorer').dataset.curves")
+        page.locator(".sy-explorer").screenshot(path=Path(pictures) / "explorer.png")
     yield page
     page.close()
 

@@ -34,6 +34,7 @@ EXAMPLES = {
     "recommend": [
         "steelyard recommend mine --current echovault -o search-weights.json",
         "steelyard recommend mine --current today=prod.run --report reports/mine",
+        "steelyard recommend mine --recording lists --current bm25",
     ],
     "tune": [
         "steelyard tune mine --system echovault -o search-weights.json",

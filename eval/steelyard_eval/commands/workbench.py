@@ -31,6 +31,7 @@ from steelyard_eval.commands.options import (
 @json_option
 def check(dataset: str, as_json: bool) -> None:
     """Validate a data set and report every fault at once."""
+    from steelyard_eval.compare.scopes import propose_groups
     from steelyard_eval.datasets import check as validate
     from steelyard_eval.datasets.duplicates import duplicates, duplicates_in_words
     from steelyard_eval.datasets.faults import counted, grouped
@@ -42,8 +43,9 @@ def check(dataset: str, as_json: bool) -> None:
         document |= {"name": found.name, "entries": len(found.entries), "queries": len(found.queries)}
         document |= {"sha256": found.sha256, "vectors": sorted("/".join(key) for key in found.vectors)}
         document["duplicates"] = duplicates(found.entries)
+        document["groups"] = propose_groups(found)
     repeated = duplicates_in_words(document.get("duplicates", []))
-    notices = [*report.notices, *([repeated] if repeated else [])]
+    notices = [*report.notices, *document.get("groups", []), *([repeated] if repeated else [])]
     lines = [*grouped(report.faults), *(f"note: {notice}" for notice in notices)]
     notes = f", {counted(len(notices), 'note')}" if notices else ""
     if report.dataset is not None:
@@ -179,6 +181,8 @@ def compare(
 ) -> None:
     """Compare systems, strategies, weights files, TREC runs and endpoints on the judged queries of a split.
 
+    Where no query has judgments: how far the contenders' lists agree, and which queries to label first.
+
     A CONTENDER is a system (echovault:shipped), a strategy (rrf(bm25, vector)), a weights file (*.json), a TREC
     run (*.run) or a search endpoint (http://localhost:8000/search?q={query}&limit={limit}); LABEL= may precede
     it. After # an endpoint's address may have ids=PATH, scores=PATH (JMESPath) and body=JSON, sent by POST.
@@ -189,7 +193,7 @@ def compare(
     from steelyard_eval.compare import compare as run
     from steelyard_eval.compare.verification import refuse_differences
     from steelyard_eval.datasets import load
-    from steelyard_eval.terminal import comparison, layers, tests, verification
+    from steelyard_eval.terminal import comparison, layers, tests, unlabelled, verification
 
     found = run(
         load(dataset),
@@ -212,6 +216,9 @@ def compare(
     for notice in document["notices"]:
         note(notice)
     facts = document["dataset"]
+    if "agreement" in document:
+        put(document, as_json, unlabelled(document))
+        return
     head = f"{facts['name']} ({document['split']}): {facts['judged']} queries, limit {document['limit']}"
     parts = [f"{head}, vectors {document['model'] or 'none'}", comparison(document), tests(document)]
     parts += [layers(document), verification(document["verification"]) if verify else ""]
@@ -286,6 +293,7 @@ def tune(
 @click.option("--metric", default="nDCG@10", show_default=True, type=completion.METRIC)
 @click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
 @click.option("--report", "folder", type=click.Path(), help="Write HTML, Markdown and JSON to this folder.")
+@recording_option
 @limit_option
 @embedder_option
 @seed_option
@@ -296,6 +304,7 @@ def recommend(
     metric: str,
     out: str,
     folder: str | None,
+    recording: str | None,
     limit: int | None,
     embedder: str,
     seed: int,
@@ -311,10 +320,12 @@ def recommend(
     from steelyard_eval.recommend.answer import recommend as run
     from steelyard_eval.terminal import recommendation
 
-    found = run(load(dataset), current, metric=metric, limit=limit, embedder=embedder, seed=seed)
+    found = run(
+        load(dataset), current, metric=metric, limit=limit, embedder=embedder, seed=seed, recording=recording
+    )
     document = found.to_json()
     for notice in document["notices"]:
-        click.echo(f"note: {notice}", err=True)
+        note(notice)
     files = [
         str(path)
         for path in [

@@ -14,6 +14,7 @@ from steelyard.errors import ConfigError, nearest, shown, together, visible
 from steelyard.fields import format_time
 from steelyard.query import Query
 from steelyard_eval import SYSTEMS
+from steelyard_eval.compare.agreement import agreement, in_words
 from steelyard_eval.compare.arena import Arena, Row
 from steelyard_eval.compare.contenders import (
     Given,
@@ -29,6 +30,7 @@ from steelyard_eval.compare.contenders import (
 )
 from steelyard_eval.compare.lists import Listed
 from steelyard_eval.compare.verification import run_folder, verify_runs
+from steelyard_eval.compare.warnings import JUDGED, warnings
 from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.datasets.groups import Unit, units
 from steelyard_eval.measures.metrics import Measure, parse_measures
@@ -68,10 +70,13 @@ class Comparison(Result):
         return dict(self.record)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for each configuration and metric, with the mean and its interval."""
+        """Return a row for each configuration and metric, with the mean and its interval.
+
+        Without judgments: a row for each pair of contenders, with RBO and Jaccard@10.
+        """
         import pandas as pd
 
-        return pd.DataFrame(self.record["results"])
+        return pd.DataFrame(self.record["results"] or self.record["agreement"])
 
     def tests(self) -> pd.DataFrame:
         """Return a row for each challenger: its difference from the baseline, interval, p, wins, verdict."""
@@ -116,7 +121,7 @@ class Comparison(Result):
         return visible(f"Comparison({', '.join(self.values)} on {self.record['dataset']['name']})")
 
     def _repr_html_(self) -> str:
-        return frame_html(self.table().reset_index())
+        return frame_html(self.table().reset_index() if self.record["results"] else self.to_frame())
 
     def plot(self, metric: str | None = None, *, what: str = "means") -> Figure:
         """Plot a figure of the comparison.
@@ -131,13 +136,22 @@ class Comparison(Result):
         """
         from steelyard_eval.figures import compared
 
+        self._refuse_unlabelled("plot")
         return compared(self.record, what, metric)
 
     def report(self, path: str | Path) -> list[Path]:
         """Write the report (HTML, Markdown, JSON, timing.json) into this folder and return the paths."""
         from steelyard_eval.report import write_report
 
+        self._refuse_unlabelled("report")
         return write_report(self.to_json(), path)
+
+    def _refuse_unlabelled(self, what: str) -> None:
+        if not self.record["results"]:
+            name = self.record["dataset"]["name"]
+            raise ConfigError(
+                f"{name} has no judgments, so there is nothing to {what}; print it, or add qrels.txt"
+            )
 
 
 def compare(
@@ -159,7 +173,7 @@ def compare(
     timed: bool = True,
     workspace: Workspace | Callable[[], Workspace] | None = None,
 ) -> Comparison:
-    """Compare contenders on the judged queries of a split.
+    """Compare contenders on the judged queries of a split; without any, say how far their lists agree.
 
     Parameters
     ----------
@@ -220,17 +234,19 @@ def compare(
     base, named = _baseline(named, baseline, lists or ())
     chosen = dataset.split(split)
     queries = judged(dataset, chosen)
-    if not queries:
-        raise ConfigError(f"{dataset.name}: no query of the split has judgments; add them to qrels.txt")
+    if not chosen:
+        raise ConfigError(f"{dataset.name}: the split has no queries; add some to queries.jsonl")
     size = limit or max((m.cutoff or 10 for m in measures), default=10)
     arena = Arena.of(dataset, named, size, embedder, table, workspace)
-    rows = arena.run(named, queries, timed)
-    values = {row.label: _values(row.ranked, dataset, measures) for row in rows}
+    rows = arena.run(named, queries or chosen, timed)
+    values = {row.label: _values(row.ranked, dataset, measures) if queries else {} for row in rows}
     with run_folder(None if runs is None else Path(runs), verify) as folder:
         files = _write_runs(folder, rows) if folder else {}
         own = {query.id: dataset.qrels[query.id] for query in queries}
-        verified = {"verification": verify_runs(files, own, values, measures)} if verify else {}
+        verified = {"verification": verify_runs(files, own, values, measures)} if verify and queries else {}
     groups = units(queries)
+    tests = _comparisons(values, str(measures[0]), base, groups, seed) if queries else []
+    alike = {} if queries else _alike(rows, chosen, base)
     facts = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
@@ -246,20 +262,43 @@ def compare(
             *(notice for row in rows for notice in row.notices),
             *_shallow(measures, size),
             *arena.notices(rows, timed),
+            *(_warnings(queries, values, measures[0], base, tests, arena.model) if queries else []),
         ],
         "primary": str(measures[0]),
         "baseline": base,
         "configurations": [row.about() for row in rows],
         "results": _results(rows, values, groups, seed),
-        "comparisons": _comparisons(values, str(measures[0]), base, groups, seed),
-        "per_query": query_rows(queries, {label: own[str(measures[0])] for label, own in values.items()}),
-        "rankings": _rankings(dataset, queries, rows, values, str(measures[0]), base),
+        "comparisons": tests,
+        "per_query": query_rows(queries, {label: own[str(measures[0])] for label, own in values.items() if own}),
+        "rankings": _rankings(dataset, queries, rows, values, str(measures[0]), base) if queries else {},
         "timing": [row.timing() for row in rows],
         "layers": [{"label": row.label, **row.progress} for row in rows if row.progress],
         "tuning": None,
         **verified,
+        **alike,
     }
     return Comparison(facts, values, tuple(query.id for query in queries))
+
+
+def _warnings(
+    queries: Sequence[Query],
+    values: Mapping[str, Mapping[str, Floats]],
+    primary: Measure,
+    baseline: str,
+    tests: Sequence[Mapping[str, Any]],
+    model: str,
+) -> list[str]:
+    own, judged = (
+        {label: found[str(one)] for label, found in values.items() if str(one) in found}
+        for one in (primary, JUDGED)
+    )
+    return warnings(queries, own, judged, baseline, tests, model)
+
+
+def _alike(rows: Sequence[Row], queries: Sequence[Query], baseline: str) -> dict[str, Any]:
+    """How far the lists agree, and what to label first, for queries without judgments."""
+    found = agreement({row.label: row.ranked.lists() for row in rows}, queries)
+    return {"sentence": f"Keep {baseline} for now: {in_words(found['disagreement'], len(queries))}.", **found}
 
 
 def _read_contenders(

@@ -40,8 +40,8 @@ def percentiles(taken: Sequence[float], *ranks: int) -> dict[str, Any]:
     return {f"p{rank}_ms": float(np.percentile(taken, rank)) for rank in ranks}
 
 
-def latencies(space: Workspace, config: SearchConfig, queries: Sequence[Query]) -> Latencies:
-    """Time live searches of the first queries, in milliseconds, and count those in which the embedder failed.
+def latencies(space: Workspace, config: SearchConfig, queries: Sequence[Query], most: int = TIMED) -> Latencies:
+    """Time live searches of the first `most` queries, in milliseconds; count those that the embedder failed.
 
     A first pass warms caches and is not measured. Recorded vectors cost a look-up, not an embedding, so the
     latency is that of searching alone.
@@ -50,7 +50,7 @@ def latencies(space: Workspace, config: SearchConfig, queries: Sequence[Query]) 
     taken: list[float] = []
     layers: dict[str, list[float]] = {}
     for warm in (False, True):
-        for query in queries[:TIMED]:
+        for query in queries[:most]:
             begin = time.perf_counter()
             result = searcher.search(query)
             if warm:

@@ -24,7 +24,7 @@ def load(path: str | Path) -> Dataset:
 
     Raises DataError when there are faults, with their number and up to three of each rule.
     """
-    report = check(path)
+    report = check(path, log=False)
     if report.dataset is None:
         raise DataError(fault_message(str(path), report.faults))
     return report.dataset
@@ -35,8 +35,10 @@ def as_dataset(source: Dataset | str | Path) -> Dataset:
     return source if isinstance(source, Dataset) else load(source)
 
 
-def check(path: str | Path) -> Report:
+def check(path: str | Path, *, log: bool = True) -> Report:
     """Check every file of a data set; return the faults, the notices and, without faults, the data set.
+
+    `log` is whether the lines of a feedback log are checked as well.
 
     Raises MachineError when there is no permission to read a file.
     """
@@ -45,8 +47,8 @@ def check(path: str | Path) -> Report:
         return Report((_no_folder(folder),), (), None)
     reader = FolderReader(folder)
     if is_memory(folder):
-        return assemble(reader, read_memory(reader))
-    return assemble(reader, read_beir(reader) if is_beir(folder) else read_folder(reader))
+        return assemble(reader, read_memory(reader), log)
+    return assemble(reader, read_beir(reader) if is_beir(folder) else read_folder(reader), log)
 
 
 def read_folder(reader: FolderReader) -> Parts:
@@ -56,7 +58,9 @@ def read_folder(reader: FolderReader) -> Parts:
     if queries is not None:
         check_report_split(reader, manifest, {q.split for q in queries.items if q.split})
     qrels = Qrels(reader, queries, entries)
-    qrels.read(_qrels_file(reader))
+    file = _qrels_file(reader)
+    if reader.has(file):  # a set without labels can still be searched, and its lists compared
+        qrels.read(file)
     return Parts(manifest, entries, queries, qrels.grades, [])
 
 

@@ -56,7 +56,7 @@ def load_dict(source: Mapping[str, Any]) -> Dataset:
     reader = MemoryReader(
         {name: text.encode() for name, text in texts.items()}, _arrays(source.get("vectors") or {})
     )
-    report = assemble(reader, read_folder(reader))
+    report = assemble(reader, read_folder(reader), log=False)
     if report.dataset is None:
         raise DataError(fault_message("data set in memory", report.faults))
     return report.dataset

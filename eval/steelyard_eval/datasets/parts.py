@@ -10,6 +10,7 @@ from steelyard.entry import Entry
 from steelyard.fields import format_time
 from steelyard.query import Query
 from steelyard_eval.datasets.files import FolderReader
+from steelyard_eval.datasets.logs import check_log
 from steelyard_eval.datasets.manifest import Manifest
 from steelyard_eval.datasets.model import Dataset, Report
 from steelyard_eval.datasets.notices import notices
@@ -28,11 +29,14 @@ class Parts:
     notices: list[str]
 
 
-def assemble(reader: FolderReader, parts: Parts) -> Report:
-    """Read the vectors, collect the notices, and build the data set when there are no faults."""
+def assemble(reader: FolderReader, parts: Parts, log: bool) -> Report:
+    """Read the vectors, collect the notices, and build the data set when there are no faults.
+
+    With `log` the lines of a feedback log are checked; it may be long, and only learning reads it.
+    """
     feedback = reader.find("feedback.jsonl", required=False)
-    if feedback is not None:
-        reader.records(feedback)
+    if feedback is not None and log:
+        check_log(reader, feedback)
     entries, queries, manifest = parts.entries, parts.queries, parts.manifest
     vectors = read_vectors(reader, entries, queries)
     found = list(parts.notices)

@@ -15,8 +15,9 @@ from steelyard_eval.datasets.groups import unit_numbers, units
 from steelyard_eval.explorer.bench import Bench
 from steelyard_eval.measures.statistics import difference_interval, mean_interval
 from steelyard_eval.recommend.decision import scaled
+from steelyard_eval.recommend.posterior import Moments, Prior, posterior
 from steelyard_eval.recommend.provenance import estimate, origin
-from steelyard_eval.recommend.rule import Prior, posterior, shrinkage
+from steelyard_eval.recommend.rule import shrinkage
 
 Record = dict[str, Any]
 
@@ -45,7 +46,7 @@ def adopted(
     gains = values - current
     numbers = unit_numbers(bench.queries)
     promise = scaled(difference_interval(gains, bench.groups), shrinkage(gains, numbers))
-    harm = float(posterior(gains[None, :], Prior.none(1), numbers).harm()[0])
+    harm = float(posterior(Moments.of(gains[None, :], numbers), Prior.none(1)).harm()[0])
     fingerprint = bench.trial(config).table.fingerprint
     record: Record = {
         **origin(bench.dataset, fingerprint, 0, now),

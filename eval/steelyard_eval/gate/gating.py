@@ -126,7 +126,7 @@ class Gate:
             self._refuse_worse(answers, old, gating)
         line = self._line(answers, old if comparable else None, because, accept_worse, gating)
         lines = continued(history, line)
-        kept = self._keep(answers, old if comparable and not accept_worse else None)
+        kept = self._keep(answers, old if comparable else None)
         new = self._baseline(kept, old, last_hash(lines))
         files = {history_path(self.path): history_text(lines), self.path: new.text()}
         write_texts(files)
@@ -206,14 +206,15 @@ class Gate:
             )
 
     def _keep(self, answers: Sequence[Answers], old: Baseline | None) -> list[Kept]:
-        """What is kept; the anchor stays unless the new baseline is significantly better, or accepted as worse."""
+        """What is kept. The anchor stays, unless the contender is significantly better, or accepted as worse."""
         queries = [query.id for query in self.queries(old)]
         found = []
         for own in answers:
             kept = Kept.of(own, self._configuration(own, old), queries, day(self.now))
             before = old.find(own.label) if old else None
-            if old and before and not self._contest(own, before, old).against_anchor.better:
-                kept = kept.anchored(before)
+            if old and before:
+                against = self._contest(own, before, old).against_anchor
+                kept = kept if against.better or against.fails else kept.anchored(before)
             found.append(kept)
         return found
 

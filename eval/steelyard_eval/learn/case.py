@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,7 @@ from steelyard_eval.learn.reader import Known, Log, read_log
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recommend.answer import DEFAULT
 from steelyard_eval.recommend.current import read_current
+from steelyard_eval.recommend.source import Live
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace, judged
 
@@ -86,7 +87,8 @@ def prepare(
     if not log.census.impressions:
         raise DataError(f"the feedback log {str(path)!r} has no impression that can be used{_faults(log)}")
     configurations = _configurations(log)
-    label, config = _current(space, current, log, configurations)
+    label, used = _current(space, current, log, configurations)
+    config = replace(used, strategy=used.effective, by_intent={})
     whole = log.history.whole
     asked = _asked(dataset, log, np.unique(log.axes.split(whole.key)[2]))
     queries, query_of = _queries(dataset, asked, log.axes.queries)
@@ -96,7 +98,7 @@ def prepare(
     at = {name: number for number, name in enumerate(table.entries)}
     entry_of = np.array([*(at.get(name, -1) for name in numbered), -1], dtype=np.int64)
     hits = match(log, whole, lists, query_of, entry_of)
-    policies = tuple(recognise(log, hits, lists, table, configurations | {policy_of(config): config}))
+    policies = tuple(recognise(log, hits, lists, table, configurations | {policy_of(used): used}))
     known = np.array([policy.how != "foreign" for policy in policies], dtype=bool)
     halves = [match(log, half, lists, query_of, entry_of) for half in log.history.halves()]
     earlier, later = (half.cells(lists, known[half.policy]) for half in halves)
@@ -159,7 +161,7 @@ def _current(
     often = sorted(configurations, key=lambda name: -log.searches.get(name, 0))
     if given is None and often and log.searches.get(often[0]):
         given = configurations[often[0]]
-    used = read_current(space.dataset.system or DEFAULT if given is None else given, PLACES, space)
+    used = read_current(space.dataset.system or DEFAULT if given is None else given, PLACES, Live(space))
     if not isinstance(used, Contender):
         raise ConfigError(f"{used.label} has no weights to learn; name a system, a strategy or a weights file")
     label = str(used.config.effective) if isinstance(given, SearchConfig) else used.label

@@ -15,6 +15,7 @@ from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.examination import examine
 from steelyard_eval.learn.lists import Lists
 from steelyard_eval.learn.offpolicy import of_log
+from steelyard_eval.learn.optimum import optimum
 from steelyard_eval.learn.rivals import rivals
 from steelyard_eval.learn.sentence import needed, sentence
 from steelyard_eval.learn.verdict import Judged
@@ -58,6 +59,7 @@ def document(case: Case, judged: Judged, extra: Record) -> Record:
         "effective_queries": effective(judged.cells),
         "halves": _halves(case, about),
         "intents": _intents(case, judged, about),
+        "optimum": optimum(case.lists, judged.cells, judged.classes),
         "off_policy": of_log(case, about),
         "rivals": _rivals(case, judged),
         "candidates": len(case.lists),

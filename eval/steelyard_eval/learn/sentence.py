@@ -19,6 +19,9 @@ def sentence(judged: Judged, chosen: str, current: str) -> str:
     )
     if judged.verdict == "ship":
         return f"Use {chosen}: {gain:+.3f} nDCG@10 expected over your {current}, by {seen}{pooled}."
+    if judged.verdict == "try" and judged.refusal:
+        lead = f"Try {chosen}, unproven: {gain:+.3f} nDCG@10 expected over your {current}"
+        return f"{lead}{pooled}; {judged.refusal}."
     if judged.verdict == "try":
         return (
             f"Try {chosen}, unproven: {gain:+.3f} nDCG@10 expected over your {current}, by {seen}{pooled}; "

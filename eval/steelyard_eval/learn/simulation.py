@@ -23,6 +23,7 @@ from steelyard_eval.learn.reader import DAY
 from steelyard_eval.learn.simulator import SHARE, Sessions, simulate
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recommend.current import read_current
+from steelyard_eval.recommend.source import Live
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
 
@@ -97,7 +98,7 @@ def simulate_log(
 
 
 def _config(space: Workspace, given: Given) -> SearchConfig:
-    used = read_current(given, PLACES, space)
+    used = read_current(given, PLACES, Live(space))
     if not isinstance(used, Contender):
         raise ConfigError(f"{used.label} has lists alone; name a system, a strategy or a weights file")
     return used.config

@@ -60,7 +60,7 @@ class Pooled:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a log cannot decide anything, and what would help."""
+    """Why nothing ships from a log, and what would help."""
 
     reason: str
     remedy: str
@@ -139,7 +139,10 @@ def judge(lists: Lists, cells: Cells, labels: Floats | None = None, given: Float
 
 
 def decide(evidence: Evidence, labels: Floats | None = None) -> Judged:
-    """Decide on what was learned; `labels` as in `judge`."""
+    """Decide on what was learned; `labels` as in `judge`.
+
+    A log of fewer than `QUERIES` distinct queries ships nothing; what would have shipped otherwise is worth a try.
+    """
     seen = evidence.views
     enough = labels is not None and labels.shape[1] >= LABELS
     together = pool(seen, [], of_labels(labels)) if labels is not None and enough else None
@@ -149,20 +152,17 @@ def decide(evidence: Evidence, labels: Floats | None = None) -> Judged:
     refusal = refused(evidence.cells, evidence.examination, evidence.classes)
     verdict: Verdict = "keep"
     candidate = 0
+    tryable = likely if refusal is None else proven & (refusal.reason == too_few(evidence.cells))
     if refusal is None and (shipped := best_of(mean, proven)):
         verdict, candidate = "ship", shipped
-    elif refusal is None and (tried := best_of(mean, likely)):
+    elif tried := best_of(mean, tryable):
         verdict, candidate = "try", tried
     return Judged(verdict, candidate, best_of(mean, mean > 0), refusal, evidence, together)
 
 
 def refused(cells: Cells, examination: Examination, classes: Classes) -> Refusal | None:
-    """The first reason why this log cannot decide, if there is one."""
-    queries, acts = len(cells.queries), int(cells.positive.sum())
-    if queries < QUERIES:
-        return Refusal(
-            f"the log has {queries} distinct queries, and {QUERIES} are needed", "log more, or label some"
-        )
+    """Why nothing ships from this log, if there is a reason; too few queries come last, for they leave a try."""
+    acts = int(cells.positive.sum())
     if acts < ACTS:
         return Refusal(f"the log has {acts} acts, and {ACTS} are needed", "log for longer")
     if examination.at_bound:
@@ -175,7 +175,14 @@ def refused(cells: Cells, examination: Examination, classes: Classes) -> Refusal
             f"acts hardly tell entries apart (lift {classes.lift:.1f}, and {LIFT} is needed)",
             "log acts that mean more, such as accepted or cited, or label some queries",
         )
-    return None
+    reason = too_few(cells)
+    return Refusal(reason, "log more, or label some") if reason else None
+
+
+def too_few(cells: Cells) -> str:
+    """That there are too few distinct queries to ship anything; empty where there are enough."""
+    count = len(cells.queries)
+    return f"the log has {count} distinct queries, and {QUERIES} are needed to ship" if count < QUERIES else ""
 
 
 def of_labels(labels: Floats) -> Source:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,6 +39,11 @@ class Ranked:
         code = {id_: at for at, id_ in enumerate(entries)}
         flat = np.array([code[id_] for own in lists for id_ in own], dtype=np.int32)
         return cls(tuple(queries), tuple(entries), np.cumsum([0, *map(len, lists)], dtype=np.int64), flat)
+
+    def lists(self) -> list[list[str]]:
+        """The ids of every query, best first."""
+        ends = self.offsets.tolist()
+        return [[self.entries[at] for at in self.entry[a:b].tolist()] for a, b in itertools.pairwise(ends)]
 
     def metrics(
         self, qrels: Mapping[str, Mapping[str, int]], measures: Iterable[Measure]

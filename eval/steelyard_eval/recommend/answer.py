@@ -18,7 +18,9 @@ from steelyard_eval.recommend.current import read_current
 from steelyard_eval.recommend.document import Case, document
 from steelyard_eval.recommend.families import starts, with_current
 from steelyard_eval.recommend.layout import lay_out
+from steelyard_eval.recommend.source import Live, Recorded, Source
 from steelyard_eval.recommend.unlabelled import without_labels
+from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.results import Result
 
@@ -116,6 +118,7 @@ def recommend(
     embedder: str = "auto",
     seed: int = 0,
     timed: bool = True,
+    recording: str | Path | None = None,
     workspace: Workspace | None = None,
     now: Callable[[], float] = time.time,
 ) -> Recommendation:
@@ -136,28 +139,44 @@ def recommend(
         Of the folds.
     timed : bool
         Whether live search is timed.
+    recording : str or Path
+        A folder that `record` wrote, of one system or of lists of other engines: nothing is searched, and what it
+        does not hold is not tried. For lists `current` has to be named.
 
     Every labelled query serves for choosing and, left out in its turn, for proof; nothing is held out. Ctrl-C
     decides on what was tried so far, of which nothing ships. Without judgments the answer is how far
     configurations agree, and what to label first. Raises ConfigError for an unknown name, or without any query.
     """
     measures = parse_measures([metric, *METRICS])
-    space = workspace or Workspace.open(dataset, embedder)
+    source: Source
+    if recording is None:
+        source = Live(workspace or Workspace.open(dataset, embedder))
+    else:
+        source = Recorded(dataset, open_recording(Path(recording), dataset))
     queries = judged(dataset, dataset.queries)
     size = limit or measures[0].cutoff or 10
-    given = dataset.system or DEFAULT if current is None else current
-    used = read_current(given, size, space)
+    used = read_current(_default(source) if current is None else current, size, source)
     config = used.config if isinstance(used, Contender) else None
     if len(queries) < 2:
-        return _unlabelled(space, size, used.label, config)
-    laid = lay_out(space, queries, with_current(starts(space, queries, size), used.label, config), measures[0])
-    record, chosen, attempt = document(Case(space, queries, measures, laid, used, size, seed, now), timed)
+        return _unlabelled(source, size, used.label, config)
+    tried = with_current(starts(source, queries, size), source, used.label, config)
+    laid = lay_out(source, queries, tried, measures[0])
+    record, chosen, attempt = document(Case(source, queries, measures, laid, used, size, seed, now), timed)
     return Recommendation(record, chosen, attempt, not laid.whole)
 
 
-def _unlabelled(space: Workspace, limit: int, label: str, config: SearchConfig | None) -> Recommendation:
-    queries = space.dataset.queries
+def _default(source: Source) -> str:
+    if source.lists is None:
+        return source.dataset.system or DEFAULT
+    raise ConfigError(
+        "a recording of lists of other engines does not tell which of them is used today; name it with --current: "
+        f"{', '.join(source.lists)}, a strategy over them, or a TREC run"
+    )
+
+
+def _unlabelled(source: Source, limit: int, label: str, config: SearchConfig | None) -> Recommendation:
+    queries = source.dataset.split("all") if source.dataset.queries else ()
     if not queries:
-        raise ConfigError(f"{space.dataset.name} has no queries; add some to queries.jsonl")
-    tried = with_current(starts(space, queries, limit), label, config)
-    return Recommendation(without_labels(space, tried, queries, label), config)
+        raise ConfigError(f"{source.dataset.name} has no queries; add some to queries.jsonl")
+    tried = with_current(starts(source, queries, limit), source, label, config)
+    return Recommendation(without_labels(source, tried, queries, label), config)

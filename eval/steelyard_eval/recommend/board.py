@@ -15,7 +15,7 @@ from steelyard_eval.measures.statistics import compare_all, difference_interval,
 from steelyard_eval.progress import bar
 from steelyard_eval.recommend.current import Current
 from steelyard_eval.recommend.layout import Layout
-from steelyard_eval.recommend.rule import Evidence, posterior
+from steelyard_eval.recommend.rule import Evidence
 
 Record = dict[str, Any]
 
@@ -93,7 +93,7 @@ def leaderboard(
     layout: Layout, evidence: Evidence, current: Current, measures: Sequence[Measure], picked: int | None
 ) -> Board:
     """Replay the best candidate of every family, every preset, and the candidate that was decided on."""
-    mean = posterior(evidence.composite, evidence.prior_composite, evidence.groups).mean
+    mean = evidence.of_composite.mean
     places: dict[str, Place] = {}
     for at, start in bar("leaderboard")(list(enumerate(layout.starts))):
         own = np.flatnonzero(layout.owner == at)

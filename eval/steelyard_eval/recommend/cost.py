@@ -1,47 +1,78 @@
-"""What each row of a leaderboard costs: live latency, queries embedded, bytes of vectors; and who is dominated."""
+"""What each row of a leaderboard costs: live latency, queries embedded, bytes of indexes; and who is dominated."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from steelyard.config import SearchConfig
 from steelyard.query import Query
+from steelyard.reading import Words
+from steelyard.stores.base import KeywordIndex
+from steelyard.systems import find_system
 from steelyard.table import EMBEDDING
 from steelyard_eval.compare.latency import latencies
+from steelyard_eval.datasets import Dataset
 from steelyard_eval.progress import bar
 from steelyard_eval.recommend.board import Board, Place
+from steelyard_eval.recommend.source import Source
 from steelyard_eval.recording.workspace import Workspace
 
 Record = dict[str, Any]
 FLOAT = 4
 """Bytes of a number of a vector."""
+TIMED = 20
+"""Queries that each row is timed on: a leaderboard has many rows."""
+POSTING = 16
+"""Bytes of an entry in a word's list, in the indexes that are held in memory."""
 
 
-def timing(space: Workspace, queries: Sequence[Query], board: Board, timed: bool) -> list[Record]:
-    """A record a row: `queries`, `embedding_calls`, `vector_bytes`, and with `timed` p50, p95 and `pareto`.
+def timing(source: Source, queries: Sequence[Query], board: Board, timed: bool) -> list[Record]:
+    """A record a row: `queries`, `embedding_calls` and bytes of indexes; with `timed` p50, p95 and `pareto`.
 
-    A row is on the Pareto front where no other is at least as good in the metric, in p50 and in embedding calls,
-    and better in one of them.
+    A row is on the Pareto front where no other is at least as good in the metric, in p50, in embedding calls and
+    in bytes, and better in one of them. Over a recording nothing can be timed.
     """
-    records = [_costs(space, len(queries), place) for place in board.places]
-    if timed:
+    words = words_of_entries(source.dataset) if source.space else 0
+    records = [_costs(source, len(queries), place, words) for place in board.places]
+    if timed and source.space is not None:
         for place, entry in bar("timing live search")(list(zip(board.places, records, strict=True))):
-            entry |= _latency(space, queries, place)
+            entry |= _latency(source.space, queries, place)
         _mark_front(board, records)
     return records
 
 
-def _costs(space: Workspace, queries: int, place: Place) -> Record:
+def _costs(source: Source, queries: int, place: Place, words: int) -> Record:
     about = {name: place.about()[name] for name in ("label", "system", "profile")}
-    return {**about, "queries": queries, "embedding_calls": place.calls, "vector_bytes": _bytes(space, place)}
+    calls = None if source.lists is not None else place.calls
+    return {**about, "queries": queries, "embedding_calls": calls, **_bytes(source.space, place.config, words)}
 
 
-def _bytes(space: Workspace, place: Place) -> int | None:
-    """Bytes of the vectors that it searches; None where nobody can know."""
-    if place.config is None:
-        return None
-    read = place.config.effective.signals() & EMBEDDING
-    layers = {"text" if name in ("vector", "cosine") else name for name in read}
+def _bytes(space: Workspace | None, config: SearchConfig | None, words: int) -> Record:
+    """Bytes of the keyword indexes and vectors that it searches; None where that cannot be known."""
+    if space is None or config is None:
+        return {"keyword_bytes": None, "vector_bytes": None}
+    return {"keyword_bytes": _keywords(space, config, words), "vector_bytes": _vectors(space, config)}
+
+
+def _keywords(space: Workspace, config: SearchConfig, words: int) -> int:
+    """Of FTS5 what it stores; of each index in memory a posting for every word of every entry."""
+    read = config.effective.signals()
+    index = find_system(config.name).reading.index
+    held = read & {"bm25", "tfidf", "fts"}
+    if not isinstance(index, KeywordIndex):
+        return len(held) * POSTING * words
+    stored = space.store.index_bytes(index) if "fts" in read else 0
+    return stored + len(held - {"fts"}) * POSTING * words
+
+
+def words_of_entries(dataset: Dataset) -> int:
+    """How many words the entries have, each counted once an entry."""
+    return sum(len(set(Words().of(entry))) for entry in dataset.entries)
+
+
+def _vectors(space: Workspace, config: SearchConfig) -> int:
+    layers = {"text" if name in ("vector", "cosine") else name for name in config.effective.signals() & EMBEDDING}
     sizes = {own.layer: size for own, size in space.store.spaces()}
     return FLOAT * len(space.dataset.entries) * sum(sizes.get(layer, 0) for layer in layers)
 
@@ -49,13 +80,18 @@ def _bytes(space: Workspace, place: Place) -> int | None:
 def _latency(space: Workspace, queries: Sequence[Query], place: Place) -> Record:
     if place.config is None:
         return {}
-    return latencies(space, place.config, queries).record()
+    return latencies(space, place.config, queries, TIMED).record()
 
 
 def _mark_front(board: Board, records: list[Record]) -> None:
     """Add `pareto` to every record that was timed."""
     points = {
-        at: (-float(place.values[board.metric].mean()), entry["p50_ms"], entry["embedding_calls"])
+        at: (
+            -float(place.values[board.metric].mean()),
+            entry["p50_ms"],
+            entry["embedding_calls"],
+            entry["keyword_bytes"] + entry["vector_bytes"],
+        )
         for at, (place, entry) in enumerate(zip(board.places, records, strict=True))
         if "p50_ms" in entry
     }

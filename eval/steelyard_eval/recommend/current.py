@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from steelyard.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard.query import Query
-from steelyard_eval.compare.contenders import Contender, Given, Setting, read, usable
+from steelyard_eval.compare.contenders import Contender, Given, Setting, read
 from steelyard_eval.compare.lists import Listed
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.metrics import Measure
@@ -16,7 +16,7 @@ from steelyard_eval.rankings import Lists
 from steelyard_eval.recommend.composite import DEEPEST, composite, parts_for
 from steelyard_eval.recommend.layout import Layout
 from steelyard_eval.recommend.priors import key_of
-from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.recommend.source import Source
 
 
 @dataclass(frozen=True)
@@ -40,16 +40,16 @@ class Current:
         return None if self.config is None else key_of(self.config)
 
 
-def read_current(given: Given, limit: int, space: Workspace) -> Contender | Listed:
+def read_current(given: Given, limit: int, source: Source) -> Contender | Listed:
     """Any contender: a system, an expression, a weights file, a run, an endpoint, a table of lists, a function.
 
-    Raises ConfigError for what is none, or needs what the data set does not have.
+    Raises ConfigError for what is none, or needs what the data set or the recording does not have.
     """
-    one = read(given)
+    one = read(given, lists=source.lists or ())
     if isinstance(one, Listed):
         return one
-    row, _ = usable(space, Contender(one.label, one.config(Setting(limit, space.model)), one.kind))
-    return row
+    config = one.config(Setting(limit, source.model, source.lists))
+    return source.usable(Contender(one.label, config, one.kind))[0]
 
 
 def of_config(label: str, config: SearchConfig, layout: Layout, measures: Sequence[Measure]) -> Current:

@@ -11,16 +11,15 @@ import numpy as np
 
 from steelyard.arrays import Floats
 from steelyard_eval.measures.statistics import Interval, difference_interval
+from steelyard_eval.recommend.posterior import Posterior
 from steelyard_eval.recommend.rule import (
     Evidence,
     Gates,
-    Posterior,
     best,
     bound,
     chosen_out_of_fold,
     out_of_fold,
     passed,
-    posterior,
     quantiles,
     shrinkage,
 )
@@ -45,7 +44,8 @@ class Decision:
         The expected gain on unseen queries: out of fold, of the whole procedure, and its 95% interval. Under
         ship it is shrunk for having passed a gate. 0 under keep.
     harm : float
-        The posterior probability that the candidate is worse than the current configuration.
+        The probability that the candidate is worse than the current configuration, in the composite or the metric,
+        whichever is larger, widened for having been chosen.
     bound : float
         No candidate beats the current configuration by more, with 95% confidence.
     more : int or None
@@ -71,20 +71,19 @@ def decide(
     worth trying where it is likely better, and gains out of fold; else keeps what there is.
     """
     row = exact or (lambda c: np.asarray(evidence.metric[c], dtype=np.float64))
-    composite = posterior(evidence.composite, evidence.prior_composite, evidence.groups)
-    metric = posterior(evidence.metric, evidence.prior_metric, evidence.groups)
-    passing = passed(composite, metric, gates, evidence.prior_composite)
+    composite, metric = evidence.of_composite, evidence.of_metric
+    passing = passed(evidence, gates)
     limit = bound(evidence.metric, evidence.groups)
     folded = _folded(evidence, seed, row)
     if passing.any():
         chosen = int(np.argmax(np.where(passing, composite.mean, -np.inf)))
-        promise = scaled(folded, shrinkage(row(chosen), evidence.groups))
+        promise = scaled(folded, shrinkage(row(chosen), evidence.groups, gates.selected))
         if promise.mean > SMALLEST:
-            return Decision("ship", chosen, promise, float(metric.harm()[chosen]), limit, None)
+            return Decision("ship", chosen, promise, _stated(composite, metric, chosen), limit, None)
     top = best(evidence)
     if top is not None and folded.mean > SMALLEST and _worst(composite, metric)[top] <= LIKELY:
-        more = _to_prove(evidence, composite, metric, gates, top)
-        return Decision("try", top, folded, float(metric.harm()[top]), limit, more)
+        more = _to_prove(evidence, gates, top)
+        return Decision("try", top, folded, _stated(composite, metric, top), limit, more)
     return Decision("keep", None, Interval(0.0, 0.0, 0.0), 0.0, limit, 3 * evidence.metric.shape[1])
 
 
@@ -101,21 +100,24 @@ def scaled(interval: Interval, factor: float) -> Interval:
     return Interval(interval.mean * factor, interval.low * factor, interval.high * factor)
 
 
+def _stated(composite: Posterior, metric: Posterior, candidate: int) -> float:
+    """The larger of the two probabilities of a loss, as stated of a candidate that was chosen."""
+    return max(composite.stated_harm(candidate), metric.stated_harm(candidate))
+
+
 def _worst(composite: Posterior, metric: Posterior) -> Floats:
     """float64[C]: the larger of the two probabilities of a loss."""
     return np.maximum(composite.harm(), metric.harm())
 
 
-def _to_prove(
-    evidence: Evidence, composite: Posterior, metric: Posterior, gates: Gates, candidate: int
-) -> int | None:
+def _to_prove(evidence: Evidence, gates: Gates, candidate: int) -> int | None:
     """How many more queries would carry both gates if means and spreads stay what they are."""
     n = evidence.metric.shape[1]
     factors: list[float] = []
     for of, prior, z in zip(
-        (composite, metric),
+        (evidence.of_composite, evidence.of_metric),
         (evidence.prior_composite, evidence.prior_metric),
-        quantiles(composite, metric, gates, evidence.prior_composite),
+        quantiles(evidence, gates),
         strict=True,
     ):
         mean, deviation = float(of.mean[candidate]), float(of.deviation[candidate])

@@ -17,6 +17,7 @@ from steelyard.query import Query
 from steelyard_eval.compare.comparison import DIALECT
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.lists import Listed
+from steelyard_eval.compare.warnings import JUDGED, warnings
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.runs import Ranked
@@ -27,12 +28,11 @@ from steelyard_eval.recommend.cost import timing
 from steelyard_eval.recommend.current import Current, of_config, of_lists
 from steelyard_eval.recommend.decision import Decision, decide
 from steelyard_eval.recommend.layout import Layout
-from steelyard_eval.recommend.notices import notices
 from steelyard_eval.recommend.priors import known
 from steelyard_eval.recommend.provenance import estimate, origin, promised
 from steelyard_eval.recommend.rule import ALL_FAMILIES, Evidence
-from steelyard_eval.recommend.sentence import named, sentence
-from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.recommend.sentence import is_stated, named, sentence
+from steelyard_eval.recommend.source import Source
 from steelyard_eval.tune.candidate import candidates
 from steelyard_eval.tune.verdict import curve_of
 
@@ -43,7 +43,7 @@ Record = dict[str, Any]
 class Case:
     """Everything a recommendation is made from."""
 
-    space: Workspace
+    source: Source
     queries: Sequence[Query]
     measures: Sequence[Measure]
     layout: Layout
@@ -72,13 +72,13 @@ class Case:
         """What is used today, on every query."""
         if isinstance(self.used, Contender):
             return of_config(self.label, self.used.config, self.layout, self.measures)
-        return of_lists(self.used, self.space.dataset, self.queries, self.limit, self.measures)
+        return of_lists(self.used, self.source.dataset, self.queries, self.limit, self.measures)
 
     @cached_property
     def evidence(self) -> Evidence:
         """The candidates' differences to the current configuration, and what is known of them beforehand."""
         grid, now = self.layout.grid, self.current
-        priors = known(grid, now.key, self.space.model, str(self.metric), self.space.dataset.sha256)
+        priors = known(grid, now.key, self.source.model, str(self.metric), self.source.dataset.sha256)
         return Evidence.of(
             grid.metric - now.values[self.metric].astype(np.float32),
             grid.composite - now.composite.astype(np.float32),
@@ -113,13 +113,15 @@ def document(case: Case, timed: bool) -> tuple[Record, SearchConfig | None, Sear
     """The JSON document, what to run, and what is worth trying."""
     decision, board, found = case.decision, case.board, _chosen(case)
     chosen = None if case.picked is None else named(case.picked)
+    stated = is_stated(case.config, len(case.queries))
     record = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
         "command": _command(case),
-        "sentence": sentence(decision, chosen or "", case.label, str(case.metric), case.layout.whole),
+        "sentence": sentence(decision, chosen or "", case.label, str(case.metric), case.layout.whole, stated),
         "verdict": decision.verdict,
         "promise": promised(decision, str(case.metric), len(case.queries)),
+        "promise_stated": stated,
         "bound": decision.bound,
         "labels_needed": decision.more,
         "whole": case.layout.whole,
@@ -130,9 +132,9 @@ def document(case: Case, timed: bool) -> tuple[Record, SearchConfig | None, Sear
         "candidates": len(case.layout.grid),
         "table": _table(case),
         **_results(case),
-        "timing": timing(case.space, case.queries, board, timed),
+        "timing": timing(case.source, case.queries, board, timed),
     }
-    facts = origin(case.space.dataset, _fingerprint(case), case.seed, case.now)
+    facts = origin(case.source.dataset, _fingerprint(case), case.seed, case.now)
     facts |= {"objective": str(case.metric), "verdict": decision.verdict, "promise": record["promise"]}
     facts["baseline"] = estimate(mean_interval(case.current.values[case.metric]), len(case.queries))
     current = None if case.config is None else replace(case.config, provenance=facts)
@@ -200,8 +202,8 @@ def _fingerprint(case: Case) -> dict[str, object]:
 
 def _results(case: Case) -> Record:
     """The part of the document that is a comparison's, for reports."""
-    dataset, board = case.space.dataset, case.board
-    judged = len(case.queries)
+    dataset, board = case.source.dataset, case.board
+    judged, tests = len(case.queries), board.comparisons(case.seed)
     return {
         "dataset": {
             "name": dataset.name,
@@ -216,18 +218,27 @@ def _results(case: Case) -> Record:
         "split": "all",
         "limit": case.limit,
         "dialect": DIALECT,
-        "model": case.space.model,
-        "recipe": (case.space.embedder.recipe or "of each system") if case.space.embedder else "",
-        "notices": [*dataset.notices, *notices(case.space, case.queries, board), *case.layout.skipped],
+        "model": case.source.model,
+        "recipe": case.source.recipe,
+        "notices": [*dataset.notices, *_warnings(case, tests), *case.layout.skipped],
         "primary": str(case.metric),
         "baseline": board.current.label,
         "configurations": [place.about() for place in board.places],
         "results": board.results(),
-        "comparisons": board.comparisons(case.seed),
+        "comparisons": tests,
         "per_query": query_rows(case.queries, {one.label: one.values[case.metric] for one in board.places}),
         "rankings": _rankings(case),
         "tuning": None,
     }
+
+
+def _warnings(case: Case, tests: Sequence[Record]) -> list[str]:
+    places = case.board.places
+    values, judged = (
+        {one.label: one.values[metric] for one in places if metric in one.values}
+        for metric in (case.metric, JUDGED)
+    )
+    return warnings(case.queries, values, judged, case.board.current.label, tests, case.source.model)
 
 
 def _rankings(case: Case) -> Record:
@@ -239,7 +250,7 @@ def _rankings(case: Case) -> Record:
     made = [
         (label, partial(_listed, case, places[label])) for label in ordered(means, [board.current.label, *picked])
     ]
-    return rankings(case.space.dataset, case.queries, made)
+    return rankings(case.source.dataset, case.queries, made)
 
 
 def _listed(case: Case, place: Place) -> Lists:
@@ -255,4 +266,4 @@ def _command(case: Case) -> str | None:
     if isinstance(used, Listed) and used.kind not in ("run", "endpoint"):
         return None
     options = {"--current": word, "--metric": str(case.metric), "--limit": case.limit, "--seed": case.seed or None}
-    return spelled("recommend", case.space.dataset.name, options=options)
+    return spelled("recommend", case.source.dataset.name, options=options)

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
 from steelyard.finish import stages_without
-from steelyard.fusion import FAMILIES, parse_strategy
+from steelyard.fusion import FAMILIES
 from steelyard.query import Query
-from steelyard.systems import find_system
-from steelyard.table import RERANK
-from steelyard_eval import SYSTEMS
-from steelyard_eval.compare.contenders import Contender, usable
+from steelyard.systems import SYSTEMS, find_system
+from steelyard.table import LAYERS, RERANK
+from steelyard_eval.compare.contenders import Contender, Setting
+from steelyard_eval.datasets import Dataset
 from steelyard_eval.recommend.grid import LINE
-from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.recommend.source import Source
 from steelyard_eval.tune.settings import settings
 
 SETTINGS = 30
@@ -41,46 +41,55 @@ SPECIAL = {
 """Around these settings and weights are laid out; the other families take two lists as they are."""
 SAME = frozenset({"comb_sum"})
 """Another name of a weighted sum."""
-TRIED = (*SYSTEMS, "spec_kit")
-"""The systems around which weights are laid out, as the environment configures them."""
+PRESETS = tuple(
+    name.removesuffix(":documented")
+    for name in SYSTEMS
+    if name.endswith(":documented") and name != "plain:documented"
+)
+"""The baselines and the five systems as documented, and as the environment configures them."""
 LEAST_PER_INTENT = 5
 """Queries of an intent, below which it goes with the rest."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """A configuration around which settings and weights are laid out."""
+    """A configuration around which settings and weights are laid out, with the settings, its own first.
+
+    `preset` is true where people run it as it is: a system, or one retriever alone.
+    """
 
     label: str
     config: SearchConfig
+    settings: tuple[SearchConfig, ...]
     preset: bool = False
-    """Whether people run it as it is: a system, or one retriever alone."""
 
-    @property
-    def settings(self) -> list[SearchConfig]:
-        """Itself first, then its shapes and depths, none re-ranked: a re-ranker would have to score them all."""
-        bare = replace(self.config, finish=stages_without(self.config.finish, {RERANK}))
-        return settings(bare, SETTINGS if self.wide else FEW)
+    @classmethod
+    def around(cls, row: Contender, source: Source) -> Start:
+        """Its shapes and depths as far as they can be measured, none re-ranked, or all would have to be scored."""
+        wide = row.config.system != "plain" or row.config.strategy.common
+        bare = replace(row.config, finish=stages_without(row.config.finish, {RERANK}))
+        found = source.reached(settings(bare, SETTINGS if wide else FEW))
+        return cls(row.label, row.config, tuple(found), row.kind == "system")
 
     @property
     def columns(self) -> int:
         """How many weights are laid out over its settings."""
         return len(self.settings) * len(LINE) if self.config.strategy.common else COLUMNS
 
-    @property
-    def wide(self) -> bool:
-        """Whether all its parameters are varied together."""
-        return self.config.system != "plain" or self.config.strategy.common
 
-
-def starts(space: Workspace, queries: Sequence[Query], limit: int) -> list[Start]:
-    """A start for each family and system, as far as the data set has what it needs."""
-    plain = find_system("plain").config(limit, space.model)
-    texts = {**dict(_families()), **dict(_over_facts(space, queries)), **dict(_by_intent(queries))}
-    rows = [Contender(label, plain.with_strategy(parse_strategy(text)), "family") for label, text in texts.items()]
-    rows += [Contender(name, find_system(name).config(limit, space.model, os.environ), "system") for name in TRIED]
-    found = (_whole(space, row) for row in rows)
-    return [Start(row.label, row.config, row.kind == "system") for row in found if row is not None]
+def starts(source: Source, queries: Sequence[Query], limit: int) -> list[Start]:
+    """A start for each family and system, as far as there is what it needs."""
+    setting = Setting(limit, source.model, source.lists)
+    if source.lists is None:
+        texts = {**dict(_families()), **dict(_over_facts(source.dataset, queries)), **dict(_by_intent(queries))}
+        texts = {label: text.replace("bm25", source.words) for label, text in texts.items()}
+        presets = {name: find_system(name).config(limit, source.model, os.environ) for name in PRESETS}
+    else:
+        texts, presets = dict(_over_lists(source.lists)), {name: setting.strategy(name) for name in source.lists}
+    rows = [Contender(label, setting.strategy(text), "family") for label, text in texts.items()]
+    rows += [Contender(name, config, "system") for name, config in presets.items()]
+    found = (_whole(source, row) for row in rows)
+    return [Start.around(row, source) for row in found if row is not None]
 
 
 def _families() -> Iterator[tuple[str, str]]:
@@ -92,25 +101,42 @@ def _families() -> Iterator[tuple[str, str]]:
             yield family.shown_as, f"{keyword}(bm25, vector)"
 
 
-def _whole(space: Workspace, row: Contender) -> Contender | None:
-    """The contender where the data set can feed all of it; a family that lost a part is another family."""
+def _over_lists(lists: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The families that fuse lists, over all lists of other engines, and each list as the first tier."""
+    every = ", ".join(lists)
+    for keyword, family in FAMILIES.items() if len(lists) > 1 else ():
+        if keyword == "weighted_sum":
+            terms = ", ".join(f"{1 / len(lists):.4g}*{name}" for name in lists)
+            yield family.shown_as, f"weighted_sum({terms}, normalize=minmax)"
+        elif keyword in COMMON or not (keyword in SPECIAL or family.by_query or keyword in SAME):
+            yield family.shown_as, f"{keyword}({every})"
+    for name in lists if len(lists) > 1 else ():
+        yield f"{name} first", f"tiered({name}, min_results=10, then=rrf({every}, k=60))"
+
+
+def _whole(source: Source, row: Contender) -> Contender | None:
+    """The contender where there is what it needs: a system as far as it goes, a family only as a whole.
+
+    A family that lost a part is another family, and a system that lost its layers is a search by vectors.
+    """
     try:
-        left, notices = usable(space, row)
+        left, notices = source.usable(row)
     except ConfigError:
         return None
-    return left if not notices or row.kind == "system" else None
+    lost = row.config.effective.signals() - left.config.effective.signals()
+    return left if not notices or (row.kind == "system" and lost.isdisjoint(LAYERS)) else None
 
 
-def _over_facts(space: Workspace, queries: Sequence[Query]) -> Iterator[tuple[str, str]]:
+def _over_facts(dataset: Dataset, queries: Sequence[Query]) -> Iterator[tuple[str, str]]:
     """A sum of keywords, vectors and every fact that differs between entries, where there is one."""
-    facts = _facts(space, queries)
+    facts = _facts(dataset, queries)
     if facts:
         terms = "".join(f", 0.1*{fact}" for fact in facts)
         yield "all signals", f"weighted_sum(0.3*bm25, 0.7*vector{terms}, normalize=minmax)"
 
 
-def _facts(space: Workspace, queries: Sequence[Query]) -> list[str]:
-    entries = space.dataset.entries
+def _facts(dataset: Dataset, queries: Sequence[Query]) -> list[str]:
+    entries = dataset.entries
 
     def differs(name: str) -> bool:
         return len({getattr(entry, name) for entry in entries} - {None, ""}) > 1
@@ -138,10 +164,10 @@ def _by_intent(queries: Sequence[Query]) -> Iterator[tuple[str, str]]:
         yield "by intent", f"by_intent(default={mixture}{cases})"
 
 
-def with_current(found: list[Start], label: str, config: SearchConfig | None) -> list[Start]:
+def with_current(found: list[Start], source: Source, label: str, config: SearchConfig | None) -> list[Start]:
     """The starts, and one around the current configuration where there is one and it is none of them."""
     if config is None:
         return found
     own = replace(config, strategy=config.effective, by_intent={})
     known = any(start.config == own for start in found)
-    return found if known else [*found, Start(label, own, preset=True)]
+    return found if known else [*found, Start.around(Contender(label, own, "system"), source)]

@@ -121,6 +121,14 @@ def grid(
     return Grid.joined([_of(config, next(made), metric, each) for config in shown])
 
 
+def alone(table: SignalTable, config: SearchConfig, judgments: Judgments, metric: Measure) -> Grid:
+    """One configuration as it is, by replay: for one whose weights cannot be searched."""
+    own, steady = measured(table, config, judgments, metric)
+    weights = np.array(config.strategy.weights, dtype=np.float64)
+    block = Block(config, np.full(len(weights), -1), weights[None, :], 0)
+    return Grid((block,), own[None, :].astype(np.float32), steady[None, :].astype(np.float32))
+
+
 def measured(
     table: SignalTable, config: SearchConfig, judgments: Judgments, metric: Measure
 ) -> tuple[Floats, Floats]:

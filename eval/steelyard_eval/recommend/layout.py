@@ -15,14 +15,13 @@ from steelyard.query import Query
 from steelyard.table import SignalTable
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recommend.families import Start
-from steelyard_eval.recommend.grid import Grid, grid, measured
-from steelyard_eval.recording.record import record
+from steelyard_eval.recommend.grid import Grid, alone, grid, measured
+from steelyard_eval.recommend.source import Source
 from steelyard_eval.recording.replay import Replay, replay
-from steelyard_eval.recording.workspace import Workspace
 
 
 @dataclass(frozen=True)
-class Recorded:
+class Measured:
     """A recording with the judgments of its queries."""
 
     table: SignalTable
@@ -46,11 +45,11 @@ class Layout:
     starts: tuple[Start, ...]
     grid: Grid
     owner: np.ndarray[tuple[int], np.dtype[np.int64]]
-    recordings: tuple[Recorded, ...]
+    recordings: tuple[Measured, ...]
     skipped: tuple[str, ...]
     whole: bool
 
-    def recorded(self, config: SearchConfig) -> Recorded:
+    def recorded(self, config: SearchConfig) -> Measured:
         """The recording that a configuration is replayed on; ConfigError when it retrieves in another way."""
         return serving(self.recordings, config)
 
@@ -68,22 +67,20 @@ class Layout:
         return measured(known.table, config, known.judgments, metric)
 
 
-def lay_out(space: Workspace, queries: Sequence[Query], starts: Sequence[Start], metric: Measure) -> Layout:
+def lay_out(source: Source, queries: Sequence[Query], starts: Sequence[Start], metric: Measure) -> Layout:
     """Record what the starts need, then lay weights out around each; Ctrl-C ends it with what there is.
 
     Raises KeyboardInterrupt when there is nothing yet, ConfigError when nothing could be searched.
     """
-    recordings = record_all(space, queries, starts)
+    recordings = record_all(source, queries, starts)
     grids: list[tuple[Start, Grid]] = []
     skipped: list[str] = []
     whole = True
     try:
         for start in starts:
-            known = serving(recordings, start.config)
-            try:
-                grids.append((start, grid(known.table, start.settings, known.judgments, metric, start.columns)))
-            except ConfigError as error:
-                skipped.append(f"{start.label} was not tuned: {error}")
+            made, fault = laid_out(serving(recordings, start.config), start, metric)
+            grids += [] if made is None else [(start, made)]
+            skipped += [fault] if fault else []
     except KeyboardInterrupt:
         if not grids:
             raise
@@ -95,17 +92,26 @@ def lay_out(space: Workspace, queries: Sequence[Query], starts: Sequence[Start],
     return Layout(tuple(start for start, _ in grids), joined, owner, recordings, tuple(skipped), whole)
 
 
-def record_all(space: Workspace, queries: Sequence[Query], starts: Sequence[Start]) -> tuple[Recorded, ...]:
+def laid_out(known: Measured, start: Start, metric: Measure) -> tuple[Grid | None, str]:
+    """Weights around a start, or why not: then a preset stands alone, and there is nothing of a family."""
+    try:
+        return grid(known.table, start.settings, known.judgments, metric, start.columns), ""
+    except ConfigError as error:
+        only = alone(known.table, start.config, known.judgments, metric) if start.preset else None
+        return only, f"{start.label} was not tuned: {error}"
+
+
+def record_all(source: Source, queries: Sequence[Query], starts: Sequence[Start]) -> tuple[Measured, ...]:
     """One recording for all systems that retrieve alike."""
     found = []
     for group in share([start.config for start in starts]):
         configs = [config for at in group for config in (starts[at].config, *starts[at].settings)]
-        table = record(space, queries, configs)
-        found.append(Recorded(table, Judgments.of(space.dataset.qrels, table.queries, table.entries)))
+        table = source.record(queries, configs)
+        found.append(Measured(table, Judgments.of(source.dataset.qrels, table.queries, table.entries)))
     return tuple(found)
 
 
-def serving(recordings: Sequence[Recorded], config: SearchConfig) -> Recorded:
+def serving(recordings: Sequence[Measured], config: SearchConfig) -> Measured:
     """The recording whose lists are those that a configuration would find."""
     *others, last = recordings
     for known in others:

@@ -20,7 +20,7 @@ import numpy as np
 from steelyard.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard.fusion import Expr
-from steelyard_eval.recommend.rule import WORTH, Prior
+from steelyard_eval.recommend.posterior import WORTH, Prior
 
 if TYPE_CHECKING:
     from steelyard_eval.recommend.grid import Grid

@@ -10,9 +10,8 @@ metric      float[C, n]         the metric that is reported, nDCG@10 as a rule, 
 composite   float[C, n]         a steadier measure of the same thing, smoothed along the weights: `composite.py`
 ==========  ==================  ===============================================================================
 
-A candidate's true mean difference has a posterior: that of a normal mean, started from what other collections
-showed (`Prior`), which counts as so many queries. `best` is the candidate of largest posterior mean, likely
-better but unproven; `proven` the largest among those that pass the gates. How the numbers were found:
+A candidate's true mean difference has a posterior (`posterior.py`). `best` is the candidate of largest posterior
+mean, likely better but unproven; `proven` the largest among those that pass the gates. How the numbers were found:
 docs/tuning.md.
 """
 
@@ -20,23 +19,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import add
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtrit
 
-from steelyard.arrays import Bools, Floats
+from steelyard.arrays import Bools, Floats, Indices
+from steelyard_eval.recommend.posterior import LEAST, Matrix, Moments, Posterior, Prior, posterior
 
-Indices = NDArray[np.int64]
-Matrix = NDArray[np.floating]
-
-WORTH = 10.0
-"""Queries that the table of other collections counts as at most, for the mean and for the variance."""
-LEAST = 1e-6
-"""A standard error of less is rounding."""
 FOLDS = 5
-BLOCK = 256
-"""Rows of a matrix that are held in float64 at a time."""
 SURE = 0.95
 """Of the bound on what any candidate could gain."""
 
@@ -46,53 +38,20 @@ class Gates:
     """How small the probability of a loss has to be for a candidate to ship.
 
     `composite` is for the composite, `metric` for the reported metric alone. Where no other collection is known,
-    Student's t is asked for `composite / untabled` instead: the table is worth that much.
+    Student's t is asked for `composite / untabled` instead: the table is worth that much. `selected` is how much
+    of 1/t^2 a gain out of fold is shrunk by for having passed, as measured: docs/tuning.md.
     """
 
     composite: float
     metric: float
     untabled: float
+    selected: float = 1.0
 
 
 ONE_STRATEGY = Gates(composite=0.02, metric=0.05, untabled=2.0)
 """For the settings of one strategy, which are much alike."""
-ALL_FAMILIES = Gates(composite=0.005, metric=0.05, untabled=5.0)
+ALL_FAMILIES = Gates(composite=0.005, metric=0.05, untabled=5.0, selected=0.5)
 """For all families together: what is current may already be the best of them."""
-
-
-@dataclass(frozen=True)
-class Prior:
-    """What other collections showed of each candidate, as differences to the same current configuration.
-
-    Attributes
-    ----------
-    mean : float64[C]
-        Mean over the collections of the mean difference; 0 where nothing is known.
-    variance : float64[C]
-        Mean over the collections of the variance between queries.
-    worth : float64[C]
-        How many queries that counts as; 0 where nothing is known.
-    """
-
-    mean: Floats
-    variance: Floats
-    worth: Floats
-
-    @classmethod
-    def none(cls, count: int) -> Prior:
-        """Nothing is known of any of the candidates."""
-        return cls(np.zeros(count), np.zeros(count), np.zeros(count))
-
-    @classmethod
-    def of(cls, means: Matrix, variances: Matrix) -> Prior:
-        """From float[S, C] of S collections; NaN where a collection lacks a candidate."""
-        seen = np.isfinite(means)
-        count = seen.sum(axis=0)
-        share = 1.0 / np.maximum(count, 1)
-        mean = np.where(seen, means, 0.0).sum(axis=0) * share
-        variance = np.where(seen, variances, 0.0).sum(axis=0) * share
-        # The table itself is only a mean of so many collections.
-        return cls(mean, variance, WORTH * count / (count + 1))
 
 
 @dataclass(frozen=True)
@@ -120,91 +79,51 @@ class Evidence:
         known = priors or (Prior.none(len(metric)), Prior.none(len(metric)))
         return cls(metric, composite, *known, np.arange(metric.shape[1]) if groups is None else groups)
 
+    @cached_property
+    def of_metric(self) -> Posterior:
+        """Of every candidate's difference in the reported metric."""
+        return posterior(Moments.of(self.metric, self.groups), self.prior_metric)
+
+    @cached_property
+    def of_composite(self) -> Posterior:
+        """Of every candidate's difference in the composite, by which candidates are chosen."""
+        return posterior(Moments.of(self.composite, self.groups), self.prior_composite)
+
     def on(self, queries: Bools) -> Evidence:
         """The same on the queries where bool[n] is true."""
         kept = self.metric[:, queries], self.composite[:, queries]
         return Evidence(*kept, self.prior_metric, self.prior_composite, self.groups[queries])
 
 
-@dataclass(frozen=True)
-class Posterior:
-    """float64[C] each: mean and standard deviation of every candidate's true mean difference, degrees of freedom.
-
-    The degrees are infinite where a table is known and every query counts by itself.
-    """
-
-    mean: Floats
-    deviation: Floats
-    degrees: Floats
-
-    def harm(self) -> Floats:
-        """float64[C]: the probability that the candidate is worse than the current configuration."""
-        return np.asarray(stdtr(self.degrees, -self.mean / self.deviation), dtype=np.float64)
-
-
-def posterior(differences: Matrix, prior: Prior, groups: Indices) -> Posterior:
-    """The posterior of every candidate's mean difference, from float[C, n].
-
-    ``mean = (n * sample + worth * known) / (n + worth)``; its variance is that between queries, for a mean of
-    n + worth. Queries of one group vary together: then the variance is that of the mean over groups, times n.
-    """
-    n = differences.shape[1]
-    sample = differences.mean(axis=1, dtype=np.float64)
-    units, error = _standard_errors(differences, sample, groups)
-    between = n * error**2
-    pooled = np.where(prior.worth > 0, (n * between + WORTH * prior.variance) / (n + WORTH), between)
-    deviation = np.maximum(np.sqrt(pooled / (n + prior.worth)), LEAST)
-    mean = (n * sample + prior.worth * prior.mean) / (n + prior.worth)
-    independent = units == n
-    degrees = np.where((prior.worth > 0) & independent, np.inf, max(units - 1, 1))
-    return Posterior(mean, deviation, degrees)
-
-
-def _standard_errors(differences: Matrix, sample: Floats, groups: Indices) -> tuple[int, Floats]:
-    """How many units there are, and float64[C]: the standard error of each mean (of the ratio over groups)."""
-    n = differences.shape[1]
-    known, code, counts = np.unique(groups, return_inverse=True, return_counts=True)
-    if len(known) < 2:
-        return 1, np.full(len(sample), np.inf)
-    order = np.argsort(code, kind="stable")
-    starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
-    squares = np.empty(len(sample))
-    for begin in range(0, len(sample), BLOCK):
-        rows = slice(begin, begin + BLOCK)
-        sums = differences[rows].astype(np.float64)
-        if len(known) < n:
-            sums = np.add.reduceat(sums[:, order], starts, axis=1)
-        away = sums - sample[rows, None] * counts
-        squares[rows] = np.einsum("ij,ij->i", away, away)
-    return len(known), np.sqrt(squares * len(known) / (len(known) - 1)) / n
-
-
 def best(evidence: Evidence) -> int | None:
     """The candidate of largest posterior mean of the composite, unproven; None when none lies above 0."""
-    mean = posterior(evidence.composite, evidence.prior_composite, evidence.groups).mean
-    top = int(np.argmax(mean))
-    return top if mean[top] > 0 else None
+    return _likeliest(evidence.of_composite)
+
+
+def _likeliest(of: Posterior) -> int | None:
+    top = int(np.argmax(of.mean))
+    return top if of.mean[top] > 0 else None
 
 
 def proven(evidence: Evidence, gates: Gates) -> int | None:
     """The candidate of largest posterior mean among those that pass both gates; None when there is none."""
-    composite = posterior(evidence.composite, evidence.prior_composite, evidence.groups)
-    metric = posterior(evidence.metric, evidence.prior_metric, evidence.groups)
-    passing = passed(composite, metric, gates, evidence.prior_composite)
-    return int(np.argmax(np.where(passing, composite.mean, -np.inf))) if passing.any() else None
+    passing = passed(evidence, gates)
+    return int(np.argmax(np.where(passing, evidence.of_composite.mean, -np.inf))) if passing.any() else None
 
 
-def passed(composite: Posterior, metric: Posterior, gates: Gates, prior: Prior) -> Bools:
-    """bool[C]: which candidates pass both gates; `prior` is that of the composite."""
-    first, second = quantiles(composite, metric, gates, prior)
+def passed(evidence: Evidence, gates: Gates) -> Bools:
+    """bool[C]: which candidates pass both gates."""
+    composite, metric = evidence.of_composite, evidence.of_metric
+    first, second = quantiles(evidence, gates)
     sure = (composite.mean >= first * composite.deviation) & (metric.mean >= second * metric.deviation)
     return np.asarray(sure & (composite.mean > 0), dtype=np.bool_)
 
 
-def quantiles(composite: Posterior, metric: Posterior, gates: Gates, prior: Prior) -> tuple[Floats, Floats]:
-    """float64[C] each: how many standard deviations each gate asks a mean to lie above 0."""
-    alpha = np.where(prior.worth > 0, gates.composite, gates.composite / gates.untabled)
-    return _quantile(alpha, composite.degrees), _quantile(np.full(len(alpha), gates.metric), metric.degrees)
+def quantiles(evidence: Evidence, gates: Gates) -> tuple[Floats, Floats]:
+    """float64[C] each, composite and metric: how many standard deviations a gate asks a mean to lie above 0."""
+    alpha = np.where(evidence.prior_composite.worth > 0, gates.composite, gates.composite / gates.untabled)
+    tail = np.full(len(alpha), gates.metric)
+    return _quantile(alpha, evidence.of_composite.degrees), _quantile(tail, evidence.of_metric.degrees)
 
 
 def _quantile(tail: Floats, degrees: Floats) -> Floats:
@@ -221,9 +140,15 @@ def folds(groups: Indices, seed: int) -> Indices:
 
 def chosen_out_of_fold(evidence: Evidence, seed: int) -> list[tuple[Bools, int | None]]:
     """For every fold the queries in it, bool[n], and what `best` chooses without them."""
-    fold = folds(evidence.groups, seed)
-    parts = [fold == one for one in np.unique(fold)]
-    return [(part, best(evidence.on(~part)) if (~part).any() else None) for part in parts]
+    _, fold = np.unique(folds(evidence.groups, seed), return_inverse=True)
+    parts = Moments.by_part(evidence.composite, evidence.groups, fold)
+    if len(parts) == 1:
+        return [(fold == 0, None)]
+    whole = reduce(add, parts)
+    return [
+        (fold == at, _likeliest(posterior(whole - part, evidence.prior_composite)))
+        for at, part in enumerate(parts)
+    ]
 
 
 def out_of_fold(rows: Mapping[int, Floats], choices: Sequence[tuple[Bools, int | None]], n: int) -> Floats:
@@ -238,13 +163,15 @@ def out_of_fold(rows: Mapping[int, Floats], choices: Sequence[tuple[Bools, int |
     return gains
 
 
-def shrinkage(differences: Floats, groups: Indices) -> float:
-    """What is left of a gain for having been let through a gate: ``1 - 1/t^2`` of the sample's t, at least 0."""
-    row = differences[None, :]
-    mean = row.mean(axis=1, dtype=np.float64)
-    _, error = _standard_errors(row, mean, groups)
-    t = float(mean[0] / max(float(error[0]), LEAST))
-    return 1.0 - 1.0 / t**2 if t > 1 else 0.0
+def shrinkage(differences: Floats, groups: Indices, selected: float = 1.0) -> float:
+    """What is left of a gain that was chosen for being large: ``1 - selected / t^2`` of the sample's t, or 0.
+
+    `selected` is 1 for a gain on the very queries that it was chosen on, and may be less for one out of fold, of
+    which only that there is something to promise was decided on them.
+    """
+    sums = Moments.of(differences[None, :], groups)
+    t = float(sums.mean[0] / max(float(sums.error[0]), LEAST))
+    return 1.0 - selected / t**2 if t > 1 else 0.0
 
 
 def bound(metric: Matrix, groups: Indices) -> float:
@@ -253,6 +180,6 @@ def bound(metric: Matrix, groups: Indices) -> float:
     It needs no correction for the number of candidates: the truly best one is one fixed candidate, and X is at
     least the upper end of its own interval.
     """
-    mean = metric.mean(axis=1, dtype=np.float64)
-    units, error = _standard_errors(metric, mean, groups)
-    return max(0.0, float((mean + stdtrit(max(units - 1, 1), SURE) * error).max(initial=0.0)))
+    sums = Moments.of(metric, groups)
+    reach = stdtrit(max(sums.groups - 1, 1), SURE) * sums.error
+    return max(0.0, float((sums.mean + reach).max(initial=0.0)))

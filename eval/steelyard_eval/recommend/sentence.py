@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from steelyard.config import SearchConfig
+from steelyard.config import LISTS, SearchConfig
 from steelyard.systems import find_system
 from steelyard_eval.recommend.decision import Decision
+
+STATED = 40
+"""Labelled queries below which no gain is stated over a fusion of your own: where that is already the best of the
+presets, what was promised was not kept (docs/tuning.md)."""
+
+
+def is_stated(config: SearchConfig | None, queries: int) -> bool:
+    """Whether a gain over the current configuration may be stated: not over a fusion of lists on few queries."""
+    fused = config is not None and config.system in ("plain", LISTS) and len(config.effective.retrievers()) > 1
+    return queries >= STATED or not fused
 
 
 def named(config: SearchConfig) -> str:
@@ -18,28 +28,28 @@ def named(config: SearchConfig) -> str:
     return f"{lead}{config.effective}{depths}"
 
 
-def sentence(decision: Decision, chosen: str, current: str, metric: str, whole: bool = True) -> str:
-    """One sentence to act on.
+def sentence(
+    decision: Decision, chosen: str, current: str, metric: str, whole: bool = True, stated: bool = True
+) -> str:
+    """One sentence to act on; where the gain is not `stated`, it leaves open by how much.
 
     >>> from steelyard_eval.measures.statistics import Interval
     >>> decision = Decision("ship", 3, Interval(0.0612, 0.02, 0.1), 0.02, 0.1, None)
     >>> sentence(decision, "rrf(bm25, vector)", "echovault", "nDCG@10")
     'Use rrf(bm25, vector): +0.061 nDCG@10 expected over your echovault (1 in 50 that it is worse).'
     """
+    gain = f"{decision.gain.mean:+.3f} {metric} expected over" if stated else "better than"
+    over = f"{gain} your {current} ({odds(decision.harm)} that it is worse)"
+    unknown = "" if stated else f", by how much fewer than {STATED} labelled queries cannot tell"
     if decision.verdict == "ship":
-        lead = f"Use {chosen}: {_expected(decision, metric)} over your {current}"
-        return f"{lead} ({odds(decision.harm)} that it is worse)."
+        return f"Use {chosen}: {over}{unknown}."
     if decision.verdict == "try":
-        lead = f"Try {chosen}, unproven: {_expected(decision, metric)} over your {current}"
-        return f"{lead} ({odds(decision.harm)} that it is worse); {_settle(decision, whole)}."
+        likely = over if stated else f"likely {over}"
+        return f"Try {chosen}, unproven: {likely}{unknown}; {_settle(decision, whole)}."
     return (
         f"Keep your {current}: nothing found beats it by more than {decision.bound:.3f} {metric}; "
         f"about {_count(decision.more)} more labelled queries would halve that."
     )
-
-
-def _expected(decision: Decision, metric: str) -> str:
-    return f"{decision.gain.mean:+.3f} {metric} expected"
 
 
 def _settle(decision: Decision, whole: bool) -> str:
@@ -51,14 +61,16 @@ def _settle(decision: Decision, whole: bool) -> str:
 
 
 def odds(probability: float) -> str:
-    """A probability in words: 1 in so many.
+    """A probability in words: 1 in so many, in one digit from 20 on.
 
-    >>> odds(0.02), odds(0.2), odds(0.00001)
-    ('1 in 50', '1 in 5', 'less than 1 in 1,000')
+    >>> odds(0.02), odds(0.2), odds(0.0019), odds(0.00001)
+    ('1 in 50', '1 in 5', '1 in 500', 'less than 1 in 1,000')
     """
     if probability < 0.001:
         return "less than 1 in 1,000"
-    return f"1 in {round(1 / probability):,}"
+    number = round(1 / probability)
+    step = 10 ** (len(str(number)) - 1) if number >= 20 else 1
+    return f"1 in {round(number / step) * step:,}"
 
 
 def _count(more: int | None) -> str:

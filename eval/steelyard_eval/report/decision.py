@@ -31,7 +31,10 @@ def promised(record: Record) -> tuple[Block, ...]:
     optimum = chosen.get("optimum") or {}
     facts = (
         ("verdict", record["verdict"]),
-        (f"gain promised ({promise['metric']})", signed(promise)),
+        (
+            f"gain promised ({promise['metric']})",
+            signed(promise) if record.get("promise_stated", True) else "not stated",
+        ),
         ("probability that it is worse", number(promise.get("harm"))),
         *(_unproven(record) if record["verdict"] != "ship" else ()),
         ("candidates", number(record.get("candidates"), 0)),

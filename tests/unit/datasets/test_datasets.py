@@ -178,10 +178,16 @@ class TestSoundSet:
 class TestFaults:
     """Each case: what is changed, then the one fault it makes (file, line, field, in value, in rule)."""
 
-    @pytest.mark.parametrize("name", ["dataset.json", "corpus.jsonl", "queries.jsonl", "qrels.txt"])
+    @pytest.mark.parametrize("name", ["dataset.json", "corpus.jsonl", "queries.jsonl"])
     def test_a_required_file_is_missing(self, tiny, name):
         faults = faults_after(tiny, **{name: None})
         assert [(f.file, f.line, f.rule) for f in faults] == [(name, 0, "is missing")]
+
+    def test_a_set_without_labels_is_no_fault(self, tiny):
+        (tiny / "qrels.txt").unlink()
+        report = check(tiny)
+        assert report.dataset.qrels == {}
+        assert report.notices == ("2 queries have no judgment",)
 
     @pytest.mark.parametrize(
         ("line", "field", "value", "rule"),
@@ -304,8 +310,9 @@ class TestFaults:
         assert [f.field for f in faults_after(tiny, corpus=corpus)] == ["title"]
 
     def test_feedback_that_is_not_json(self, tiny):
-        [fault] = faults_after(tiny, **{"feedback.jsonl": '{"query_id": "q1"}\n{\n'})
+        [fault] = faults_after(tiny, **{"feedback.jsonl": '{"schema_version": 1, "query_id": "q1"}\n{\n'})
         assert (fault.file, fault.line) == ("feedback.jsonl", 2)
+        assert load(tiny).feedback == tiny / "feedback.jsonl"  # only learning reads it, and sets such lines aside
 
 
 class TestVectorFaults:

@@ -59,16 +59,25 @@ def changed(path, change):
     path.write_text(json.dumps({**record, SEAL: digest(record)}))
 
 
-def worse(data, share, seed=0):
+@pytest.fixture(scope="module")
+def lists(data):
+    """Ids that bm25 and vector find, down to place 100: name -> query -> ids."""
+    queries = data.dataset.split()
+    answers = Field(data.dataset, queries, None, lambda: data.workspace).run(read_asked("bm25, vector"))
+    return {
+        own.label: {query.id: [id_ for id_, _ in far] for query, far in zip(queries, own.deep, strict=True)}
+        for own in answers
+    }
+
+
+def worse(data, lists, share, seed=0):
     """A function that answers like bm25, and with nothing relevant in front for a share of the queries."""
-    judged = data.dataset.qrels
-    lists = {}
     rng = np.random.default_rng(seed)
-    for query in data.dataset.queries:
-        own = [hit.entry.id for hit in data.search(query.id, "bm25", limit=100).result.hits]
-        bad = [id_ for id_ in own if judged[query.id].get(id_, 0) == 0]
-        lists[query.id] = bad[:20] if rng.random() < share else own
-    return lambda query: lists[query.id]
+    found = {}
+    for query, own in lists["bm25"].items():
+        bad = [id_ for id_ in own if data.dataset.qrels[query].get(id_, 0) == 0]
+        found[query] = bad[:20] if rng.random() < share else own
+    return lambda query: found[query.id]
 
 
 def test_an_unchanged_tree_passes_by_identity(data, baseline):
@@ -81,7 +90,7 @@ def test_an_unchanged_tree_passes_by_identity(data, baseline):
 
 def test_one_ulp_of_one_score_is_told(data, baseline):
     """The hash is computed as if one score of the first list were the next float."""
-    answers = Field(data.dataset, data.dataset.queries, None, lambda: data.workspace).run(read_asked([SUM]))[0]
+    answers = Field(data.dataset, data.dataset.split(), None, lambda: data.workspace).run(read_asked([SUM]))[0]
     own = [
         (id_, math.nextafter(score, 2) if at == 3 else score) for at, (id_, score) in enumerate(answers.lists[0])
     ]
@@ -150,13 +159,13 @@ def test_two_runs_two_thread_counts_and_two_block_sizes_are_one(data, baseline, 
     assert first["check"] == "identity"
 
 
-def test_worse_fails_with_1_and_shows_the_queries_that_lost(data, baseline, capsys):
+def test_worse_fails_with_1_and_shows_the_queries_that_lost(data, lists, baseline, capsys):
     assert run("gate", STARTER, "bm25=vector", "--baseline", baseline) == 0  # better, as compare says
     assert "significantly better" in " ".join(capsys.readouterr().out.split())
     assert run("gate", STARTER, "bm25=cortex_mem", "--baseline", baseline) == 1
     assert "queries that lost most" in capsys.readouterr().out
 
-    found = data.gate({"bm25": worse(data, 0.4)}, baseline=baseline)
+    found = data.gate({"bm25": worse(data, lists, 0.4)}, baseline=baseline)
 
     row = found.record["contenders"][0]
     assert (found.verdict, found.exit_code()) == ("fail", 1)
@@ -194,11 +203,40 @@ def test_changed_labels_are_a_mismatch_with_both_hashes_and_the_command(baseline
 
     out = capsys.readouterr().out
     before = STRICT_JSON.decode(baseline.read_text())["hashes"]["labels"]
-    now = hashes.data_hashes(sy.load(other).dataset, sy.load(other).dataset.queries)["labels"]
+    changed_set = sy.load(other).dataset
+    now = hashes.data_hashes(changed_set, changed_set.split("all"))["labels"]
     text = " ".join(out.split())
     assert f"the labels changed: {before} in the baseline, {now} now" in text
     assert f"steelyard gate {other} --baseline {baseline} --update --because" in text
     assert "corpus" not in text
+
+    assert run("gate", other, "--baseline", baseline, "--update", "--because", "a label was wrong") == 0
+    line = json.loads(history_path(baseline).read_text().splitlines()[-1])
+    assert (line["comparable"], line["contenders"]["bm25"]["before"]) == (False, None)
+    assert run("gate", other, "--baseline", baseline) == 0
+
+
+def test_what_the_machine_cannot_do_ends_with_4_and_ctrl_c_with_130(baseline, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    blocked = tmp_path / "file" / "baseline.json"
+    assert run("gate", STARTER, "bm25", "--baseline", blocked, "--update", "--because", "first") in (2, 4)
+
+    folder = tmp_path / "closed"
+    folder.mkdir()
+    monkeypatch.setattr("steelyard.files.write_bytes", _full)
+    assert run("gate", STARTER, "bm25", "--baseline", folder / "b.json", "--update", "--because", "first") == 4
+    assert list(folder.iterdir()) == []
+
+    monkeypatch.setattr("steelyard_eval.gate.gating.Gate.check", _interrupted)
+    assert run("gate", STARTER, "--baseline", baseline) == 130
+
+
+def _full(*_):
+    raise OSError(28, "No space left on device")
+
+
+def _interrupted(*_):
+    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("damage", ["cut", "value", "seal", "schema", "empty", "list"])
@@ -246,9 +284,9 @@ def test_an_update_says_who_why_and_both_values(data, baseline, monkeypatch):
     assert data.gate(baseline=baseline).verdict == "pass"
 
 
-def test_an_adverse_update_needs_accept_worse(data, baseline):
+def test_an_adverse_update_needs_accept_worse(data, lists, baseline):
     before = baseline.read_bytes(), history_path(baseline).read_bytes()
-    bad = {"bm25": worse(data, 0.5), SUM: SUM}
+    bad = {"bm25": worse(data, lists, 0.5), SUM: SUM}
 
     with pytest.raises(ConfigError, match=r"worse than the old one.*--accept-worse"):
         data.update_baseline(bad, because="why not", baseline=baseline)
@@ -283,19 +321,15 @@ def test_the_history_only_grows(data, baseline, harm):
         data.gate(baseline=baseline)
 
 
-def test_a_decline_in_small_steps_is_seen_by_the_anchor(data, tmp_path):
+def test_a_decline_in_small_steps_is_seen_by_the_anchor(data, lists, tmp_path):
     """Each step loses too little to fail; together they lose what a single step of that size would fail for."""
     own = tmp_path / "drift.json"
     judged = data.dataset.qrels
-    lists = {
-        query.id: [hit.entry.id for hit in data.search(query.id, "vector", limit=20).result.hits]
-        for query in data.dataset.queries
-    }
 
     def step(share):
         """Answers whose best relevant entry falls by two places for a share of the queries."""
         found = {}
-        for at, (query, ids) in enumerate(lists.items()):
+        for at, (query, ids) in enumerate(lists["vector"].items()):
             relevant = next((place for place, id_ in enumerate(ids) if judged[query].get(id_, 0) > 0), None)
             moved = list(ids)
             if relevant is not None and at % 30 < share:
@@ -359,11 +393,11 @@ def test_any_contender_can_be_gated(data, tmp_path):
         data.gate(baseline=own)
 
 
-def test_lists_of_ten_are_judged_by_ndcg_alone(data, tmp_path):
+def test_lists_of_ten_are_judged_by_ndcg_alone(data, lists, tmp_path):
     own = tmp_path / "ten.json"
 
     def ten(query):
-        return [hit.entry.id for hit in data.search(query, "bm25", limit=10).result.hits]
+        return lists["bm25"][query.id][:10]
 
     data.update_baseline({"ten": ten}, because="first", baseline=own)
     row = data.gate({"ten": lambda query: ten(query)[::-1]}, baseline=own).record["contenders"][0]
@@ -372,9 +406,9 @@ def test_lists_of_ten_are_judged_by_ndcg_alone(data, tmp_path):
     assert row["against"][0]["composite"] == pytest.approx(row["against"][0]["delta"])
 
 
-def test_a_promise_that_was_kept_and_is_broken_fails_whatever_the_relevance(data, tmp_path):
+def test_a_promise_that_was_kept_and_is_broken_fails_whatever_the_relevance(data, lists, tmp_path):
     own = tmp_path / "promise.json"
-    scoped = [query for query in data.dataset.queries if query.filters]
+    scoped = [query for query in data.dataset.split() if query.filters]
     assert scoped
     outside = {
         query.id: next(entry.id for entry in data.dataset.entries if query.filters.failed(entry))
@@ -382,7 +416,7 @@ def test_a_promise_that_was_kept_and_is_broken_fails_whatever_the_relevance(data
     }
 
     def inside(query):
-        return [hit.entry.id for hit in data.search(query, "vector", limit=50).result.hits]
+        return lists["vector"][query.id]
 
     data.update_baseline({"mine": inside}, because="first", baseline=own)
     leaking = {"mine": lambda query: [*inside(query)[:9], *filter(None, [outside.get(query.id)])]}
@@ -392,23 +426,19 @@ def test_a_promise_that_was_kept_and_is_broken_fails_whatever_the_relevance(data
     assert "outside the query's filter" in found.sentence
 
 
-def test_slices_are_shown_and_block_where_asked(data, tmp_path):
+def test_slices_are_shown_and_block_where_asked(data, lists, tmp_path):
     own = tmp_path / "slices.json"
-    category = max(
-        {q.category for q in data.dataset.queries}, key=[q.category for q in data.dataset.queries].count
-    )
-    lists = {
-        query.id: [hit.entry.id for hit in data.search(query.id, "vector", limit=50).result.hits]
-        for query in data.dataset.queries
-    }
+    categories = [query.category for query in data.dataset.split()]
+    category = max(sorted(set(categories)), key=categories.count)
+    found_by = lists["vector"]
     judged = data.dataset.qrels
 
     def collapsed(query):
         if query.category != category:
-            return lists[query.id]
-        return [id_ for id_ in lists[query.id] if judged[query.id].get(id_, 0) == 0]
+            return found_by[query.id]
+        return [id_ for id_ in found_by[query.id] if judged[query.id].get(id_, 0) == 0]
 
-    data.update_baseline({"mine": lambda query: lists[query.id]}, because="first", baseline=own)
+    data.update_baseline({"mine": lambda query: found_by[query.id]}, because="first", baseline=own)
     found = data.gate({"mine": collapsed}, baseline=own, block_slices=True)
     worse = [row["value"] for row in found.record["contenders"][0]["slices"] if row["worse"]]
 

@@ -53,6 +53,7 @@ def test_the_bound_is_students_with_one_more_query_that_differed():
         (-0.05, 0.10, "fail", "test"),  # t = -3.16
         (-0.009, 0.02, "pass", "budget"),  # t = -2.8, but the drop is too small to block
         (-0.036, 0.30, "fail", "limit"),  # t = -.76; .216 / sqrt(40) = .0342
+        (-0.03, 0.1224, "inconclusive", "nothing"),  # t = -1.55, p = .065
         (-0.033, 0.30, "inconclusive", "nothing"),  # below the limit, and the bound is above .04
         (-0.005, 0.10, "pass", "budget"),
         (0.10, 0.30, "pass", "better"),  # t = 2.1
@@ -79,6 +80,14 @@ def test_the_test_needs_a_drop_of_ndcg_as_well():
     assert float(found.p_worse) < ALPHA
     assert found.verdict == "pass"
     assert judge(Changes.of(composite, composite)).verdict == "fail"
+
+
+@pytest.mark.parametrize(("sd", "verdict"), [(0.08, "fail"), (0.10, "inconclusive")])
+def test_ndcg_alone_has_a_stricter_test(sd, verdict):
+    """What is lost in front and gained in the depth: t = -2.37 and -1.90 on nDCG@10, p = .011 and .032."""
+    found = judge(Changes.of(differences(40, -0.03, sd), np.zeros(40)))
+
+    assert found.verdict == verdict
 
 
 def test_units_count_once():

@@ -191,7 +191,7 @@ def tagged():
     """200 queries with a tag over 60 entries of 10 tags; every entry has the words of every query."""
     import steelyard_eval as sy
 
-    words = "rotate signing keys session tokens database index backup restore deploy".split()
+    words = ["rotate", "signing", "keys", "session", "tokens", "database", "index", "backup", "restore", "deploy"]
     corpus = [
         {"id": f"e{at:02}", "title": " ".join(words[at % 7 :]), "text": " ".join(words), "tags": [f"t{at % 10}"]}
         for at in range(60)

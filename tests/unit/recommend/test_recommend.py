@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +14,12 @@ from steelyard.config import SearchConfig
 from steelyard.errors import ConfigError
 from steelyard.fusion import FAMILIES, parse_strategy
 from steelyard.systems import find_system
+from steelyard.text import content, terms
 from steelyard_eval.cli import main
+from steelyard_eval.compare import compare
+from steelyard_eval.compare.agreement import overlap, rank_biased
+from steelyard_eval.compare.contenders import Contender
+from steelyard_eval.compare.warnings import effective_number
 from steelyard_eval.datasets import load
 from steelyard_eval.demonstration import starter
 from steelyard_eval.measures.metrics import Judgments, Measure
@@ -24,11 +31,10 @@ from steelyard_eval.recommend.decision import Decision
 from steelyard_eval.recommend.families import Start, starts
 from steelyard_eval.recommend.grid import LINE, grid, measured
 from steelyard_eval.recommend.layout import lay_out
-from steelyard_eval.recommend.notices import effective_number
 from steelyard_eval.recommend.priors import Table, key_of, shipped
-from steelyard_eval.recommend.sentence import sentence
-from steelyard_eval.recommend.unlabelled import overlap, rank_biased
-from steelyard_eval.recording.record import record
+from steelyard_eval.recommend.sentence import is_stated, sentence
+from steelyard_eval.recommend.source import Live
+from steelyard_eval.recording.record import record, record_systems
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.tune.settings import settings
@@ -132,8 +138,9 @@ def test_the_composite_of_a_layered_search_earns_nothing_below_its_cut(space, qu
 
 @pytest.mark.parametrize("name", ["cortex_mem", "cortex_mem:shipped"])
 def test_cortex_mem_is_laid_out_with_thresholds_ladders_cuts_and_weights(space, queries, name):
-    start = Start(name, find_system(name).config(10, "minilm"), preset=True)
-    made = lay_out(space, queries, [start], NDCG)
+    source = Live(space)
+    start = Start.around(Contender(name, find_system(name).config(10, "minilm"), "system"), source)
+    made = lay_out(source, queries, [start], NDCG)
 
     assert made.skipped == ()
     tried = [re.search(r"default=layered\((.*?)\)", str(config.strategy))[1] for config in start.settings]
@@ -144,11 +151,19 @@ def test_cortex_mem_is_laid_out_with_thresholds_ladders_cuts_and_weights(space, 
 
 
 def test_every_family_is_tried_and_the_starts_do_not_depend_on_labels(space, queries):
-    tried = [start.config.strategy.keyword for start in starts(space, queries, 10)]
+    tried = [start.config.strategy.keyword for start in starts(Live(space), queries, 10)]
     assert set(FAMILIES) - {"comb_sum"} <= set(tried)  # CombSUM is a weighted sum by another name
     shuffled = replace(space.dataset, qrels={})
-    other = replace(space, dataset=shuffled)
-    assert [s.config for s in starts(other, queries, 10)] == [s.config for s in starts(space, queries, 10)]
+    other = Live(replace(space, dataset=shuffled))
+    assert [s.config for s in starts(other, queries, 10)] == [s.config for s in starts(Live(space), queries, 10)]
+
+
+def test_all_five_systems_are_tried_unless_their_layers_are_missing(space, queries):
+    names = {start.label for start in starts(Live(space), queries, 10) if start.preset}
+    assert names == {"fts", "bm25", "vector", "echovault", "soleri", "moltnet", "spec_kit", "cortex_mem"}
+    flat = {key: rows for key, rows in space.dataset.vectors.items() if key[1] == "text"}
+    without = Live(replace(space, dataset=replace(space.dataset, vectors=flat)))
+    assert names - {start.label for start in starts(without, queries, 10)} == {"cortex_mem"}
 
 
 # The table of other collections
@@ -256,6 +271,74 @@ def test_what_is_broken_off_ships_nothing(space, monkeypatch):
     assert str(found.config.strategy) == str(find_system("echovault").config(10).strategy)
 
 
+INTERRUPTED = """
+import os, signal, sys
+from steelyard_eval.cli import main
+from steelyard_eval.recommend import layout
+
+made, calls = layout.grid, []
+
+
+def breaking(*arguments):
+    calls.append(arguments)
+    if len(calls) == 3:
+        os.kill(os.getpid(), signal.SIGINT)
+    return made(*arguments)
+
+
+layout.grid = breaking
+sys.argv = ["steelyard", "recommend", *sys.argv[1:]]
+main()
+"""
+
+
+def test_a_real_ctrl_c_ends_with_130_and_a_whole_file_of_the_current_weights(tmp_path):
+    out = tmp_path / "search-weights.json"
+    command = [sys.executable, "-c", INTERRUPTED, str(starter()), "--out", str(out), "--json"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+    record = json.loads(ended.stdout)
+    assert ended.returncode == 130
+    assert "Traceback" not in ended.stderr
+    assert not record["whole"]
+    assert record["verdict"] == "try"
+    assert "the search was broken off, so run it again to prove it" in record["sentence"]
+    assert str(SearchConfig.load(out).strategy) == record["current"]["strategy"]
+    attempt = SearchConfig.load(tmp_path / "search-weights.try.json")
+    assert str(attempt.effective) == record["chosen"]["strategy"]
+
+
+def test_a_recording_gives_the_choice_of_a_search_among_what_it_holds(space, tmp_path):
+    out = tmp_path / "own"
+    record_systems(space.dataset, ["plain"], out, "all", 10, "auto")
+    found = recommend(space.dataset, "fts", recording=out / "plain.documented").to_json()
+
+    labels = {row["label"]: row for row in found["leaderboard"]}
+    assert {"fts", "vector", "RRF, tuned", "weighted sum, tuned"} <= labels.keys()  # over fts: it has no bm25
+    assert not {"bm25", "echovault", "soleri", "moltnet"} & labels.keys()
+    row = labels["RRF, tuned"]
+    assert row["depths"]["vector"] == 100  # that of plain, so a comparison searches the same
+    (same,) = compare(space.dataset, row["strategy"], timed=False, metrics="nDCG@10").values.values()
+    assert row["mean"] == pytest.approx(same["nDCG@10"].mean(), abs=1e-12)
+    assert all("p50_ms" not in row for row in found["timing"])
+    with pytest.raises(ConfigError, match="Record again with this configuration"):
+        recommend(space.dataset, "echovault", recording=out / "plain.documented")
+
+
+def test_the_cost_of_a_row_counts_the_indexes_that_it_reads(space, found):
+    timing = {row["label"]: row for row in found.to_json()["timing"]}
+    vectors = 4 * 384 * len(space.dataset.entries)  # float32 of 384 dimensions
+
+    assert (timing["vector"]["keyword_bytes"], timing["vector"]["vector_bytes"]) == (0, vectors)
+    assert (timing["bm25"]["vector_bytes"], timing["fts"]["vector_bytes"]) == (0, 0)
+    words = sum(len(set(terms(content(entry)))) for entry in space.dataset.entries)
+    assert timing["bm25"]["keyword_bytes"] == 16 * words
+    stored = space.store._db.execute("SELECT block FROM fts_content_data").fetchall()
+    lengths = space.store._db.execute("SELECT sz FROM fts_content_docsize").fetchall()
+    assert timing["fts"]["keyword_bytes"] == sum(len(part) for (part,) in [*stored, *lengths])
+    assert timing["soleri"]["vector_bytes"] == vectors
+
+
 def test_the_command_prints_the_sentence_first_and_writes_file_and_report(tmp_path):
     out = tmp_path / "search-weights.json"
     arguments = ["recommend", str(starter()), "--out", str(out), "--report", str(tmp_path / "report")]
@@ -285,10 +368,25 @@ def test_the_three_sentences():
         "Try X, unproven: +0.061 nDCG@10 expected over your bm25 (1 in 10 that it is worse); "
         "label about 40 more queries to settle it."
     )
+    assert sentence(ship, "X", "mine", "nDCG@10", stated=False) == (
+        "Use X: better than your mine (1 in 50 that it is worse), "
+        "by how much fewer than 40 labelled queries cannot tell."
+    )
+    assert sentence(attempt, "X", "mine", "nDCG@10", stated=False).startswith(
+        "Try X, unproven: likely better than your mine (1 in 10 that it is worse), by how much"
+    )
     assert sentence(keep, "", "echovault", "nDCG@10") == (
         "Keep your echovault: nothing found beats it by more than 0.055 nDCG@10; "
         "about 180 more labelled queries would halve that."
     )
+
+
+def test_no_gain_over_a_fusion_is_stated_on_few_queries():
+    rrf, single = config_of("rrf(bm25, vector)"), config_of("bm25")
+    assert [is_stated(rrf, n) for n in (39, 40)] == [False, True]
+    assert is_stated(single, 25)
+    assert is_stated(find_system("echovault").config(10), 25)
+    assert is_stated(None, 25)
 
 
 def test_queries_of_one_scope_that_agree_are_worth_one_each():

@@ -3,9 +3,10 @@
 import json
 
 import bm25s
+import faiss
 import ir_measures
-import numpy as np
 import pytest
+import tantivy
 from ir_measures import nDCG
 
 from steelyard.config import SearchConfig
@@ -18,6 +19,7 @@ from steelyard_eval.cli import main
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
 from steelyard_eval.demonstration import starter
+from steelyard_eval.recommend.answer import recommend
 from steelyard_eval.recording.files import load as open_folder
 from steelyard_eval.recording.lists import save_lists
 from steelyard_eval.recording.select import only
@@ -26,7 +28,7 @@ from steelyard_eval.tune import tune
 DEPTH = 30
 NORMS = {"none": None, "minmax": "min-max", "max": "max", "zscore": "zmuv", "rank": "rank"}
 """What ranx calls our normalisations."""
-STRATEGY = "weighted_sum(0.2*words, 0.3*titles, 0.5*dense, normalize=minmax)"
+STRATEGY = "weighted_sum(0.2*words, 0.3*stems, 0.5*dense, normalize=minmax)"
 
 
 @pytest.fixture(scope="module")
@@ -36,27 +38,54 @@ def dataset():
 
 @pytest.fixture(scope="module")
 def engines(dataset):
-    """Three engines that are not ours: bm25s over texts, bm25s over titles, a matrix product over the vectors."""
-    ids = [entry.id for entry in dataset.entries]
-    lists = {}
-    texts = {
-        "words": [f"{entry.title} {entry.text}" for entry in dataset.entries],
-        "titles": [entry.title for entry in dataset.entries],
-    }
+    """Three engines that are not ours: bm25s over texts, tantivy over their stems, faiss over the vectors."""
+    found = {"words": by_bm25s(dataset), "stems": by_tantivy(dataset), "dense": by_faiss(dataset)}
+    return {name: [apart(own) for own in lists] for name, lists in found.items()}
+
+
+def by_bm25s(dataset):
+    index = bm25s.BM25(method="lucene")
+    texts = [f"{entry.title} {entry.text}" for entry in dataset.entries]
+    index.index(bm25s.tokenize(texts, show_progress=False), show_progress=False)
     asked = bm25s.tokenize([query.text for query in dataset.queries], show_progress=False)
-    for name, corpus in texts.items():
-        index = bm25s.BM25(method="lucene")
-        index.index(bm25s.tokenize(corpus, show_progress=False), show_progress=False)
-        places, scores = index.retrieve(asked, k=DEPTH, show_progress=False)
-        lists[name] = [
-            [(ids[at], float(score)) for at, score in zip(*own, strict=True)]
-            for own in zip(places.tolist(), scores.tolist(), strict=True)
-        ]
-    vectors = dataset.vectors["minilm", "text"].astype(float)
-    queries = dataset.query_vectors["minilm"].astype(float)
-    order = np.argsort(-(queries @ vectors.T), axis=1, kind="stable")[:, :DEPTH]
-    lists["dense"] = [[(ids[at], float(queries[q] @ vectors[at])) for at in own] for q, own in enumerate(order)]
-    return {name: [apart(own) for own in found] for name, found in lists.items()}
+    places, scores = index.retrieve(asked, k=DEPTH, show_progress=False)
+    return [named(dataset, *own) for own in zip(places.tolist(), scores.tolist(), strict=True)]
+
+
+def by_tantivy(dataset):
+    schema = tantivy.SchemaBuilder()
+    schema.add_integer_field("place", stored=True)
+    schema.add_text_field("text", tokenizer_name="en_stem")
+    index = tantivy.Index(schema.build())
+    writer = index.writer(num_threads=1)
+    for place, entry in enumerate(dataset.entries):
+        writer.add_document(tantivy.Document(place=place, text=f"{entry.title} {entry.text}"))
+    writer.commit()
+    writer.wait_merging_threads()
+    index.reload()
+    searcher = index.searcher()
+    found = []
+    for query in dataset.queries:
+        asked, _ = index.parse_query_lenient(query.text, ["text"])
+        hits = searcher.search(asked, DEPTH).hits
+        found.append(
+            named(dataset, [searcher.doc(at)["place"][0] for _, at in hits], [score for score, _ in hits])
+        )
+    return found
+
+
+def by_faiss(dataset):
+    vectors = dataset.vectors["minilm", "text"].astype("float32")
+    index = faiss.IndexFlatIP(vectors.shape[1])
+    index.add(vectors)
+    scores, places = index.search(dataset.query_vectors["minilm"].astype("float32"), DEPTH)
+    return [named(dataset, *own) for own in zip(places.tolist(), scores.tolist(), strict=True)]
+
+
+def named(dataset, places, scores):
+    """Ids with scores, best first."""
+    found = [(dataset.entries[at].id, float(score)) for at, score in zip(places, scores, strict=True)]
+    return sorted(found, key=lambda one: (-one[1], one[0]))
 
 
 def apart(own):
@@ -93,7 +122,7 @@ def ndcg(dataset, run):
 def test_each_list_alone_has_the_value_of_its_run(dataset, runs, recording):
     found = compare(dataset, recording=recording)
 
-    assert list(found.values) == ["dense", "titles", "words", "rrf(dense, titles, words, k=60)"]
+    assert list(found.values) == ["dense", "stems", "words", "rrf(dense, stems, words, k=60)"]
     for name, path in runs.items():
         values = ndcg(dataset, ir_measures.read_trec_run(str(path)))
         assert found.values[name]["nDCG@10"].tolist() == pytest.approx(
@@ -122,6 +151,21 @@ def test_tuned_weights_fused_by_ranx_give_the_same_ndcg(dataset, engines, record
     for strategy in {str(file.strategy), found.record["optimum"]["strategy"]}:
         values = compare(dataset, strategies=[strategy], recording=recording).values[strategy]["nDCG@10"]
         assert values.tolist() == pytest.approx(by_ranx(dataset, engines, strategy), abs=1e-9)
+
+
+def test_recommend_tries_every_family_over_the_lists_and_asks_what_is_used_today(dataset, recording, tmp_path):
+    with pytest.raises(ConfigError, match="name it with --current: dense, stems, words"):
+        recommend(dataset, recording=recording)
+    found = recommend(dataset, "words", recording=recording)
+
+    record = found.to_json()
+    assert {"words", "stems, tuned", "RRF, tuned", "dense first, tuned"} & {
+        row["label"] for row in record["leaderboard"]
+    } >= {"words", "RRF, tuned", "dense first, tuned"}
+    assert record["current"]["label"] == "words"
+    assert all(row["embedding_calls"] is None and row["vector_bytes"] is None for row in record["timing"])
+    found.save_weights(tmp_path / "w.json")
+    assert json.loads((tmp_path / "w.json").read_text())["system"] == "lists"
 
 
 def by_ranx(dataset, engines, strategy):
@@ -170,9 +214,7 @@ def test_weights_over_lists_are_refused_by_live_search(dataset, recording, tmp_p
 
 
 def test_a_system_cannot_run_on_lists_and_says_what_can(dataset, recording):
-    with pytest.raises(
-        ConfigError, match=r"has lists of other engines \(dense, titles, words\); write a strategy"
-    ):
+    with pytest.raises(ConfigError, match=r"has lists of other engines \(dense, stems, words\); write a strategy"):
         compare(dataset, "echovault", recording=recording)
 
 

@@ -76,6 +76,16 @@ class KeywordTables(WordTables):
             "INSERT INTO keyword_indexes VALUES(?, ?, ?)", (index.name, json.dumps(index.fields), index.tokenizer)
         )
 
+    def index_bytes(self, index: KeywordIndex) -> int:
+        """Bytes of a keyword index: words with their entries, lengths of entries; 0 before it is made."""
+        if self._index_settings(index) is None:
+            return 0
+        return sum(
+            int(size)
+            for table, column in (("data", "block"), ("docsize", "sz"))
+            for (size,) in self._db.execute(f"SELECT total(length({column})) FROM fts_{index.name}_{table}")
+        )
+
     def keyword(
         self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int
     ) -> list[Found]:

@@ -1,0 +1,141 @@
+"""What is said before the table, and instead of one where there are no labels."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from steelyard.errors import ConfigError
+from steelyard.filters import Filters
+from steelyard.query import Query
+from steelyard_eval.cli import main
+from steelyard_eval.compare import compare
+from steelyard_eval.compare.agreement import agreement
+from steelyard_eval.compare.scopes import propose_groups
+from steelyard_eval.compare.warnings import effective_number, shared_scopes, warnings
+from steelyard_eval.datasets import load
+from steelyard_eval.demonstration import starter
+
+QUERIES = [Query(f"text {at}", id=f"q{at}") for at in range(30)]
+NOTHING = np.zeros(30)
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return load(starter())
+
+
+def of(values=None, judged=None, tests=(), queries=QUERIES, model="minilm"):
+    return warnings(queries, values or {"a": NOTHING}, judged or {}, "a", tests, model)
+
+
+def test_nothing_is_said_where_there_is_nothing_to_say():
+    assert of(tests=[{"mde": 0.06}, {"mde": 0.08}]) == []
+
+
+def test_too_few_queries_are_told_with_how_many_would_do():
+    # The detectable difference falls with the square root: 30 * (0.2 / 0.05)^2 = 480.
+    (told,) = of(tests=[{"mde": 0.1}, {"mde": 0.2}, {"mde": 0.4}])
+    assert "30 judged queries are few" in told
+    assert "below about 0.20" in told
+    assert "one of 0.05 takes about 480 judged queries" in told
+
+
+def test_hits_that_are_judged_less_often_are_told_on_either_side():
+    judged = {"a": np.full(30, 0.8), "b": np.full(30, 0.7), "c": np.full(30, 0.9), "d": np.full(30, 0.82)}
+    less, more = of(judged=judged)
+    assert "fewer of the first ten hits are judged than of a (80%)" in less
+    assert less.endswith("these may be better than they look: b")
+    assert more.endswith("so it may be better than it looks beside c")
+
+
+def test_vectors_of_lsa_are_told():
+    assert "LSA" in of(model="lsa")[0]
+
+
+def scoped(count, scopes, group=""):
+    return [
+        Query(f"text {at}", id=f"q{at}", filters=Filters.of({"project": f"p{at % scopes}"}), group=group)
+        for at in range(count)
+    ]
+
+
+def test_scopes_that_vary_together_are_counted_by_the_differences():
+    queries = scoped(60, 6)
+    by_scope = np.array([0.1, 0.5, 0.9, 0.2, 0.6, 0.4])[np.arange(60) % 6]
+    (told,) = shared_scopes(queries, {"a": np.zeros(60), "b": by_scope}, "a")
+    # Ten equal values a scope: six observations, times (n - 1) / n and g / (g - 1) of the two variances.
+    assert effective_number(by_scope, [str(query.filters) for query in queries]) == pytest.approx(60 * 5 / 59)
+    assert "60 queries share 6 scopes" in told
+    assert "worth about 5 independent queries; give them `group`" in told
+    assert shared_scopes(scoped(60, 6, "g"), {"a": NOTHING, "b": by_scope}, "a") == []
+    assert shared_scopes(scoped(60, 30), {"a": np.zeros(60), "b": by_scope}, "a") == []
+
+
+def test_check_and_compare_propose_groups(tmp_path):
+    # FTS5 parts words at an underscore and bm25 does not: in two of four projects fts alone finds "jump".
+    texts = {"a": "jump_high", "b": "jump_far", "c": "jump", "d": "jump"}
+    entries = [{"id": name, "text": text, "project": name} for name, text in texts.items()]
+    queries = [
+        {"id": f"{name}{at}", "text": "jump", "filter": {"project": name}} for name in texts for at in range(5)
+    ]
+    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(one) + "\n" for one in entries))
+    (tmp_path / "queries.jsonl").write_text("".join(json.dumps(one) + "\n" for one in queries))
+    (tmp_path / "qrels.txt").write_text("".join(f"{one['id']} 0 {one['id'][0]} 1\n" for one in queries))
+    (tmp_path / "dataset.json").write_text(json.dumps({"name": "jumps", "text_for_embedding": "{text}"}))
+
+    # Four units of five equal differences: 20 * 3 / 19.
+    (told,) = propose_groups(load(tmp_path))
+    assert "the 20 queries share 4 scopes" in told
+    assert "worth about 3 independent queries" in told
+    found = compare(tmp_path, ["bm25", "fts"], metrics="nDCG@10", embedder="none", timed=False)
+    assert told in found.record["notices"]
+    ended = CliRunner().invoke(main, ["check", str(tmp_path)])
+    assert "share 4 scopes" in " ".join(ended.stdout.split())
+
+
+# Without labels
+
+
+def test_agreement_names_the_queries_and_entries_that_part_the_lists():
+    lists = {"one": [["a", "b"], ["x", "y"]], "other": [["a", "b"], ["z", "y"]]}
+    found = agreement(lists, QUERIES[:2])
+
+    # The second query: agreements 0 and 1/2, so .5 * .9^2 + (.1 / .9) * (.5 * .9^2) = .45; the first is 1.
+    (pair,) = found["agreement"]
+    assert (pair["one"], pair["other"]) == ("one", "other")
+    assert (pair["rbo"], pair["jaccard"]) == (pytest.approx(0.725), pytest.approx(2 / 3))
+    assert found["disagreement"] == pytest.approx(0.275)
+    assert [row["id"] for row in found["label_first"]] == ["q1", "q0"]
+    assert found["label_first"][0]["entries"] == ["x", "z", "y"]  # y is in both, so its grade parts nothing
+
+
+def test_compare_without_judgments_says_who_agrees_and_what_to_label(dataset, tmp_path):
+    bare = dataclasses.replace(dataset, qrels={})
+    found = compare(bare, ["bm25", "echovault"], timed=False, runs=tmp_path / "runs")
+
+    record = found.to_json()
+    assert record["results"] == record["comparisons"] == record["per_query"] == []
+    assert found.to_frame()[["one", "other"]].values.tolist() == [["bm25", "echovault"]]
+    assert "jaccard" in found._repr_html_()
+    written = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    assert written == ["bm25.documented.run", "echovault.documented.run"]
+    for what in (found.plot, lambda: found.report(tmp_path / "report")):
+        with pytest.raises(ConfigError, match="has no judgments, so there is nothing to"):
+            what()
+
+
+def test_the_command_prints_it(tmp_path):
+    folder = tmp_path / "bare"
+    folder.mkdir()
+    for name in ("corpus.jsonl", "queries.jsonl"):
+        (folder / name).write_bytes((starter() / name).read_bytes())
+    (folder / "dataset.json").write_text(json.dumps({"name": "bare", "text_for_embedding": "{title}"}))
+    ended = CliRunner().invoke(main, ["compare", str(folder), "bm25", "fts", "--embedder", "none"])
+
+    assert ended.exit_code == 0
+    assert ended.stdout.startswith("Keep bm25 for now: without labels nothing can be said of quality")
+    assert "against bm25" in ended.stdout
+    assert "label first" in ended.stdout
