@@ -151,17 +151,18 @@ def test_how_long_a_key_takes_is_printed(big, capsys):
     slider = big.get_by_label("weight of bm25", exact=True)
     slider.press("Home")
     root = big.locator(".sy-explorer")
-    for step in range(1, 41):
+    for step in range(1, 26):
         slider.press("ArrowRight")
         settle(big, f"({step / 100:g}*bm25")
         big.wait_for_function("document.querySelector('.sy-explorer').dataset.curves === '2'")
+        big.wait_for_timeout(150)  # nobody presses the next key as soon as the curves are there
     taken = np.array([float(time) for time in root.get_attribute("data-times").split()][1:])
 
     with capsys.disabled():
         print(
             f"\nkey to nDCG and ranking: median {np.median(taken):.0f} ms, p95 {np.percentile(taken, 95):.0f} ms"
         )
-    assert len(taken) >= 30
+    assert len(taken) >= 20
 
 
 def test_fifty_pairs_survive_a_killed_kernel(lab):
