@@ -5,6 +5,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from steelyard_eval.demonstration import demo
@@ -21,7 +22,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         demo(Path(folder))
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": WIDTH, "height": 1120}, color_scheme="light")
+        page = browser.new_page(viewport={"width": WIDTH, "height": 1560}, color_scheme="light")
         page.goto((Path(folder) / "report.html").as_uri())
         page.locator(".open").first.wait_for()
         page.screenshot(path=HERE / "report.png")
@@ -29,6 +30,8 @@ def main() -> None:
         page.locator(".open").first.click()
         page.locator("#explorer").screenshot(path=HERE / "query.png")
         browser.close()
+    for picture in HERE.glob("*.png"):
+        Image.open(picture).convert("RGB").quantize(96).save(picture, optimize=True)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ def source():
     pytest.skip("axe-core is not in .venv/axe (make .venv/axe/axe.min.js, which needs npm) nor at STEELYARD_AXE")
 
 
-def serious(page):
-    """The serious and critical violations on a page, as rule and the places of it."""
+def serious(page, within="html"):
+    """The serious and critical violations on a page, or in a part of it, as rule and the places of it."""
     # Through the debugger: the policy of the page forbids every script but its own.
     page.context.new_cdp_session(page).send("Runtime.evaluate", {"expression": source()})
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    found = page.evaluate("at => axe.run(at, {resultTypes: ['violations']})", within)["violations"]
     return {one["id"]: [node["target"] for node in one["nodes"]] for one in found if one["impact"] in SERIOUS}

@@ -50,6 +50,11 @@ class Lab:
         page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
         return page
 
+    def paint(self, page, theme):
+        """Change JupyterLab's theme."""
+        page.evaluate("theme => jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
+        page.wait_for_function("theme => document.body.dataset.jpThemeName === theme", arg=theme)
+
     def _note(self, request):
         self.requests += 1
         local = ("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:")
@@ -74,13 +79,22 @@ class Lab:
 
 
 @pytest.fixture(scope="session")
-def lab(tmp_path_factory):
-    """JupyterLab with the notebooks of the checkout, seen by a headless Chromium."""
-    pytest.importorskip("jupyterlab", reason="the extra notebooks is not installed")
-    pytest.importorskip("anywidget", reason="the extra notebooks is not installed")
+def browser():
+    """A headless Chromium, one for all tests: a second driver in the same process would be refused."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if CHROMIUM is None:
         pytest.skip("needs chromium on the PATH")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory, browser):
+    """JupyterLab with the notebooks of the checkout, seen by a headless Chromium."""
+    pytest.importorskip("jupyterlab", reason="the extra notebooks is not installed")
+    pytest.importorskip("anywidget", reason="the extra notebooks is not installed")
     home = tmp_path_factory.mktemp("lab")
     (home / "work" / "notebooks").mkdir(parents=True)
     for path in (ROOT / "notebooks").glob("*.ipynb"):  # without their pairs, whose dates jupytext would compare
@@ -89,11 +103,9 @@ def lab(tmp_path_factory):
     (home / "overrides" / "overrides.json").write_text(json.dumps(SETTINGS))
     server, address = _serve(home)
     try:
-        with playwright.sync_playwright() as driver:
-            browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-            context = browser.new_context(viewport={"width": 1500, "height": 1100})
-            yield Lab(home / "work", address, context, environment(home))
-            browser.close()
+        context = browser.new_context(viewport={"width": 1500, "height": 1100})
+        yield Lab(home / "work", address, context, environment(home))
+        context.close()
     finally:
         server.terminate()
         server.wait(20)
@@ -116,6 +128,7 @@ def _serve(home):
         "--IdentityProvider.token=", f"--ServerApp.root_dir={home / 'work'}",
         f"--LabApp.app_settings_dir={home / 'overrides'}", f"--LabApp.user_settings_dir={home / 'settings'}",
         f"--LabApp.workspaces_dir={home / 'workspaces'}", "--LabApp.news_url=",
+        "--LabApp.expose_app_in_browser=True",
     ]  # fmt: skip
     with (home / "log").open("w") as log:
         server = subprocess.Popen(command, cwd=home, env=environment(home), stdout=subprocess.DEVNULL, stderr=log)

@@ -16,6 +16,8 @@ from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.label.session import read_judgments
 
+from . import axe
+
 ROOT = Path(__file__).parents[2]
 PAIRS = 50
 
@@ -31,6 +33,9 @@ def explorer(lab):
     path.write_text(json.dumps(notebook | {"cells": chosen}))
     page = lab.open("notebooks/02-which-weights.ipynb")
     page.wait_for_selector(".sy-mean:not(:empty)")
+    if pictures := os.environ.get("STEELYARD_PICTURES"):  # make pictures
+        page.wait_for_function("document.querySelector('.sy-explorer').dataset.curves")
+        page.locator(".sy-explorer").screenshot(path=Path(pictures) / "explorer.png")
     yield page
     page.close()
 
@@ -112,6 +117,14 @@ def test_adopting_writes_a_file_that_loads(explorer, lab):
     assert config.provenance["promise"]["metric"] == "nDCG@10"
 
 
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_axe_finds_no_serious_violation_in_the_explorer(explorer, lab, theme):
+    explorer.get_by_role("button", name="pin").click()
+    lab.paint(explorer, theme)
+
+    assert axe.serious(explorer, ".sy-explorer") == {}
+
+
 def test_hostile_texts_are_shown_as_text(explorer):
     box = explorer.get_by_label("strategy; Enter applies it")
     box.fill("<img src=x onerror=\"document.title='pwned'\">")
@@ -138,17 +151,18 @@ def test_how_long_a_key_takes_is_printed(big, capsys):
     slider = big.get_by_label("weight of bm25", exact=True)
     slider.press("Home")
     root = big.locator(".sy-explorer")
-    for step in range(1, 41):
+    for step in range(1, 26):
         slider.press("ArrowRight")
         settle(big, f"({step / 100:g}*bm25")
         big.wait_for_function("document.querySelector('.sy-explorer').dataset.curves === '2'")
+        big.wait_for_timeout(150)  # nobody presses the next key as soon as the curves are there
     taken = np.array([float(time) for time in root.get_attribute("data-times").split()][1:])
 
     with capsys.disabled():
         print(
             f"\nkey to nDCG and ranking: median {np.median(taken):.0f} ms, p95 {np.percentile(taken, 95):.0f} ms"
         )
-    assert len(taken) >= 30
+    assert len(taken) >= 20
 
 
 def test_fifty_pairs_survive_a_killed_kernel(lab):
@@ -165,6 +179,7 @@ def test_fifty_pairs_survive_a_killed_kernel(lab):
         page.wait_for_function(f"document.querySelector('.sy-judge').dataset.given === '{at + 1}'")
         given.append((*pair, at % 4))
         assert [(one.query, one.entry, one.grade) for one in read_judgments(path).values()] == given
+    assert axe.serious(page, ".sy-judge") == {}
     (kernel,) = [one["kernel"]["id"] for one in lab.sessions() if one["path"] == "judge.ipynb"]
     os.kill(lab.process_of(kernel), signal.SIGKILL)
     page.close()

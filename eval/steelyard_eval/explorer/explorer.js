@@ -85,6 +85,7 @@ function render({ model, el }) {
 
   function move(at, value) {
     begun = begun || performance.now();
+    root.dataset.curves = "0";
     parts.sliders[at].number.value = value;
     parts.sliders[at].range.setAttribute("aria-valuetext", `${value}`);
     line.ask({ do: "weigh", at, value }, `weigh ${at}`);
@@ -151,6 +152,8 @@ function render({ model, el }) {
     found.weights.forEach((value, at) => {
       const own = parts.sliders[at];
       if (Number(own.range.value) !== value && line.idle()) own.range.value = value;
+      const mark = own.plot.querySelector(".sy-at");
+      if (mark) for (const end of ["x1", "x2"]) mark.setAttribute(end, (320 * value) / controls.top);
       if (document.activeElement !== own.number && line.idle()) own.number.value = Number(value.toFixed(4));
     });
     found.chosen.forEach((option, at) => { parts.choices[at].selectedIndex = option; });

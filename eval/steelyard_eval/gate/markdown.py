@@ -93,7 +93,7 @@ def plain(text: str) -> str:
     'a &#60;b&#62; &#124; &#42;c&#42;, 0.5'
     """
     shown = re.sub(r"(?<!\w)@(?=\w)", "@\N{ZERO WIDTH SPACE}", visible(text))
-    return "".join(char if char.isalnum() or char in " .,;:+%()='/" else _entity(char) for char in shown)
+    return "".join(char if char.isalnum() or char in " .,;:+%()='/-" else _entity(char) for char in shown)
 
 
 def _entity(char: str) -> str:

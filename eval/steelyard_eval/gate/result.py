@@ -78,6 +78,18 @@ class Gating(Result):
         found: list[dict[str, Any]] = next((row["worst"] for row in rows if row["worst"]), [])
         return pd.DataFrame(found, columns=["id", "text", "before", "now", "delta", "list_before", "list_now"])
 
+    def history(self) -> pd.DataFrame:
+        """Return a row for each update of the baseline and contender, oldest first: who, why, and its nDCG@10."""
+        import pandas as pd
+
+        names = ("date", "who", "because", "comparable")
+        rows = [
+            {name: line[name] for name in names} | {"label": label, "nDCG@10": own["now"]["nDCG@10"]}
+            for line in self.record["history"]
+            for label, own in line["contenders"].items()
+        ]
+        return pd.DataFrame(rows, columns=[*names, "label", "nDCG@10"])
+
     def __repr__(self) -> str:
         return visible(f"Gating({self.sentence})")
 

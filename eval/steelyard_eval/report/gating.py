@@ -20,12 +20,14 @@ from steelyard_eval.report.blocks import (
     Table,
     Terms,
 )
-from steelyard_eval.report.charts import difference, forest_chart
+from steelyard_eval.report.charts import Series, difference, forest_chart, places_chart
 from steelyard_eval.report.glossary import glossary
 from steelyard_eval.report.queries import move
 from steelyard_eval.report.text import MISSING, clip, interval, number, p_value
 
 Record = Mapping[str, Any]
+PLOTTED = 3
+"""Contenders whose history is drawn."""
 COLOURS = {"pass": "good", "fail": "bad"}
 
 
@@ -224,4 +226,21 @@ def _baseline(record: Record) -> tuple[Block, ...]:
     columns = tuple(Column(name, number=False) for name in ("date", "who", "reason"))
     table = (Table("History", "Every update of the baseline, oldest first.", columns, rows),) if rows else ()
     command = (Terms((("accept this as the new baseline", record["rebaseline"]),), code=True),)
-    return (Terms(facts), *table, *(command if record.get("rebaseline") else ()))
+    return (Terms(facts), *_past(record), *table, *(command if record.get("rebaseline") else ()))
+
+
+def _past(record: Record) -> Iterator[Figure]:
+    """nDCG@10 at every update since the data last changed, of the first contenders; what failed comes first."""
+    lines = list(record.get("history", ()))
+    begin = max((number for number, line in enumerate(lines) if not line.get("comparable", True)), default=0)
+    contenders = sorted(record["contenders"], key=lambda row: row["verdict"] != "fail")
+    for at, row in enumerate(contenders[:PLOTTED]):
+        label = row["label"]
+        now = [line["contenders"][label]["now"] for line in lines[begin:] if label in line.get("contenders", ())]
+        values = tuple(float(own["nDCG@10"]) for own in now)
+        title = f"nDCG@10 of {label} at each update of the baseline"
+        chart = places_chart([Series(label, values, "filled")], f"history-{at}", title, "update")
+        if chart and len(values) > 1:
+            yield Figure(
+                chart, "Since corpus, queries and labels last changed; the line falls where search got worse."
+            )

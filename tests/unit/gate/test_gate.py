@@ -281,7 +281,13 @@ def test_an_update_says_who_why_and_both_values(data, baseline, monkeypatch):
     assert (lines[-1]["who"], lines[-1]["date"]) == ("Ada", "2027-01-15")  # date -u -d @1800000000
     assert own["before"]["nDCG@10"] == pytest.approx(lines[0]["contenders"]["bm25"]["now"]["nDCG@10"])
     assert own["now"]["nDCG@10"] == pytest.approx(0.7045, abs=1e-4)  # of vector, as compare prints it
-    assert data.gate(baseline=baseline).verdict == "pass"
+    found = data.gate(baseline=baseline)
+    assert found.verdict == "pass"
+    assert found.history()["nDCG@10"].tolist()[::2] == [
+        own["contenders"]["bm25"]["now"]["nDCG@10"] for own in lines
+    ]
+    page = found.report(baseline.parent / "report")[0].read_text()
+    assert "nDCG@10 of bm25 at each update of the baseline" in page
 
 
 def test_an_adverse_update_needs_accept_worse(data, lists, baseline):

@@ -284,13 +284,18 @@ def test_cells_of_csv_start_no_formula(results, tmp_path):
     assert (first["label"], first["metric"], first["mean"]) == ("fts", "R@10", "0.4")
 
 
+def explained(page):
+    """The terms of the glossary."""
+    section = page.split('<section id="glossary"')[1].split("</section>")[0]
+    return {html.unescape(re.sub("<wbr>", "", term)) for term in re.findall("<dt>(.*?)</dt>", section)}
+
+
 def test_every_column_is_in_the_glossary(results, tmp_path):
-    page = Document(written(results, tmp_path)[0])
+    written(results, tmp_path)
     heads = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', (tmp_path / "report.html").read_text("utf-8"))
     names = {html.unescape(re.sub("<wbr>", "", head)) for head in heads} - {"fts", "vector", "echovault"}
-    meant = page.text.split("What the columns mean")[-1]
     assert names
-    assert not [name for name in names if name not in meant]
+    assert names <= explained((tmp_path / "report.html").read_text("utf-8"))
 
 
 @hostile

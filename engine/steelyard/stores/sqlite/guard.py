@@ -93,7 +93,7 @@ class CheckedCursor(apsw.Cursor):
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]  # apsw's returns the cursor, which is one, too
         """The rows, read some at a time, which costs a tenth of looking at each."""
         rows = map(apsw.Cursor.__next__, repeat(self))
-        while some := checked(self, lambda: list(islice(rows, ROWS))):
+        while some := self._run(lambda: list(islice(rows, ROWS))):
             yield from some
 
     def __next__(self) -> Any:  # noqa: ANN401 -- a row of whatever was asked
