@@ -397,7 +397,7 @@ def test_a_weights_file_keeps_its_limit_unless_one_is_given(tmp_path):
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (("q99",), "there is no query 'q99'"),
+        (("q-none",), "there is no query 'q-none'"),
         (("q01", "--entry", "nobody"), "there is no entry 'nobody'"),
         (("q01", "--against", "bm52"), "did you mean 'bm25'"),
         (("q01", "--system", "fts", "--strategy", "vector"), "give one of them"),
