@@ -3,9 +3,9 @@
     python tests/mutants/mutate.py [--minutes 30] [--goal 200] [--seed 0] [--fresh] [--only NUMBER]
 
 draws places at random (seeded) over both packages: a comparison, an operator, a number, a truth value, `and` for
-`or`, a `not` that goes. `--map`, or the first run, measures which tests of tests/unit, golden and contracts run which line; a
-mutant's tests are those that run its line, and for a line that runs at import (or in compiled code) the files that
-are named after its module or import it. Survivors are printed with their line; those that change nothing
+`or`, a `not` that goes. `--map`, or the first run, measures which tests of tests/unit, golden and contracts run
+which line; a mutant's tests are those that run its line, and for a line that runs at import (or in compiled code)
+the files that are named after its module or import it. Survivors are printed with their line; those that change nothing
 (equivalent.json, each with its reason, ten at most) are not counted.
 """
 
