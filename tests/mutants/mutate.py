@@ -5,8 +5,8 @@
 draws places at random (seeded) over both packages: a comparison, an operator, a number, a truth value, `and` for
 `or`, a `not` that goes. `--map`, or the first run, measures which tests of tests/unit, golden and contracts run
 which line; a mutant's tests are those that run its line, and for a line that runs at import (or in compiled code)
-the files that are named after its module or import it. Survivors are printed with their line; those that change nothing
-(equivalent.json, each with its reason, ten at most) are not counted.
+the files that are named after its module or import it. Survivors are printed with their line; those that
+change nothing (equivalent.json, each with its reason, ten at most) are not counted.
 """
 
 import ast
