@@ -202,6 +202,8 @@ class Searcher:
     ) -> tuple[SignalTable, Expr, frozenset[str], list[SteelyardError]]:
         """The candidates by the strategy that is left without what fails; what is missing, what failed."""
         missing = frozenset() if vectors else EMBEDDING
+        if self._left(missing) is None and not self.store.count():
+            missing = frozenset()  # where nothing is visible nothing lacks a vector
         lost: list[SteelyardError] = []
         while True:
             strategy = self._available(missing)

@@ -120,6 +120,13 @@ def property_of(name, check, capsys):
     return counts
 
 
+def test_who_sees_nothing_finds_nothing_and_is_not_told_that_vectors_are_missing():
+    world = CallersWorld(find_system("cortex_mem:documented"), 231)
+
+    assert world.searcher.store.count() == 0
+    assert world.searcher.search("how do we rotate keys").hits == ()
+
+
 @pytest.mark.parametrize("name", sorted(SYSTEMS))
 def test_no_search_shows_what_the_caller_may_not_see(name, capsys):
     def check(world, counts):

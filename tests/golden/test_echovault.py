@@ -474,7 +474,7 @@ def test_without_a_query_the_context_is_the_newest_entries(text, topup):
 
 
 def test_the_first_embedding_fixes_the_dimension():
-    vault = vault_of(Entry("a"), Entry("b"))
+    vault = vault_of(Entry("a", text="one"), Entry("b", text="two"))
     assert vault.spaces() == []
     embed_missing(vault, Spy(dim=768), SPACE)
     assert vault.spaces() == [(SPACE, 768)]
@@ -493,7 +493,7 @@ def test_another_dimension_is_refused_with_both_numbers_and_the_remedy():
 
 
 def test_rebuilding_the_vectors_recovers_from_another_dimension():
-    vault = vault_of(Entry("a"), cosines={"a": 1.0})
+    vault = vault_of(Entry("a", text="one"), cosines={"a": 1.0})
     vault.drop_space(SPACE)
     embed_missing(vault, Spy(dim=768), SPACE)
     assert vault.spaces() == [(SPACE, 768)]

@@ -28,9 +28,10 @@ def test_notebook_runs_and_prints_what_is_committed(path: Path, tmp_path: Path, 
         assert (tmp_path / "reports" / "notebook" / "search-weights.json").is_file()
 
 
-def printed(notebook) -> list[list[str]]:
+def printed(notebook) -> list[str]:
+    """What each cell prints; a long text may come in several pieces."""
     return [
-        [output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.get("outputs", [])]
+        "".join(out.get("text") or out.get("data", {}).get("text/plain", "") for out in cell.get("outputs", []))
         for cell in notebook.cells
         if cell.cell_type == "code"
     ]

@@ -127,7 +127,8 @@ def test_compare_without_judgments_says_who_agrees_and_what_to_label(dataset, tm
             what()
 
 
-def test_the_command_prints_it(tmp_path):
+def test_the_command_prints_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")  # what is folded is not found
     folder = tmp_path / "bare"
     folder.mkdir()
     for name in ("corpus.jsonl", "queries.jsonl"):

@@ -487,7 +487,7 @@ class TestMessages:
 
     def test_an_empty_folder_lacks_every_required_file(self, tmp_path):
         faults = check(tmp_path).faults
-        assert [f.file for f in faults] == ["corpus.jsonl", "dataset.json", "qrels.txt", "queries.jsonl"]
+        assert [f.file for f in faults] == ["corpus.jsonl", "dataset.json", "queries.jsonl"]
 
     def test_hostile_text_reaches_no_terminal(self, tiny):
         escape = "\x1b]0;owned\x07\x1b[31m"

@@ -410,13 +410,14 @@ class TestRecording:
     def test_a_recording_that_breaks_off_says_how_far_it_came_and_goes_on(self, openai, tmp_path, monkeypatch):
         command = ("record", starter(), tmp_path / "rec", "--systems", "vector", "--embedder", "api")
         answered = [openai.well]
-        openai.script = answered * 12 + [openai.status(400)]
+        monkeypatch.setattr("steelyard.search.BLOCK", 10)  # queries are embedded in blocks
+        openai.script = answered * 3 + [openai.status(400)]
         result = run(*command)
 
         assert result.exit_code == 2
         assert "10 of 59 queries were done; run the same command again to go on" in result.stderr
         assert not (tmp_path / "rec").exists() or not any((tmp_path / "rec").iterdir())
-        asked = set(openai.texts[:-1])
+        asked = set(openai.texts[:-10])
         openai.requests.clear()
 
         assert run(*command).exit_code == 0

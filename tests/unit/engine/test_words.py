@@ -113,7 +113,8 @@ def test_a_new_process_reads_what_is_stored(tmp_path, always, monkeypatch):
     assert read == [1]
 
 
-def test_few_entries_are_not_stored(tmp_path):
+def test_few_entries_are_not_stored(tmp_path, monkeypatch):
+    monkeypatch.setattr(words, "WORTH_STORING", 2)
     with Vault(tmp_path / "vault", create=True) as vault:
         vault.upsert([Entry("a", text="token")])
         assert Bm25Retriever(vault).retrieve(Query("token"), 9)

@@ -189,7 +189,8 @@ def test_inconclusive_passes_loudly_and_fails_under_strict(baseline, tmp_path, c
     assert run("gate", small, "mine=fts", "--baseline", own, "--strict") == 3
 
 
-def test_changed_labels_are_a_mismatch_with_both_hashes_and_the_command(baseline, tmp_path, capsys):
+def test_changed_labels_are_a_mismatch_with_both_hashes_and_the_command(baseline, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")  # what is folded is not found
     other = tmp_path / "other"
     shutil.copytree(STARTER, other)
     about = json.loads((other / "dataset.json").read_text())

@@ -134,6 +134,8 @@ def test_the_recording_holds_scores_and_places_as_given(dataset, engines, record
     table = open_folder(recording)
 
     for at, query in enumerate(dataset.queries):
+        if query.split == "log":
+            continue
         own = only(table, [query.id])
         for name, found in engines.items():
             values, places = own.columns[name], own.positions[name]
@@ -176,11 +178,15 @@ def by_ranx(dataset, engines, strategy):
     weights = {str(term.expr): term.weight for term in read.terms}
     names = [name for name in engines if name in weights]
     queries = [query.id for query in dataset.queries]
-    lists = [Run({q: dict(own) for q, own in zip(queries, engines[name], strict=True) if own}) for name in names]
+    asked = {query.id for query in dataset.queries if query.split != "log"}
+    lists = [
+        Run({q: dict(own) for q, own in zip(queries, engines[name], strict=True) if own and q in asked})
+        for name in names
+    ]
     fused = fuse(
         lists, norm=NORMS[read.normalize], method="wsum", params={"weights": [weights[name] for name in names]}
     )
-    qrels = Qrels({q: {e: g for e, g in dataset.qrels[q].items() if g > 0} for q in queries})
+    qrels = Qrels({q: {e: g for e, g in dataset.qrels[q].items() if g > 0} for q in queries if q in asked})
     return evaluate(qrels, fused, "ndcg@10", return_mean=False, make_comparable=True).tolist()
 
 
@@ -261,7 +267,7 @@ def test_a_recording_of_our_own_retrievers_is_replayed_with_the_values_of_a_sear
     searched = compare(dataset, strategy, timed=False)
 
     assert replayed.values[strategy]["nDCG@10"].tolist() == searched.values[strategy]["nDCG@10"].tolist()
-    assert replayed.record["timing"][0]["embedding_calls"] == len(dataset.queries)
+    assert replayed.record["timing"][0]["embedding_calls"] == len(replayed.queries)
 
 
 def test_tuning_on_a_recording_tries_no_depth_beyond_it(dataset, tmp_path):
