@@ -108,7 +108,8 @@ class _Main(click.Group):
             raise
         except Exception as error:  # a fault of ours: never exit code 1, which says that relevance got worse
             if was_interrupted(error):
-                raise KeyboardInterrupt from None
+                click.echo(INTERRUPTED, err=True)
+                ctx.exit(130)
             tell(traceback.format_exc())
             _say("error", "this is a fault of steelyard; please report it with the lines above")
             ctx.exit(MachineError.exit_code)

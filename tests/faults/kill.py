@@ -150,7 +150,8 @@ class Yard:
             if ending.code != -9:
                 raise LostError(f"ended with {ending.code} instead of being killed: {said}")
         elif (
-            ending.code != 130 or len([line for line in said.splitlines() if not line.startswith("warning: ")]) > 1
+            ending.code != 130
+            or len([line for line in said.splitlines() if line.strip() and not line.startswith("warning: ")]) > 1
         ):
             raise LostError(f"an interrupt gave exit {ending.code} and {said!r}")
 

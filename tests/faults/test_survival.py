@@ -551,3 +551,4 @@ def test_an_interrupt_says_so_in_one_line(monkeypatch, stopped):
             assert result.exit_code == 130
             assert result.stderr.strip().startswith("interrupted; what was committed is kept")
             assert len(result.stderr.strip().splitlines()) == 1
+            assert name.endswith("make_context") or not result.stderr.startswith("\n")
