@@ -91,7 +91,7 @@ tenants: .venv/tested  ## 100,000 checks that nothing crosses from one tenant to
 kills: .venv/tested  ## 300 kills over all commands that write
 	$(CAMPAIGN)kill.py --minutes $(MINUTES)
 
-mutants: .venv/tested  ## 200 mutants against the tests of their own modules
+mutants: .venv/tested  ## 200 mutants against the tests that run their line
 	$(BIN)/python tests/mutants/mutate.py --minutes $(MINUTES)
 
 lock:  ## hashes of all dependencies anew, after a change of pyproject.toml or constraints.txt; needs uv (make UV=...)

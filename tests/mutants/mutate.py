@@ -1,4 +1,4 @@
-"""Are the tests of a module any good? Each mutant changes one place of one module; its own tests have to notice.
+"""Are the tests any good? Each mutant changes one place of one module; the tests that run it have to notice.
 
     python tests/mutants/mutate.py [--minutes 30] [--goal 200] [--seed 0] [--fresh] [--only NUMBER]
 

@@ -124,11 +124,6 @@ def note(text: str) -> None:
     LOGGER.info("%s", text)
 
 
-def is_quiet() -> bool:
-    """Whether only errors are printed on stderr."""
-    return not LOGGER.isEnabledFor(logging.WARNING)
-
-
 def _spell(option: click.Option) -> None:
     for names in SPELLINGS:
         if set(names) & set(option.opts):

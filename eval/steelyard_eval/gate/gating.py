@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -135,7 +136,8 @@ class Gate:
     @property
     def rebaseline(self) -> str:
         """The command that writes a new baseline of the same contenders."""
-        return f'steelyard gate {self.dataset.path} --baseline {self.path} --update --because "..."'
+        folder, file = shlex.quote(str(self.dataset.path)), shlex.quote(str(self.path))
+        return f'steelyard gate {folder} --baseline {file} --update --because "..."'
 
     def queries(self, baseline: Baseline | None) -> tuple[Query, ...]:
         """The judged queries of the split."""

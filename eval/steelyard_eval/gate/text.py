@@ -57,7 +57,9 @@ def _details(row: Record) -> str:
     """What to look at first, where something is not fine."""
     if row["verdict"] == "pass" and not any(part["worse"] for part in row["slices"]):
         return ""
-    parts = [f"{row['label']}, {len(row['worst'])} queries that lost most:"] if row["worst"] else []
+    parts = (
+        [f"{row['label']}, the {min(len(row['worst']), SHOWN)} queries that lost most:"] if row["worst"] else []
+    )
     for one in row["worst"][:SHOWN]:
         parts += [wrapped(f"  {one['id']} ({one['before']:.2f} to {one['now']:.2f}): {one['text']}", 4)]
         parts += [wrapped(f"    before: {', '.join(one['list_before'][:5])}", 12)]

@@ -8,12 +8,11 @@ fitted again without each: what the model itself is unsure of.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats, Indices
+from steelyard.arrays import Bools, Floats
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import Classes, fit, shown_rows
 from steelyard_eval.learn.lists import DISCOUNT, Lists
@@ -123,16 +122,6 @@ def unseen(lists: Lists, cells: Cells, candidate: int) -> float:
     """The share of a candidate's first places that hold entries the log never showed."""
     shown = np.append(shown_rows(lists, cells), True)
     return 1.0 - float(shown[lists.top[candidate][cells.queries]].mean())
-
-
-def mean_by(gains: Floats, groups: Sequence[Indices]) -> list[tuple[float, float, int]]:
-    """Mean, standard error and count of per-query gains by group."""
-    found = []
-    for own in groups:
-        part = gains[own]
-        error = float(part.std(ddof=1) / np.sqrt(len(part))) if len(part) > 1 else float("inf")
-        found.append((float(part.mean()), error, len(part)))
-    return found
 
 
 def per_query(lists: Lists, cells: Cells, classes: Classes, candidate: int, strength: float = 0.5) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -57,7 +58,7 @@ def _refusal(record: Record) -> tuple[Block, ...]:
 def _gain(record: Record) -> tuple[Block, ...]:
     """The gain in every view: how it depends on what nobody was shown, and on labels."""
     views = [
-        (f"unseen at {one['imputed']:g}", one["gain"], max(one["error"], one.get("refit_error") or 0.0))
+        (f"unseen at {one['imputed']:g}", one["gain"], math.hypot(one["error"], one.get("refit_error") or 0.0))
         for one in record["views"]
     ]
     if labels := record.get("labels"):
@@ -72,8 +73,8 @@ def _gain(record: Record) -> tuple[Block, ...]:
         ("candidates", number(record.get("candidates"), 0)),
     )
     note = (
-        "What nobody was shown has no feedback. Each row gives such entries another worth, from nothing (0) to "
-        "that of entries that were shown (1): a gain that only one row has is a guess about them."
+        "What nobody was shown has no feedback. Each row counts such entries at a share of what their signals "
+        "suggest: all of it (1), half or a quarter. A gain that only one row has is a guess about them."
     )
     return (*_forest("views", title, views, note), Terms(facts))
 
