@@ -126,6 +126,9 @@ FOREIGN = {
     "an index with another tokenizer": ["UPDATE keyword_indexes SET tokenizer = 'trigram'"],
     "an index with a tokenizer that is none": ["UPDATE keyword_indexes SET tokenizer = 'qorter'"],
     "an index of fields that are none": ["UPDATE keyword_indexes SET fields = '[\"rowid\"]'"],
+    "an index of fields nested without end": [
+        "UPDATE keyword_indexes SET fields = replace(hex(zeroblob(2000)), '00', '[')",
+    ],
     "an index of no list": ["UPDATE keyword_indexes SET fields = '{}'"],
     "an index of no JSON": ["UPDATE keyword_indexes SET fields = 'x'"],
     "a space of another dimension": ["UPDATE spaces SET dim = 5"],

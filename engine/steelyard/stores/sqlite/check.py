@@ -7,7 +7,6 @@ Foreign tables, views, triggers and columns are refused before any of them is us
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from functools import lru_cache, partial
@@ -17,6 +16,7 @@ import apsw
 import sqlite_vec
 
 from steelyard.errors import PATH_WIDTH, ConfigError, VaultError, shown
+from steelyard.files import STRICT_JSON
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.schema import COLUMNS, MIGRATIONS, index_statements, space_statement
@@ -50,7 +50,7 @@ def check_schema(db: apsw.Connection, path: str, version: int) -> None:
     place = shown(path, PATH_WIDTH)
     try:
         foreign = _foreign(db, version)
-    except (TypeError, ValueError, ConfigError, apsw.SQLError) as error:  # SQLError: a tokenizer that is none
+    except (TypeError, ValueError, RecursionError, ConfigError, apsw.SQLError) as error:  # as for a tokenizer
         foreign = shown(str(error), 200)
     if foreign:
         raise VaultError(
@@ -149,7 +149,7 @@ def _schema(db: apsw.Connection) -> Iterator[_Thing]:
 def _indexes(db: apsw.Connection) -> Iterator[_Thing]:
     rows: list[Any] = db.execute("SELECT name, fields, tokenizer FROM keyword_indexes").fetchall()
     for name, fields, tokenizer in rows:
-        columns = json.loads(fields)
+        columns = STRICT_JSON.decode(fields)
         if not isinstance(columns, list) or not columns or any(column not in COLUMNS for column in columns):
             raise ValueError(f"keyword index {shown(name)} covers no fields of entries")
         yield from _made(*index_statements(KeywordIndex(name, tuple(columns), tokenizer)))
