@@ -50,7 +50,8 @@ def check_schema(db: apsw.Connection, path: str, version: int) -> None:
     place = shown(path, PATH_WIDTH)
     try:
         foreign = _foreign(db, version)
-    except (TypeError, ValueError, RecursionError, ConfigError, apsw.SQLError) as error:  # as for a tokenizer
+    # RecursionError: JSON nested without end. SQLError: a tokenizer that does not exist.
+    except (TypeError, ValueError, RecursionError, ConfigError, apsw.SQLError) as error:
         foreign = shown(str(error), 200)
     if foreign:
         raise VaultError(
