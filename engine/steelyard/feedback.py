@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from steelyard.config import SearchConfig, policy_of, ranking_of
 from steelyard.errors import PATH_WIDTH, ConfigError, MachineError, nearest, shown
@@ -33,7 +33,7 @@ except ImportError:  # Windows: lines are appended whole, but two processes may 
     fcntl = None  # type: ignore[assignment]  # there is no such module on Windows
 
 SCHEMA_VERSION = 1
-ACTIONS = (
+Action = Literal[
     "accepted",
     "used",
     "cited",
@@ -46,8 +46,9 @@ ACTIONS = (
     "dismissed",
     "failed",
     "none_useful",
-)
+]
 """What can be done with a result; `none_useful` is about the whole list."""
+ACTIONS: tuple[str, ...] = get_args(Action)
 LONGEST_TEXT = 10_000
 """Characters of a query, an id or a client that are logged."""
 

@@ -6,7 +6,7 @@ serves every scope.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -150,7 +150,13 @@ class Counted:
     def of(cls, texts: Iterable[tuple[str, Read]], within: Within | None = None) -> Counted:
         """Count (id, words) pairs, all in scope; `within` gives those of the ids that pass filters."""
         ids: list[str] = []
-        segment = Postings.of(read for id_, read in texts if ids.append(id_) is None)  # type: ignore[func-returns-value]
+
+        def reads() -> Iterator[Read]:
+            for id_, read in texts:
+                ids.append(id_)
+                yield read
+
+        segment = Postings.of(reads())
 
         def admitted(filters: Filters) -> Bools:
             known = within(ids, filters) if within else set(ids)

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from steelyard.feedback import Action
+
 LONGEST_LINE = 1_000_000
 """Bytes; a longer line is no impression list."""
 MOST_HITS = 1000
@@ -18,20 +20,6 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=10_000)]
 Text = Annotated[str, msgspec.Meta(max_length=10_000)]
 Place = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
-Action = Literal[
-    "accepted",
-    "used",
-    "cited",
-    "copied",
-    "opened",
-    "clicked",
-    "modified",
-    "thumbs_up",
-    "thumbs_down",
-    "dismissed",
-    "failed",
-    "none_useful",
-]
 
 
 class Hit(msgspec.Struct, gc=False):

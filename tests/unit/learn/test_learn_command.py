@@ -10,10 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard.config import SearchConfig
+from steelyard.feedback import ACTIONS
 from steelyard_eval.cli import main
+from steelyard_eval.commands import feedback as commands
 from steelyard_eval.datasets import load
 from steelyard_eval.demonstration import starter
 from steelyard_eval.learn import learn
+from steelyard_eval.learn.clicks import MODELS
 from steelyard_eval.learn.simulation import simulate_log
 from steelyard_eval.workbench import Workbench
 
@@ -220,3 +223,9 @@ def test_a_user_who_prefers_tag_matches_shifts_the_weights_towards_tags(tagged, 
     assert weight_of(found.record["best"]["strategy"], "tags") > 1.5 * before
     ruled = tagged.learn(log, rule="adaptive", labels=False)
     assert weight_of(ruled.record["chosen"]["strategy"], "tags") < before
+
+
+def test_the_command_line_names_every_act_and_click_model():
+    """It has its own lists, because the modules behind them are imported only when they are used."""
+    assert commands.ACTS == ACTIONS
+    assert tuple(commands.MODELS) == tuple(MODELS)

@@ -164,25 +164,25 @@ def _id(value: Any) -> str:  # noqa: ANN401 -- whatever the file holds, here and
     return str(value)
 
 
-def _text(value: Any) -> str:  # noqa: ANN401
+def _text(value: Any) -> str:  # noqa: ANN401 -- as above
     if type(value) is not str:
         raise TypeError("a field of text holds none")
     return value
 
 
-def _number(value: Any) -> float | None:  # noqa: ANN401
+def _number(value: Any) -> float | None:  # noqa: ANN401 -- as above
     if value is not None and not (isinstance(value, float | int) and -math.inf < value < math.inf):
         raise ValueError("a number is none, or not finite")
     return value
 
 
-def _time(value: Any) -> float | None:  # noqa: ANN401
+def _time(value: Any) -> float | None:  # noqa: ANN401 -- as above
     if value is not None and not FIRST_TIME <= value < END_OF_TIME:
         raise ValueError("a time is beyond the calendar")
     return _number(value)
 
 
-def _texts(value: Any) -> tuple[str, ...]:  # noqa: ANN401
+def _texts(value: Any) -> tuple[str, ...]:  # noqa: ANN401 -- as above
     if value == "[]":  # most of them: not worth a parser
         return ()
     found = STRICT_JSON.decode(value)
@@ -191,7 +191,7 @@ def _texts(value: Any) -> tuple[str, ...]:  # noqa: ANN401
     return tuple(map(_text, found))
 
 
-def _relations(value: Any) -> tuple[Relation, ...]:  # noqa: ANN401
+def _relations(value: Any) -> tuple[Relation, ...]:  # noqa: ANN401 -- as above
     if value == "[]":
         return ()
     return tuple(
@@ -200,7 +200,7 @@ def _relations(value: Any) -> tuple[Relation, ...]:  # noqa: ANN401
     )
 
 
-def _extra(value: Any) -> dict[str, Any]:  # noqa: ANN401
+def _extra(value: Any) -> dict[str, Any]:  # noqa: ANN401 -- as above
     found = {} if value == "{}" else STRICT_JSON.decode(value)
     if not isinstance(found, dict):
         raise TypeError("unknown fields are no object")
