@@ -128,7 +128,8 @@ def _unjudged(judged: Values, baseline: str) -> list[str]:
 
 def _some(labels: Sequence[str]) -> str:
     """The first few labels."""
-    others = f" and {len(labels) - SHOWN} others" if len(labels) > SHOWN else ""
+    left = len(labels) - SHOWN
+    others = f" and {left} other{'s' if left > 1 else ''}" if left > 0 else ""
     return "; ".join(labels[:SHOWN]) + others
 
 
