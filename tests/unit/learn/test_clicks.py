@@ -12,7 +12,7 @@ SIGNAL = np.array([0.9, 0.2, 0, 0.5, 1, 0.4, 0.1, 0.7, 0.3, 0.6])
 LOOKS = np.array([0.0, 0.5, 0.5, 0.25, 0.5, 1.0, 0.75, 0.0, 0.5, 0.5])
 ALONE = Shown(*(np.tile(part, (SESSIONS, 1)) for part in (WORTH, SIGNAL, LOOKS)))
 
-# An irrelevant entry looks good where 7919 times its looks has a fraction below 0.1: that of 0 has, that of 0.5 not.
+# An irrelevant entry looks good where 7919 times its looks has a fraction below 0.1: that of 0 has, 0.5 has not.
 APPEAL = np.where(WORTH > 0, 0.25 + 0.65 * LOOKS, np.where(LOOKS == 0.0, 0.15, 0.06 * LOOKS))
 
 
@@ -64,7 +64,7 @@ def test_an_agent_uses_two_at_most_and_says_more_often_that_nothing_helped_where
     relevant = nothing_of_use(ALONE, used, rng)
     none = nothing_of_use(Shown(0 * ALONE.worth, ALONE.signal, ALONE.looks), used, rng)
 
-    assert SAYS_NONE == {"agent"}
+    assert {"agent"} == SAYS_NONE
     assert not relevant[::2].any()
     assert not none[::2].any()
     assert relevant[1::2].mean() == pytest.approx(0.05, abs=0.006)
