@@ -36,6 +36,7 @@ WILD = APPEAL + 0.25 / PLACE * (1 - APPEAL)
 EXPECTED = {
     "pbm": (0.05 + 0.85 * WORTH) / PLACE,
     "noisy": (0.25 + 0.45 * WORTH) / PLACE,
+    "trust": (0.65 / PLACE * (1 - WORTH) + (0.98 - 0.01 * PLACE) * WORTH) / PLACE,
     "cascade": DRAWN * reached(1 - DRAWN),
     "dbn": DRAWN * reached((1 - DRAWN * (0.2 + 0.7 * WORTH)) * 0.85),
     "agent": two_at_most(READ * (0.02 + 0.6 * WORTH)),
