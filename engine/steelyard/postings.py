@@ -53,13 +53,13 @@ class Analysis:
     read: Callable[[Any], Read]
     fields: tuple[str, ...] = EVERY_FIELD
     """What `read` reads of an entry."""
-    raw: bool = False
-    """Whether `read` is given the fields as they lie in the file, and what it counts need not last."""
+    index: str = ""
+    """The keyword index that has counted the words; `read` is then given the fields as they lie in the file."""
 
     @cached_property
     def key(self) -> str:
         """The name, with a hash of what a sample is read as, which changes when the code does."""
-        if self.raw:
+        if self.index:
             return self.name
         sample = Entry(
             "sample", SAMPLE, SAMPLE, why=SAMPLE, impact=SAMPLE, context=SAMPLE, uri=SAMPLE, tags=(SAMPLE,)
@@ -76,6 +76,9 @@ class Segment(Protocol):
 
     def posting(self, word: str) -> Posting:
         """Where a word occurs."""
+
+    def beginning(self, prefix: str) -> list[str]:
+        """The words that begin so."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,10 +123,9 @@ class Postings:
             positions = self.whole.positions[begin : begin + counts.sum()]
         return Posting(*(part.astype(np.int64) for part in (self.whole.at[own], counts, positions)))
 
-    @cached_property
-    def vocabulary(self) -> list[bytes]:
-        """All words, by bytes."""
-        return sorted(word.encode() for word in self.words)
+    def beginning(self, prefix: str) -> list[str]:
+        """See Segment.beginning."""
+        return [word for word in self.words if word.startswith(prefix)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,14 +192,15 @@ class Counted:
         if known is None:
             if len(self._known) >= MOST_WORDS:
                 self._known.clear()
-            known = self._known[word] = self._read(word)
+            known = self._known[word] = self.read(word)
         return known
 
     def frequency(self, word: str) -> int:
         """How many texts in scope a word occurs in."""
         return len(self.posting(word).at)
 
-    def _read(self, word: str) -> Posting:
+    def read(self, word: str) -> Posting:
+        """As `posting`, for callers who keep what they make of it."""
         parts, first = [], 0
         for segment in self.segments:
             found = segment.posting(word)

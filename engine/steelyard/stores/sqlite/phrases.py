@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 import threading
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,15 +20,14 @@ import numpy as np
 
 from steelyard.arrays import Floats, Indices
 from steelyard.filters import Filters
-from steelyard.postings import MOST_WORDS, Analysis, Counted, Postings, Read
+from steelyard.postings import Analysis, Counted, Read
 from steelyard.stores.base import KeywordIndex
+from steelyard.stores.sqlite.terms import FIELD
 
 K1, B = 1.2, 0.75
 LEAST_IDF = 1e-6
 LONGEST = 32_768
 """Bytes of a token that FTS5 reads; longer ones are cut, so texts that hold such are left to it."""
-FIELD = 24
-"""The bits of a position that count tokens; those above are the number of the field."""
 ROW = 36
 """The bits of a position within a row, where both are one number."""
 _PART = re.compile(r'[ \t\r\n]*(?:"((?:[^"]|"")*)"|([\w\u0080-\U0010ffff]+))[ \t\r\n]*(\*?)[ \t\r\n]*', re.ASCII)
@@ -86,7 +84,7 @@ def columns(index: KeywordIndex) -> Analysis:
         return words, places
 
     name = f"fts5 {index.name} {index.tokenizer}"
-    return Analysis(name, read, index.fields, raw=True)
+    return Analysis(name, read, index.fields, index=index.name)
 
 
 def phrases(match: str, tokenizer: str) -> list[Phrase] | None:
@@ -106,13 +104,17 @@ def phrases(match: str, tokenizer: str) -> list[Phrase] | None:
     return None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Phrases:
-    """A keyword index in memory: all rows of it, whatever the scope, because FTS5 counts all."""
+    """A keyword index in memory: all rows of it, whatever the scope, because FTS5 counts all.
+
+    `most` rows of phrases are kept, with what they add.
+    """
 
     counted: Counted
-    _found: dict[Phrase, tuple[Indices, Indices, Indices]] = field(default_factory=dict)
-    _added: dict[tuple[Phrase, tuple[float, ...]], Floats] = field(default_factory=dict)
+    most: int
+    _kept: dict[tuple[Phrase, tuple[float, ...]], tuple[Indices, Floats]] = field(default_factory=dict)
+    _size: int = 0
 
     def best(
         self, asked: Sequence[Phrase], weights: Sequence[float], filters: Filters, depth: int | None
@@ -120,37 +122,35 @@ class Phrases:
         """The ids and scores of the best rows in scope, ties by ascending id; see `Counted.best`."""
         scores, held = np.zeros(len(self.counted.lengths)), np.zeros(len(self.counted.lengths), dtype=bool)
         for phrase in asked:
-            rows = self._rows(phrase)[0]
-            scores[rows] += self._adds(phrase, tuple(weights))
+            rows, adds = self._adds(phrase, tuple(weights))
+            scores[rows] += adds
             held[rows] = True
         if filters:
             held &= self.counted.within(filters)
         return self.counted.best(scores, np.flatnonzero(held), depth)
 
-    def _adds(self, phrase: Phrase, weights: tuple[float, ...]) -> Floats:
-        """What a phrase adds to the score of each of its rows."""
+    def _adds(self, phrase: Phrase, weights: tuple[float, ...]) -> tuple[Indices, Floats]:
+        """The rows that hold a phrase, and what it adds to the score of each of them."""
         key = (phrase, weights)
-        known = self._added.get(key)
+        known = self._kept.get(key)
         if known is None:
-            rows, row_of, fields = self._rows(phrase)
-            # In order, as FTS5 adds: sums of weights such as 0.1 depend on it.
-            often = np.bincount(row_of, weights=np.array(weights)[fields], minlength=len(rows))
-            size = len(self.counted.numbers)
-            idf = math.log((size - len(rows) + 0.5) / (len(rows) + 0.5))
-            idf = idf if idf > 0 else LEAST_IDF
-            known = idf * ((often * (K1 + 1.0)) / (often + self._norm[rows]))
-            _keep(self._added, key, known)
+            known = self._computed(phrase, weights)
+            self._size += len(known[0]) + 1
+            if self._size > self.most:
+                self._kept, self._size = {}, len(known[0]) + 1
+            self._kept[key] = known
         return known
 
-    def _rows(self, phrase: Phrase) -> tuple[Indices, Indices, Indices]:
-        """The rows that hold a phrase, and of each occurrence in order the place of its row, and its field."""
-        known = self._found.get(phrase)
-        if known is None:
-            where = self._where(phrase)
-            rows, row_of = np.unique(where >> ROW, return_inverse=True)
-            known = rows, row_of, (where & ((1 << ROW) - 1)) >> FIELD
-            _keep(self._found, phrase, known)
-        return known
+    def _computed(self, phrase: Phrase, weights: tuple[float, ...]) -> tuple[Indices, Floats]:
+        where = self._where(phrase)
+        rows, row_of = np.unique(where >> ROW, return_inverse=True)
+        fields = (where & ((1 << ROW) - 1)) >> FIELD
+        # In order, as FTS5 adds: sums of weights such as 0.1 depend on it.
+        often = np.bincount(row_of, weights=np.array(weights)[fields], minlength=len(rows))
+        size = len(self.counted.numbers)
+        idf = math.log((size - len(rows) + 0.5) / (len(rows) + 0.5))
+        idf = idf if idf > 0 else LEAST_IDF
+        return rows, idf * ((often * (K1 + 1.0)) / (often + self._norm[rows]))
 
     def _where(self, phrase: Phrase) -> Indices:
         """Where a phrase begins: rows and positions in one number, ascending."""
@@ -164,18 +164,12 @@ class Phrases:
         return np.zeros(0, dtype=np.int64) if begins is None else begins
 
     def _token(self, word: str) -> Indices:
-        found = self.counted.posting(word)
+        found = self.counted.read(word)
         return (np.repeat(found.at, found.counts) << ROW) + found.positions
 
     def _beginning(self, prefix: str) -> list[str]:
         """The words that begin so; one that is nowhere, where there are none."""
-        raw, found = prefix.encode(), {prefix}
-        for segment in self.counted.segments:
-            if isinstance(segment, Postings):
-                low = bisect_left(segment.vocabulary, raw)
-                high = bisect_left(segment.vocabulary, raw + b"\xff")
-                found.update(word.decode() for word in segment.vocabulary[low:high])
-        return sorted(found)
+        return sorted({prefix}.union(*(segment.beginning(prefix) for segment in self.counted.segments)))
 
     @cached_property
     def _norm(self) -> Floats:
@@ -184,9 +178,3 @@ class Phrases:
         mean = float(self.counted.lengths[self.counted.numbers].sum()) / max(float(len(self.counted.numbers)), 1.0)
         norm: Floats = K1 * (1 - B + B * lengths / mean) if mean else lengths
         return norm
-
-
-def _keep(known: dict[Any, Any], key: object, value: object) -> None:
-    if len(known) >= MOST_WORDS:
-        known.clear()
-    known[key] = value

@@ -23,6 +23,7 @@ from steelyard.stores.sqlite.connect import MEMORY
 from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.journal import SCOPES, Journal
 from steelyard.stores.sqlite.schema import from_row, select
+from steelyard.stores.sqlite.terms import Terms
 
 WORTH_STORING = 2_000
 """Entries; the words of fewer are counted in a tenth of a second."""
@@ -112,7 +113,7 @@ class WordTables(Journal):
 
     def _outdated(self, analysis: Analysis) -> bool:
         """Whether a search ought to store the words; asked once a revision."""
-        if analysis.raw or self.path == MEMORY or self._db.in_transaction or self._db.readonly("main"):
+        if analysis.index or self.path == MEMORY or self._db.in_transaction or self._db.readonly("main"):
             return False
         known = self._memory_of.get(("words", analysis.key))
         fresh = isinstance(known, _Index) and known.revision >= self.revision()
@@ -159,13 +160,16 @@ class WordTables(Journal):
         numbers, texts = [], []
         for rowid, *row in cursor:
             numbers.append(rowid)
-            texts.append(analysis.read(row[skipped:] if analysis.raw else from_row(names, row)))
+            texts.append(analysis.read(row[skipped:] if analysis.index else from_row(names, row)))
         return np.array(numbers, dtype=np.int64), texts
 
     # Reading
 
     def _load(self, analysis: Analysis) -> _Index:
         """What is stored, with what changed since; all words in memory where nothing is."""
+        if analysis.index:
+            terms = Terms.of(self, analysis.index, analysis.fields)
+            return _Index(self.revision(), terms, terms.rowids, np.ones(len(terms.rowids), dtype=bool))
         sql = "SELECT number, revision, entries, lengths FROM word_indexes WHERE name = ?"
         row: Any = self._db.execute(sql, (analysis.key,)).fetchone()
         if row is None:
@@ -244,6 +248,12 @@ class _Stored:
             known = self.vault._posting(self.number, self.revision, len(self.lengths), word)
             self._known[word] = known
         return known
+
+    def beginning(self, prefix: str) -> list[str]:
+        """See Segment.beginning."""
+        sql = "SELECT word FROM postings WHERE number = ? AND word >= ? AND substr(word, 1, ?) = ?"
+        rows: list[Any] = self.vault._db.execute(sql, (self.number, prefix, len(prefix), prefix)).fetchall()
+        return [word for (word,) in rows]
 
     def there(self) -> bool:
         """Whether it is still what the vault holds."""
