@@ -77,6 +77,9 @@ class Segment(Protocol):
     def posting(self, word: str) -> Posting:
         """Where a word occurs."""
 
+    def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
+        """int64[words]: how many of the texts each occurs in; of those inside, bool[texts], where some are not."""
+
     def beginning(self, prefix: str) -> list[str]:
         """The words that begin so."""
 
@@ -122,6 +125,12 @@ class Postings:
             begin = self.places[own.start]
             positions = self.whole.positions[begin : begin + counts.sum()]
         return Posting(*(part.astype(np.int64) for part in (self.whole.at[own], counts, positions)))
+
+    def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
+        """See Segment.frequencies."""
+        numbers = [self.words.get(word, -1) for word in words]
+        own = (slice(*self.begins[number : number + 2]) if number >= 0 else slice(0) for number in numbers)
+        return sums([self.whole.at[part] for part in own], inside)
 
     def beginning(self, prefix: str) -> list[str]:
         """See Segment.beginning."""
@@ -195,9 +204,16 @@ class Counted:
             known = self._known[word] = self.read(word)
         return known
 
-    def frequency(self, word: str) -> int:
-        """How many texts in scope a word occurs in."""
-        return len(self.posting(word).at)
+    def frequencies(self, words: Sequence[str]) -> list[int]:
+        """How many texts in scope each word occurs in."""
+        counts, first = np.zeros(len(words), dtype=np.int64), 0
+        for segment in self.segments:
+            end = first + len(segment.lengths)
+            inside = None if self.inside is None else self.inside[first:end]
+            counts += segment.frequencies(words, None if inside is None or inside.all() else inside)
+            first = end
+        found: list[int] = counts.tolist()
+        return found
 
     def read(self, word: str) -> Posting:
         """As `posting`, for callers who keep what they make of it."""
@@ -224,6 +240,14 @@ class Counted:
             at = at[scores[at] >= least]
         pairs = zip(self.ids(at), scores[at].tolist(), strict=True)
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:depth]
+
+
+def sums(parts: Sequence[Indices], inside: Bools | None) -> Indices:
+    """How many texts there are in each part, int64[parts]; of those inside, bool[texts], where some are not."""
+    ends = np.cumsum([0, *map(len, parts)])
+    if inside is not None and len(parts):
+        ends = np.concatenate([[0], np.cumsum(inside[np.concatenate(parts)])])[ends]
+    return np.diff(ends)
 
 
 def _narrow(numbers: Indices) -> Indices:

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import apsw
 import numpy as np
 
-from steelyard.arrays import Indices
+from steelyard.arrays import Bools, Indices
 from steelyard.errors import VaultError
-from steelyard.postings import NOTHING, Posting
+from steelyard.postings import NOTHING, Posting, sums
 from steelyard.stores.sqlite.damage import damaged
 
 FIELD = 24
@@ -72,6 +72,10 @@ class Terms:
         at = np.searchsorted(self.rowids, rowids[first])
         known = np.isin(rowids[first], self.rowids, assume_unique=True)
         return Posting(at, np.diff(first, append=len(rowids)), places).of(known)
+
+    def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
+        """See Segment.frequencies."""
+        return sums([self.posting(word).at for word in words], inside)
 
     def beginning(self, prefix: str) -> list[str]:
         """See Segment.beginning."""

@@ -7,7 +7,7 @@ Whoever searches reads what changed since, and stores the index anew when that h
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -18,7 +18,7 @@ import numpy as np
 from steelyard.arrays import Bools, Indices
 from steelyard.errors import MachineError, VaultError
 from steelyard.filters import Filters
-from steelyard.postings import NOTHING, Analysis, Counted, Posting, Postings, Read, Segment
+from steelyard.postings import NOTHING, Analysis, Counted, Posting, Postings, Read, Segment, sums
 from steelyard.stores.sqlite.connect import MEMORY
 from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.journal import SCOPES, Journal
@@ -217,7 +217,7 @@ class WordTables(Journal):
         )
         row: Any = self._db.execute(sql, (word, number, revision)).fetchone()
         if row is None:
-            raise VaultError(f"the words of {self.path} were counted anew during the search; search again")
+            raise self._replaced()
         if row[0] is None:
             return NOTHING
         at, counts = self._numbers(row[0], 4), self._numbers(row[1], 1 if len(row[1]) * 4 == len(row[0]) else 4)
@@ -227,6 +227,24 @@ class WordTables(Journal):
         if not sound or len(positions) not in (0, total):
             raise damaged(self.path, "the postings of a word do not agree")
         return Posting(at, counts, positions)
+
+    def _entries(self, number: int, revision: int, size: int, words: Sequence[str]) -> Iterator[Indices]:
+        """The entries of a stored index, by their places in it, that each word occurs in; int32."""
+        sql = (
+            "SELECT p.entries FROM word_indexes w CROSS JOIN json_each(?) j LEFT JOIN postings p "
+            "ON p.number = w.number AND p.word = j.value WHERE w.number = ? AND w.revision = ? ORDER BY j.key"
+        )
+        rows: list[Any] = self._db.execute(sql, (json.dumps(list(words)), number, revision)).fetchall()
+        if len(rows) < len(words):
+            raise self._replaced()
+        for (blob,) in rows:
+            found = np.frombuffer(blob or b"", dtype="<u4")
+            if len(found) and found.max() >= size:
+                raise damaged(self.path, "the postings of a word do not agree")
+            yield found.view(np.int32)
+
+    def _replaced(self) -> VaultError:
+        return VaultError(f"the words of {self.path} were counted anew during the search; search again")
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,6 +256,7 @@ class _Stored:
     revision: int
     lengths: Indices
     _known: dict[str, Posting] = field(default_factory=dict)
+    _entries: dict[str, Indices] = field(default_factory=dict)
 
     def posting(self, word: str) -> Posting:
         """See Segment.posting."""
@@ -248,6 +267,15 @@ class _Stored:
             known = self.vault._posting(self.number, self.revision, len(self.lengths), word)
             self._known[word] = known
         return known
+
+    def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
+        """See Segment.frequencies."""
+        if new := [word for word in words if word not in self._entries]:
+            if len(self._entries) >= MOST_WORDS:
+                self._entries.clear()
+            found = self.vault._entries(self.number, self.revision, len(self.lengths), new)
+            self._entries.update(zip(new, found, strict=True))
+        return sums([self._entries[word] for word in words], inside)
 
     def beginning(self, prefix: str) -> list[str]:
         """See Segment.beginning."""
