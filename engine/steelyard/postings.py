@@ -71,6 +71,10 @@ class Segment(Protocol):
     """Some texts that were counted."""
 
     @property
+    def made(self) -> dict[Any, Any]:
+        """What users of the words compute from all of them, kept as long as they are."""
+
+    @property
     def lengths(self) -> Indices:
         """int64[texts]: how many words each has."""
 
@@ -94,6 +98,7 @@ class Postings:
     whole: Posting
     places: Indices
     """Where the positions of each posting begin; empty where none are kept."""
+    made: dict[Any, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, texts: Iterable[Read]) -> Postings:
@@ -201,7 +206,7 @@ class Counted:
         if known is None:
             if len(self._known) >= MOST_WORDS:
                 self._known.clear()
-            known = self._known[word] = self.read(word)
+            known = self._known[word] = self._read(word)
         return known
 
     def frequencies(self, words: Sequence[str]) -> list[int]:
@@ -215,8 +220,7 @@ class Counted:
         found: list[int] = counts.tolist()
         return found
 
-    def read(self, word: str) -> Posting:
-        """As `posting`, for callers who keep what they make of it."""
+    def _read(self, word: str) -> Posting:
         parts, first = [], 0
         for segment in self.segments:
             found = segment.posting(word)

@@ -26,8 +26,8 @@ TIES = 32
 
 ENTRY = 64
 """About as many bytes as an entry takes in memory beside its words."""
-ROW = 16
-"""Bytes for each entry that a phrase occurs in."""
+ROW = 32
+"""Bytes for each entry that a phrase occurs in: its number twice, how often, and what that adds."""
 OFTEN = 10
 """Searches of one index after which words are read into memory; a command that searches once is faster without."""
 
@@ -113,8 +113,8 @@ class KeywordTables(WordTables):
         self._searches[index.name] += 1
         if self._searches[index.name] <= OFTEN or self._writing or not ranks(index.fields):
             return None
-        if self._size() * ENTRY > budget():
-            return None
+        if ("words", columns(index).key) not in self._memory_of and self._size() * ENTRY > budget():
+            return None  # the entries are counted once, because that takes as long as a search
         try:
             asked = phrases(match, index.tokenizer)
             if asked is None:

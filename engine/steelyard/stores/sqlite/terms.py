@@ -6,7 +6,7 @@ A word is read when it is first searched for, which takes about as long as one s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Protocol
 
@@ -46,6 +46,8 @@ class Terms:
     fields: Sequence[str]
     rowids: Indices
     lengths: Indices
+    made: dict[Any, Any] = field(default_factory=dict)
+    """What users of the rows compute from them, kept as long as they are."""
 
     @classmethod
     def of(cls, file: File, index: str, fields: Sequence[str]) -> Terms:
@@ -60,8 +62,8 @@ class Terms:
 
     def posting(self, word: str) -> Posting:
         """See Segment.posting; positions hold the number of the field, too."""
-        field = " ".join(f"WHEN '{name}' THEN {at << FIELD}" for at, name in enumerate(self.fields))
-        joined = f"group_concat(doc, ' '), group_concat(CASE col {field} END + offset, ' ')"
+        fields = " ".join(f"WHEN '{name}' THEN {at << FIELD}" for at, name in enumerate(self.fields))
+        joined = f"group_concat(doc, ' '), group_concat(CASE col {fields} END + offset, ' ')"
         row: Any = self._vocabulary("instance", f"SELECT {joined} FROM {{}} WHERE term = ?", word).fetchone()
         if row is None or row[0] is None:
             return NOTHING

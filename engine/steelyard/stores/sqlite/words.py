@@ -255,6 +255,7 @@ class _Stored:
     number: int
     revision: int
     lengths: Indices
+    made: dict[Any, Any] = field(default_factory=dict)
     _known: dict[str, Posting] = field(default_factory=dict)
     _entries: dict[str, Indices] = field(default_factory=dict)
 
