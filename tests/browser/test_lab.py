@@ -182,7 +182,11 @@ def test_how_long_a_key_takes_is_printed(big, capsys):
 
     with capsys.disabled():
         print()
-        for name, times in (("key to nDCG and ranking", keys), ("to all curves", curves), ("scale to nDCG", scales)):
+        for name, times in (
+            ("key to nDCG and ranking", keys),
+            ("to all curves", curves),
+            ("scale to nDCG", scales),
+        ):
             print(f"{name}: median {np.median(times):.0f} ms, p95 {np.percentile(times, 95):.0f} ms")
     assert len(keys) >= 20
     assert len(curves) >= 20

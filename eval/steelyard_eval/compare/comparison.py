@@ -422,7 +422,12 @@ def _command(
     words = [_word(one) for one in named]
     if None in words:
         return None
-    options: dict[str, object] = {"--metrics": ",".join(metrics), "--baseline": baseline, "--split": split, "--limit": limit}
+    options: dict[str, object] = {
+        "--metrics": ",".join(metrics),
+        "--baseline": baseline,
+        "--split": split,
+        "--limit": limit,
+    }
     options |= {**origin, "--seed": seed or None}
     return spelled("compare", dataset, *filter(None, words), options=options)
 

@@ -17,7 +17,7 @@ import numpy as np
 from steelyard.arrays import Bools, Floats, Indices
 from steelyard_eval.learn.case import Case
 from steelyard_eval.learn.counts import sums
-from steelyard_eval.measures.statistics import Interval
+from steelyard_eval.measures.statistics import normal_interval
 
 LEAST_EFFECTIVE = 100.0
 """Shows that the weighted ones have to be worth."""
@@ -168,5 +168,5 @@ def of_log(case: Case, candidate: int) -> dict[str, Any] | None:
 
 
 def _normal(mean: float, spread: float) -> Value:
-    found = Interval(float(mean), float(mean - 1.96 * spread), float(mean + 1.96 * spread))
+    found = normal_interval(float(mean), float(spread))
     return Value(found.mean, found.low, found.high)

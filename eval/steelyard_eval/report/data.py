@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from steelyard_eval.explain.moves import short_name
 from steelyard_eval.report.sides import sides
 from steelyard_eval.report.text import clip, legible
 
@@ -112,6 +113,7 @@ def _columns(found: Sequence[Record | None], at: Mapping[str, int], places: int)
         "tops": [float(f"{top:.4g}") for top in tops],
         "scores": _shares((query.get("scores", ())[:places] for query in own), tops),
         "signals": [legible(name) for name in names],
+        "short": [legible(short_name(name)) for name in names],
         "parts": [_shares((_part(query, name, places) for query in own), tops) for name in names],
     }
 
