@@ -189,7 +189,7 @@ def asked(words, paths, scopes, system):
     line += [part for name, values in scopes.items() for v in values for part in ("--scope", f"{name}={v}")]
     if words[0] in ("search", "context"):
         line += ["--system", system]
-    with patch.dict(Searcher.__init__.__kwdefaults__, clock=lambda: worlds.NOW):  # ages are explained to the second
+    with patch.dict(Searcher.__init__.__kwdefaults__, clock=lambda: worlds.NOW):  # explained: ages
         outcome = CliRunner().invoke(steelyard, line)
     return outcome.exit_code, outcome.output
 
