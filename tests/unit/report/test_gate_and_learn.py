@@ -36,7 +36,7 @@ GATE = {
     ],
 }  # fmt: skip
 LEARN = {
-    "schema_version": 1, "job": "learn", "tool": "steelyard 0.1.0", "dataset": {"name": "workshop"},
+    "schema_version": 1, "kind": "learn", "tool": "steelyard 0.1.0", "dataset": {"name": "workshop"},
     "verdict": "try", "sentence": "Try more weight on vectors.", "refusal": None,
     "current": {"label": "echovault", "strategy": "fts"}, "chosen": {"strategy": "vector"},
     "best": {"strategy": "vector", "gain": {}},
@@ -92,7 +92,7 @@ def test_learning_shows_the_gain_in_every_view_and_the_log(tmp_path):
 @both
 @hostile
 def test_hostile_text_becomes_no_markup(document, tmp_path, poison):
-    fixed = {"kind", "job", "verdict"} & document.keys()
+    fixed = {"kind", "verdict"} & document.keys()
     evil = {**poisoned(document, poison), **{key: document[key] for key in fixed}}
     kind = {**poisoned(document, "harmless"), **{key: document[key] for key in fixed}}
     page, markdown = written(evil, tmp_path)

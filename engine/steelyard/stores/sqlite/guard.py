@@ -28,7 +28,7 @@ TABLES = frozenset(
 )
 """The tables of a vault beside those of its keyword indexes and vectors."""
 OWN = re.compile(
-    r"(fts|vec)_\w+|sqlite_(schema|master|sequence|autoindex_\w+)|entries_(created|project)|edges_(source|target|insert|delete|update)"
+    r"(fts|vec)_\w+|sqlite_(schema|master|sequence|autoindex_\w+)|entries_(created|project|kind|valid_from|valid_until)|edges_(source|target|insert|delete|update)"
     r"|changes_(revision|insert|delete|update)"
 )
 """The names of everything else that lies in a vault."""
