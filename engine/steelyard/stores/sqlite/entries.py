@@ -11,7 +11,17 @@ from steelyard.filters import EVERYTHING, Filters
 from steelyard.stores.base import Edge
 from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.file import VaultFile
-from steelyard.stores.sqlite.schema import COLUMNS, INSERT, SELECT, UPSERT, failing, from_row, select, to_row, where
+from steelyard.stores.sqlite.schema import (
+    COLUMNS,
+    INSERT,
+    SELECT,
+    UPSERT,
+    failing,
+    from_row,
+    select,
+    to_row,
+    where,
+)
 
 
 class EntryTable(VaultFile):

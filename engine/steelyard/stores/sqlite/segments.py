@@ -5,8 +5,8 @@ product is wrong by (n + 4) u at most, and sqlite-vec, which adds in order and d
 up likewise, by (2n + 8) u (Higham, Accuracy and Stability, 2002, section 3.1).
 
 In 8 bits a vector x is s c + e: a step s, whole numbers c from -127 to 127, and the rest e, whose length is kept.
-A query q is likewise t d + f, with whole numbers d of 16 bits. The product of c and d is exact, so s t (c d) differs
-from x q by |s c| |f| + |e| |q| at most, by the inequality of Cauchy and Schwarz.
+A query q is likewise t d + f, with whole numbers d of 16 bits. The product of c and d is exact, so s t (c d)
+differs from x q by |s c| |f| + |e| |q| at most, by the inequality of Cauchy and Schwarz.
 """
 
 from __future__ import annotations
