@@ -153,7 +153,7 @@ class VectorTables(Journal):
                 nearest = {id_ for id_, _, _ in self._scanned(table, vector, EVERYTHING, depth, True, COSINE)}
                 rows = self._recomputed(table, matrix, vector, EVERYTHING, depth, True, COSINE)
                 wanted += len(nearest)
-                found += len(nearest.intersection(id_ for id_, _, _ in rows or ()))
+                found += len(nearest if rows is None else nearest.intersection(id_ for id_, _, _ in rows))
         return found / wanted if wanted else 1.0
 
     def _bytes(self, table: str, dim: int, kind: type[Segment]) -> int:
