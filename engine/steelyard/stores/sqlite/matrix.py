@@ -22,6 +22,7 @@ MASKS = 64
 """Scopes whose masks are kept."""
 AHEAD = 2**25
 """How many products are kept of vectors that come next: 128 MB."""
+EMPTY: Vectors = np.zeros(0, np.float32)
 BLOCK = 256
 """Rows of which the nearest one is looked at before the others."""
 
@@ -61,14 +62,14 @@ class Matrix:
 
     def sound(self) -> bool:
         """See Segment.sound."""
-        return self.base.sound() and self.tail.sound()
+        return self.base.sound and self.tail.sound
 
     def expect(self, vectors: Sequence[Vectors]) -> None:
         """Compute the products with vectors that are asked for next, all at once; kept until the next call."""
         some = [
             v for v in vectors[: max(1, AHEAD // max(1, len(self.alive)))] if SHORTEST < length_of(v) < LONGEST
         ]
-        found = zip(*(part.products(some) for part in (self.base, self.tail)), strict=True) if some else ()
+        found = zip(*(part.products(some) for part in self._parts), strict=True) if some else ()
         self._ahead.clear()
         self._ahead.update({v.tobytes(): list(own) for v, own in zip(some, found, strict=True)})
 
@@ -106,6 +107,10 @@ class Matrix:
             self._masks[filters] = known
         return known
 
+    @property
+    def _parts(self) -> list[Segment]:
+        return [part for part in (self.base, self.tail) if len(part)]
+
     def _counts(self, mask: Bools | None) -> Bools | None:
         """The rows that are alive and count; None for all."""
         if mask is None and self.alive.all():
@@ -115,10 +120,12 @@ class Matrix:
 
     def _bounds(self, vector: Vectors, metric: str) -> tuple[Vectors, Vectors]:
         """Those of all rows, see Segment.bounds."""
-        parts = (self.base, self.tail)
+        parts = self._parts
         products = self._ahead.get(vector.tobytes()) or [part.products([vector])[0] for part in parts]
         found = [part.bounds(own, vector, metric) for part, own in zip(parts, products, strict=True)]
-        low, high = zip(*found, strict=True)
+        if len(found) == 1:  # nothing is copied
+            return found[0]
+        low, high = zip((EMPTY, EMPTY), *found, strict=True)
         return np.concatenate(low), np.concatenate(high)
 
 

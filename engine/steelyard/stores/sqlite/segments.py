@@ -14,6 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -26,6 +27,8 @@ from steelyard.stores.sqlite.budget import PRECISIONS
 Vectors = NDArray[np.float32]
 SHORTEST, LONGEST = 1e-6, 1e6
 """Lengths between which the error bounds above are right; others would overflow or vanish in float32."""
+UNIT = 2.0**-24
+"""How wrong one operation of float32 may be, relative to its result."""
 CODE, LEVEL = 127, 2**15 - 1
 """The largest numbers of 8 and of 16 bits."""
 
@@ -71,7 +74,7 @@ class Segment(ABC):
         """
         cosines, error = self.cosines(products, vector)
         # three times (n + 4) u for both roundings, and the few of these lines
-        error = error + np.float32((3 * (self.dim + 4) + 8) * 2.0**-24)
+        error = error + np.float32((3 * (self.dim + 4) + 8) * UNIT)
         if metric == COSINE:
             return cosines - error, cosines + error
         length = np.float32(length_of(vector))
@@ -104,6 +107,7 @@ class Segment(ABC):
             at += len(rowids)
         return cls(*(own[:at] for own in whole))
 
+    @cached_property
     def sound(self) -> bool:
         """Whether every vector has a direction and a length that a product can be trusted with."""
         return bool(((self.lengths > SHORTEST) & (self.lengths < LONGEST)).all())
@@ -168,11 +172,13 @@ class Codes(Segment):
         lengths = _lengths(vectors)
         with np.errstate(all="ignore"):  # a file may hold anything; see `sound`
             steps = (np.abs(vectors).max(axis=1, initial=0) / CODE / lengths).astype(np.float32)
-            worth = (steps * lengths)[:, None]
-            codes = np.clip(np.rint(vectors / worth), -CODE, CODE).astype(np.int8)
-            errors = (_lengths(vectors - worth * codes) / lengths).astype(np.float32)
-            above = np.nextafter(errors, np.float32(np.inf))
-        return cls(rowids, lengths.astype(np.float32), codes, steps, above)
+            worth = (steps * lengths).astype(np.float32)[:, None]
+            codes = np.rint(vectors / worth)
+            rest = vectors - worth * codes
+            errors = np.sqrt(np.einsum("ij,ij->i", rest, rest)) / lengths
+            errors = errors * (1 + (vectors.shape[1] + 4) * UNIT) + 4 * UNIT  # what these lines round
+            above = np.nextafter(errors.astype(np.float32), np.float32(np.inf))
+            return cls(rowids, lengths.astype(np.float32), codes.astype(np.int8), steps, above)
 
     @staticmethod
     def size(dim: int) -> int:
