@@ -141,7 +141,7 @@ def live(vault, args, queries, embedder):
         "p95": float(np.percentile(clock, 95)),
         "cpu_p50": float(np.median(cpu)),
         "after_write": float(np.median([clock for clock, _ in after])),
-        "rss": memory()["now"],
+        "memory": memory()["now"],
     }
 
 
@@ -170,10 +170,10 @@ def timed(call):
 
 
 def memory():
-    """MiB that this process takes now, and took at most."""
+    """MiB of this process: its own now, and at most with the pages of files that it maps."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     found = dict(line.split(":", 1) for line in lines)
-    return {name: int(found[key].split()[0]) / 1024 for name, key in (("now", "VmRSS"), ("peak", "VmHWM"))}
+    return {name: int(found[key].split()[0]) / 1024 for name, key in (("now", "RssAnon"), ("peak", "VmHWM"))}
 
 
 # One step a process
@@ -182,7 +182,6 @@ def memory():
 def step(args):
     """Run a step and print what it took."""
     path = beside(args, ".db")
-    begin = memory()["now"]
     if args.step in BUILD:
         with Vault(path, create=True) as vault:
             clock, cpu = timed(lambda: globals()[f"build_{args.step}"](vault, args))
@@ -194,7 +193,7 @@ def step(args):
             measure = record if args.step == "record" else live
             clock, cpu = timed(lambda: results.append(measure(vault, args, queries, embedder)))
             found = results[0]
-    return {**found, "seconds": clock / 1e3, "cpu": cpu / 1e3, "peak": memory()["peak"], "start": begin}
+    return {**found, "seconds": clock / 1e3, "cpu": cpu / 1e3, "peak": memory()["peak"]}
 
 
 def beside(args, suffix):
@@ -235,6 +234,39 @@ def size_of(args):
     return sum(path.stat().st_size for path in Path(args.folder).glob(f"{args.entries}x{args.dim}.db*")) / 2**20
 
 
+# What is printed
+
+BUILT = {"seconds": "s", "cpu": "CPU s", "peak": "most MiB", "file": "file MiB"}
+SEARCHED = {
+    "p50": "p50 ms",
+    "p95": "p95 ms",
+    "first": "first ms",
+    "second": "second ms",
+    "after_write": "after a write ms",
+    "memory": "MiB",
+}
+
+
+def report(found):
+    """Both tables: a row a step and figure, a column a size, and the exponent with which it grows."""
+    sizes = list(found)
+    steps_ = list(dict.fromkeys(name for known in found.values() for name in known))
+    head = f"{'':<24}{'':<18}" + "".join(f"{size:>14,}" for size in sizes) + f"{'exponent':>10}"
+    for title, live_, columns in (("building and recording", False, BUILT), ("live search", True, SEARCHED)):
+        print(f"\n{title}\n{head}")
+        for name in steps_:
+            if name.startswith("live") == live_:
+                for key, unit in columns.items():
+                    print(line(name, unit, sizes, [found[size].get(name, {}).get(key) for size in sizes]))
+
+
+def line(name, unit, sizes, values):
+    known = [(size, value) for size, value in zip(sizes, values, strict=True) if value]
+    cells = "".join(f"{'' if value is None else f'{value:,.1f}':>14}" for value in values)
+    grows = f"{np.polyfit(*np.log(known).T, 1)[0]:.2f}" if len(known) > 1 else ""
+    return f"{name.removeprefix('live '):<24}{unit:<18}{cells}{grows:>10}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", default="reports/large", help="where vaults and figures are kept")
@@ -256,7 +288,7 @@ def main():
     found = {}
     for args.entries in sizes:
         found[args.entries] = steps(args)
-    print(found)
+    report(found)
 
 
 if __name__ == "__main__":

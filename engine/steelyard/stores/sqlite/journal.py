@@ -35,8 +35,7 @@ class Journal(VaultFile):
 
     def _changed(self, since: int) -> Indices:
         """The entries that changed after a revision, those that are gone included; ascending."""
-        # The plus keeps SQLite from reading all changes in the order that is asked for.
-        sql = "SELECT entry FROM changes WHERE revision > ? ORDER BY +entry"
+        sql = "SELECT entry FROM changes WHERE revision > ? ORDER BY +entry"  # by the index of revisions
         return _column(self._db.execute(sql, (since,)).fetchall())
 
     def _note(self, entries: str, values: tuple[str, ...] = ()) -> None:

@@ -86,7 +86,7 @@ RARE = (
     "CREATE INDEX entries_valid_from ON entries(valid_from) WHERE valid_from IS NOT NULL",
     "CREATE INDEX entries_valid_until ON entries(valid_until) WHERE valid_until IS NOT NULL",
 )
-"""Version 4: what few entries have, so that whether any of them lies outside a scope is found without reading all."""
+"""Version 4: what few entries have, so that one outside a scope is found without reading all."""
 
 MIGRATIONS: dict[int, tuple[str, ...]] = {0: TABLES, 1: EDGES, 2: JOURNAL, 3: RARE}
 """The statements, run one by one, that bring a vault from a version to the next; an empty file is version 0."""
