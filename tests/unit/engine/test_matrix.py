@@ -190,6 +190,26 @@ def test_changes_are_read_and_not_the_whole_space(pair, monkeypatch):
     assert [hit.id for hit in fast.nearest(SPACE, probe, EVERYTHING, 2, True)] == ["e3", "e0"]
 
 
+def test_what_is_expected_is_computed_in_blocks(pair, monkeypatch):
+    fast, plain = pair
+    rng = np.random.default_rng(0)
+    names = [f"e{at}" for at in range(40)]
+    fast.upsert(Entry(name) for name in names)
+    fast.put_vectors(SPACE, names, vectors(rng, 40, 8))
+    monkeypatch.setattr("steelyard.stores.sqlite.matrix.AHEAD", 40 * 3)
+    probes = vectors(rng, 7, 8)
+    fast.expect(SPACE, probes)
+    (matrix,) = fast._memory_of.values()
+    sizes = []
+    counted = type(matrix.base).products
+    monkeypatch.setattr(
+        type(matrix.base), "products", lambda own, some: [sizes.append(len(some)), counted(own, some)][1]
+    )
+    for probe in probes:
+        assert fast.nearest(SPACE, probe, EVERYTHING, 5, True) == plain.nearest(SPACE, probe, EVERYTHING, 5, True)
+    assert sizes == [3, 3, 1]
+
+
 def test_what_was_never_committed_is_not_kept(pair):
     fast, plain = pair
     fast.upsert([Entry("a"), Entry("b")])

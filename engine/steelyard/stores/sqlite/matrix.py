@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import dropwhile, islice
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ class Matrix:
     tail: Segment
     alive: Bools
     _masks: dict[Filters, Bools] = field(default_factory=dict)
+    _expected: dict[bytes, Vectors] = field(default_factory=dict)
     _ahead: dict[bytes, list[NDArray[Any]]] = field(default_factory=dict)
 
     @classmethod
@@ -50,7 +52,7 @@ class Matrix:
         """The matrix at a later revision: these entries changed; `rowids` are those that have vectors."""
         alive = self.alive & ~np.isin(self.base.rowids, changed)
         tail = self.tail.without(changed).with_(self.tail.of(rowids, vectors))
-        return replace(self, revision=revision, tail=tail, alive=alive, _masks={}, _ahead={})
+        return replace(self, revision=revision, tail=tail, alive=alive, _masks={}, _expected={}, _ahead={})
 
     def __len__(self) -> int:
         return len(self.base) + len(self.tail)
@@ -65,13 +67,9 @@ class Matrix:
         return self.base.sound and self.tail.sound
 
     def expect(self, vectors: Sequence[Vectors]) -> None:
-        """Compute the products with vectors that are asked for next, all at once; kept until the next call."""
-        some = [
-            v for v in vectors[: max(1, AHEAD // max(1, len(self.alive)))] if SHORTEST < length_of(v) < LONGEST
-        ]
-        found = zip(*(part.products(some) for part in self._parts), strict=True) if some else ()
-        self._ahead.clear()
-        self._ahead.update({v.tobytes(): list(own) for v, own in zip(some, found, strict=True)})
+        """These are asked for next, in this order: their products are computed many at a time."""
+        self._expected.clear()
+        self._expected.update({v.tobytes(): v for v in vectors if SHORTEST < length_of(v) < LONGEST})
 
     def near(self, vector: Vectors, depth: int, metric: str, mask: Bools | None) -> Indices | None:
         """The rows among which the `depth` nearest are, ascending; None for a vector beyond the error bound.
@@ -121,12 +119,27 @@ class Matrix:
     def _bounds(self, vector: Vectors, metric: str) -> tuple[Vectors, Vectors]:
         """Those of all rows, see Segment.bounds."""
         parts = self._parts
-        products = self._ahead.get(vector.tobytes()) or [part.products([vector])[0] for part in parts]
-        found = [part.bounds(own, vector, metric) for part, own in zip(parts, products, strict=True)]
+        products = zip(parts, self._products(vector), strict=True)
+        found = [part.bounds(own, vector, metric) for part, own in products]
         if len(found) == 1:  # nothing is copied
             return found[0]
         low, high = zip((EMPTY, EMPTY), *found, strict=True)
         return np.concatenate(low), np.concatenate(high)
+
+    def _products(self, vector: Vectors) -> list[NDArray[Any]]:
+        """Those of each part, and in the same go those of the vectors that are expected after this one."""
+        key = vector.tobytes()
+        known = self._ahead.get(key)
+        if known is None:
+            later = dropwhile(lambda expected: expected != key, list(self._expected))
+            keys = list(islice(later, max(1, AHEAD // max(1, len(self))))) or [key]
+            found = [part.products([self._expected.get(own, vector) for own in keys]) for part in self._parts]
+            fresh = {own: [products[at] for products in found] for at, own in enumerate(keys)}
+            known = fresh[key]
+            if len(keys) > 1:
+                self._ahead.clear()
+                self._ahead.update(fresh)
+        return known
 
 
 def _largest(values: Vectors, depth: int) -> np.float32:
