@@ -79,7 +79,7 @@ def test_the_command_prints_the_same_and_writes_the_weights(tmp_path):
 
 
 def test_simple_rules_and_the_adaptive_one_never_ship(data, tmp_path):
-    found = data.learn(rule="naive")
+    found = data.learn(rule="ips")
     assert found.record["verdict"] == "keep"
     assert found.attempt != found.config
     assert "proves nothing" in found.sentence
