@@ -1,4 +1,4 @@
-"""Scores of system-spec-kit's code that its own search does not call, by hand from the formulas of its facts."""
+"""Scores of system-spec-kit's code that its search does not call, by hand from the formulas of its fact sheet."""
 
 import numpy as np
 import pytest

@@ -12,7 +12,7 @@ SIGNAL = np.array([0.9, 0.2, 0, 0.5, 1, 0.4, 0.1, 0.7, 0.3, 0.6])
 LOOKS = np.array([0.0, 0.5, 0.5, 0.25, 0.5, 1.0, 0.75, 0.0, 0.5, 0.5])
 ALONE = Shown(*(np.tile(part, (SESSIONS, 1)) for part in (WORTH, SIGNAL, LOOKS)))
 
-# An irrelevant entry looks good where 7919 times its looks has a fraction below 0.1: 0 has, 0.5 has not.
+# An irrelevant entry looks good where 7919 times its looks has a fraction below 0.1: that of 0 has, 0.5 has not.
 APPEAL = np.where(WORTH > 0, 0.25 + 0.65 * LOOKS, np.where(LOOKS == 0.0, 0.15, 0.06 * LOOKS))
 
 
@@ -36,6 +36,7 @@ WILD = APPEAL + 0.25 / PLACE * (1 - APPEAL)
 EXPECTED = {
     "pbm": (0.05 + 0.85 * WORTH) / PLACE,
     "noisy": (0.25 + 0.45 * WORTH) / PLACE,
+    "trust": (0.65 / PLACE * (1 - WORTH) + (0.98 - 0.01 * PLACE) * WORTH) / PLACE,
     "cascade": DRAWN * reached(1 - DRAWN),
     "dbn": DRAWN * reached((1 - DRAWN * (0.2 + 0.7 * WORTH)) * 0.85),
     "agent": two_at_most(READ * (0.02 + 0.6 * WORTH)),
