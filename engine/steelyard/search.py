@@ -28,7 +28,7 @@ from steelyard.filters import EVERYTHING, Filters
 from steelyard.finish import Ranking, facts_read, finish, reranked, stages_without, to_rerank
 from steelyard.fusion import Expr, fuse
 from steelyard.identity import identity
-from steelyard.join import Lists, join
+from steelyard.join import Lists, Part, ScoreIds, complete, join, part
 from steelyard.query import Query, clean_query
 from steelyard.rerank import CrossEncoder, Document
 from steelyard.results import SearchResult, hits_of
@@ -54,6 +54,11 @@ _DEGRADED: dict[type[SteelyardError], str] = {
 def _part(error: SteelyardError) -> str:
     """What has failed, so that it is told once."""
     return error.signal if isinstance(error, LostError) else type(error).__name__
+
+
+def _in_order(signals: Iterable[str]) -> list[str]:
+    """Those that start from what others found stand behind them."""
+    return sorted(signals, key=lambda name: (name in DEPENDENT, name))
 
 
 def rank_table(table: SignalTable, config: SearchConfig, strategy: Expr) -> tuple[SignalTable, Ranking]:
@@ -341,6 +346,7 @@ class Searcher:
         max_depth: int | None,
         corpus: str,
         progress: Callable[[Sequence[Query]], Iterable[Query]] = iter,
+        parts: Sequence[Part] | None = None,
     ) -> SignalTable:
         """Build the table of many queries, with the complete column of every signal.
 
@@ -354,6 +360,8 @@ class Searcher:
             The hash of what was indexed, for the fingerprint.
         progress : callable
             Wraps the queries, for example to draw a progress bar.
+        parts : sequence of Part, optional
+            What `part` gave for these queries, in their order, perhaps in other processes; made here by default.
 
         Raises
         ------
@@ -361,7 +369,25 @@ class Searcher:
             When the embedder fails, with the number of queries that were done; a recording never falls back
             to keywords.
         """
-        names = sorted(signals, key=lambda name: (name in DEPENDENT, name))
+        names = _in_order(signals)
+        if parts is None:
+            parts = [self.part(queries, names, max_depth, progress)]
+        admitted = [self.admitted(query) for query in queries]
+        clocks = [query.asked_at or 0.0 for query in admitted]
+        homes = self._directories.of if set(LAYERS) & set(names) else None
+        table = complete(parts, admitted, clocks, self.store.get, homes)
+        cut = {name: max_depth for name in names if name in RETRIEVERS and name not in LAYERS and max_depth}
+        return replace(table, fingerprint=self.fingerprint(corpus, cut))
+
+    def part(
+        self,
+        queries: Sequence[Query],
+        signals: Iterable[str],
+        max_depth: int | None,
+        progress: Callable[[Sequence[Query]], Iterable[Query]] = iter,
+    ) -> Part:
+        """The rows of a recording of some queries, for `record`, which has the parameters."""
+        names = _in_order(signals)
         depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
         lists: list[Lists] = []
         try:
@@ -373,10 +399,12 @@ class Searcher:
                 for name, depth in depths.items():
                     own[name] = self._sources.retrieve(name, query, depth, own)
                 lists.append(own)
-            table = self._table(admitted, lists, [name for name in names if name in SCORERS], True)
+            return part(admitted, lists, self._scores(name for name in names if name in SCORERS))
         except EmbedderError as error:
             raise EmbedderError(f"{error}; {len(lists)} of {len(queries)} queries were done") from None
-        return replace(table, fingerprint=self.fingerprint(corpus, {k: v for k, v in depths.items() if v}))
+
+    def _scores(self, names: Iterable[str]) -> dict[str, ScoreIds]:
+        return {name: partial(self._sources.score, name) for name in names}
 
     def fingerprint(self, corpus: str, max_depth: Mapping[str, int]) -> dict[str, Any]:
         """Return what a replay of a recording cannot change, as JSON values."""
@@ -477,7 +505,6 @@ class Searcher:
         self, queries: Sequence[Query], lists: Sequence[Lists], scorers: Sequence[str], facts: bool
     ) -> SignalTable:
         clocks = [query.asked_at or 0.0 for query in queries]
-        score = {name: partial(self._sources.score, name) for name in scorers}
         layered = any(name in LAYERS for own in lists for name in own)
         homes = self._directories.of if layered else None
-        return join(queries, clocks, lists, score, self.store.get if facts else None, homes)
+        return join(queries, clocks, lists, self._scores(scorers), self.store.get if facts else None, homes)
