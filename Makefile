@@ -7,7 +7,7 @@ INSTALL := $(PIP) --require-hashes -r
 UV ?= uv
 AXE := 4.14.1
 AXE_SHA256 := 29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c
-LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.5 --no-header --no-emit-index-url --no-annotate \
+LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.0 --no-header --no-emit-index-url --no-annotate \
   --generate-hashes -c constraints.txt pyproject.toml requirements/build.in
 
 # What `make check` tests: what runs in seconds, chosen by measured CPU time.

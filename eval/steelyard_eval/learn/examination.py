@@ -22,6 +22,8 @@ STEEPEST = 3.0
 """The largest exponent that is believed."""
 BEYOND = 2.0
 """Standard errors by which an estimate lies outside 0..`STEEPEST` where it counts as none."""
+LOUDEST = 200.0
+"""Acts on one query count as fewer than this, however many there are: one query can speak only so loud."""
 USUAL = 1.0
 """What estimates are pulled towards."""
 HARVESTED_ERROR, HARVESTED_ACTS = 0.15, 200
@@ -110,7 +112,10 @@ def harvest(cells: Cells, strength: float = 8.0) -> tuple[Examination, int]:
 
 
 def joint(lists: Lists, cells: Cells, precision: float = 2.0) -> Examination:
-    """The exponent together with weights of the signals, by the likelihood of which entries were acted upon."""
+    """The exponent together with weights of the signals, by the likelihood of which entries were acted upon.
+
+    However many acts fall on one query, they count as fewer than `LOUDEST`.
+    """
     acted = sums(cells.query, cells.positive, len(lists.queries))[cells.query] > 0
     if not acted.any():
         return Examination(USUAL, np.inf, "joint")
@@ -119,9 +124,9 @@ def joint(lists: Lists, cells: Cells, precision: float = 2.0) -> Examination:
     features = np.column_stack([lists.features[own.row], slope])
     signals = range(features.shape[1] - 1)
     penalty = np.array([*(0.1 * precision for _ in signals), precision])
-    fitted, covariance = conditional(
-        features, own.query, np.log(own.shown) + USUAL * slope, own.positive, penalty, signals
-    )
+    acts = own.positive / (1.0 + sums(own.query, own.positive)[own.query] / LOUDEST)
+    offset = np.log(own.shown) + USUAL * slope
+    fitted, covariance = conditional(features, own.query, offset, acts, penalty, signals)
     return Examination(float(USUAL + fitted[-1]), float(np.sqrt(max(covariance[-1, -1], 1e-6))), "joint")
 
 

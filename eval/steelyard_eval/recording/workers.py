@@ -15,12 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
+from steelyard.candidates import BLOCK
 from steelyard.config import SearchConfig
 from steelyard.embed import Embedder, Kind, Vectors
 from steelyard.errors import EmbedderError, MachineError, shown
 from steelyard.join import Part
 from steelyard.query import Query
-from steelyard.search import BLOCK, Searcher
+from steelyard.search import Searcher
 from steelyard.sources import embedded
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import analyses, find_system

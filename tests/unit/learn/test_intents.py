@@ -25,7 +25,7 @@ def relevant(query, entries):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """320 queries of two words over 100 entries of five words each."""
-    path, rng = tmp_path_factory.mktemp("intents"), random.Random(0)
+    path, rng = tmp_path_factory.mktemp("intents"), random.Random(0)  # noqa: S311 -- made data, no secret
     words = [f"word{at}" for at in range(14)]
     entries = [
         {"id": f"e{at:03}", "text": " ".join(rng.sample(words, 5)), "importance": rng.randint(1, 10)}
