@@ -14,8 +14,8 @@ from steelyard.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard.fields import format_time
 from steelyard.query import Query
-from steelyard_eval.compare.comparison import DIALECT
 from steelyard_eval.compare.contenders import Contender
+from steelyard_eval.compare.document import DIALECT
 from steelyard_eval.compare.lists import Listed
 from steelyard_eval.compare.warnings import JUDGED, warnings
 from steelyard_eval.datasets.groups import unit_numbers
