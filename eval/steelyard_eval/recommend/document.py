@@ -31,7 +31,7 @@ from steelyard_eval.recommend.layout import Layout
 from steelyard_eval.recommend.priors import known
 from steelyard_eval.recommend.provenance import estimate, origin, promised
 from steelyard_eval.recommend.rule import ALL_FAMILIES, Evidence
-from steelyard_eval.recommend.sentence import is_stated, named, sentence
+from steelyard_eval.recommend.sentence import depths_read, is_stated, named, sentence
 from steelyard_eval.recommend.source import Source
 from steelyard_eval.tune.candidate import candidates
 from steelyard_eval.tune.verdict import curve_of
@@ -158,7 +158,7 @@ def _chosen(case: Case) -> Record | None:
         "system": case.picked.system,
         "profile": case.picked.profile,
         "strategy": str(case.picked.effective),
-        "depths": case.picked.depths,
+        "depths": depths_read(case.picked),
         "in_sample": estimate(mean_interval(values, case.evidence.groups.tolist()), len(values)),
         "plateau": list(candidate.plateau(candidate.start, every)),
         **curve_of(candidate, every),
@@ -172,7 +172,7 @@ def _chosen(case: Case) -> Record | None:
 
 def _configuration(case: Case, place: Place) -> Record:
     values = estimate(mean_interval(place.values[case.metric], case.evidence.groups.tolist()), len(case.queries))
-    depths = place.config.depths if place.config else {}
+    depths = depths_read(place.config) if place.config else {}
     return {**place.about(), "depths": depths, "in_sample": values, "embedding_calls": place.calls}
 
 
