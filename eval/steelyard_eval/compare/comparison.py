@@ -117,23 +117,8 @@ def compare(
         files = _write_runs(folder, rows) if folder else {}
         own = {query.id: dataset.qrels[query.id] for query in queries}
         verified = {"verification": verify_runs(files, own, values, measures)} if verify and queries else {}
-    case = Case(
-        dataset,
-        arena,
-        named,
-        rows,
-        values,
-        chosen,
-        queries,
-        names,
-        measures,
-        base,
-        split,
-        limit,
-        size,
-        seed,
-        timed,
-    )
+    about = (dataset, arena, named, rows, values, chosen, queries, names, measures, base)
+    case = Case(*about, split, limit, size, seed, timed, recording)
     return Comparison({**document(case), **verified}, values, tuple(query.id for query in queries))
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 from steelyard import __version__
 from steelyard.arrays import Floats
-from steelyard.fields import format_time
 from steelyard.query import Query
 from steelyard_eval.compare.agreement import agreement, in_words
 from steelyard_eval.compare.arena import Arena, Row
@@ -21,7 +21,7 @@ from steelyard_eval.datasets.groups import units
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.statistics import compare_all, mean_interval
 from steelyard_eval.progress import bar
-from steelyard_eval.rankings import Lists, ordered, query_rows, rankings, spelled
+from steelyard_eval.rankings import Lists, described, ordered, query_rows, rankings, spelled
 
 DIALECT = "trec_eval: linear gain, discount log2(rank + 1), ideal cut at k; ties by entry id, ascending"
 Record = dict[str, Any]
@@ -37,6 +37,7 @@ class Case:
     values : label -> metric -> float64[Q], over the judged queries; nothing where there are none.
     chosen, queries : the queries of the split, and those of them with judgments.
     asked : the metrics as they were named; `measures` has Judged beside them.
+    recording : the folder that the lists are from, None for live searches.
     """
 
     dataset: Dataset
@@ -54,6 +55,7 @@ class Case:
     limit: int
     seed: int
     timed: bool
+    recording: str | Path | None
 
     @property
     def primary(self) -> str:
@@ -79,7 +81,7 @@ def document(case: Case) -> Record:
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
         "command": _command(case),
-        "dataset": _about(case.dataset, len(case.chosen), len(case.queries)),
+        "dataset": {**described(case.dataset), "queries": len(case.chosen), "judged": len(case.queries)},
         "split": case.split or case.dataset.report_split or "all",
         "limit": case.limit,
         "dialect": DIALECT,
@@ -125,19 +127,6 @@ def _alike(case: Case) -> Record:
     return {"sentence": f"Keep {case.baseline} for now: {words}.", **found}
 
 
-def _about(dataset: Dataset, queries: int, with_judgments: int) -> dict[str, Any]:
-    return {
-        "name": dataset.name,
-        "description": dataset.description,
-        "licence": dataset.licence,
-        "sha256": dataset.sha256,
-        "entries": len(dataset.entries),
-        "queries": queries,
-        "judged": with_judgments,
-        "as_of": format_time(dataset.as_of),
-    }
-
-
 def _results(case: Case) -> list[Record]:
     """Tidy records, one for each contender and metric."""
     groups, records = units(case.queries), []
@@ -162,14 +151,16 @@ def _command(case: Case) -> str | None:
     words = [_word(one) for one in case.named]
     if None in words:
         return None
-    options = {
+    space = case.arena.space
+    options: dict[str, object] = {
         "--metrics": ",".join(case.asked),
         "--baseline": case.baseline,
         "--split": case.split,
         "--limit": case.asked_limit,
+        **(space.options if space else {"--recording": case.recording}),
         "--seed": case.seed or None,
     }
-    return spelled("compare", case.dataset.name, *filter(None, words), options=options)
+    return spelled("compare", case.dataset, *filter(None, words), options=options)
 
 
 def _word(one: Named | Listed) -> str | None:

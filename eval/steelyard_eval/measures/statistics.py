@@ -24,7 +24,8 @@ UNSEEN = 0.65
 """A difference that a query outside the sample may show: the root mean square of them between two configurations
 that differ on one query of eight (vectors beside the same under a cut, scifact; `make coverage`)."""
 _BLOCK = 1 << 20  # numbers in memory at a time while flipping signs
-_POWER = float(ndtri(1 - ALPHA / 2) + ndtri(0.80))
+POWER = float(ndtri(1 - ALPHA / 2) + ndtri(0.80))
+"""Standard errors that a difference has to be worth to show with 80% power."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,11 @@ class Interval:
     mean: float
     low: float
     high: float
+
+
+def normal_interval(mean: float, error: float) -> Interval:
+    """The 95% interval of a mean whose standard error is known: 1.96 errors on either side."""
+    return Interval(mean, mean - 1.96 * error, mean + 1.96 * error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,10 +259,10 @@ def _power(units: _Units) -> tuple[float | None, int | None]:
     if n < 2:
         return None, None
     sd = float(units.effects.std(ddof=1))
-    mde = _POWER * sd / math.sqrt(n)
+    mde = POWER * sd / math.sqrt(n)
     if abs(units.mean) <= TIE:
         return mde, None
-    needed = max(1, math.ceil((_POWER * sd / units.mean) ** 2))
+    needed = max(1, math.ceil((POWER * sd / units.mean) ** 2))
     return mde, math.ceil(needed * units.counts.mean())
 
 
