@@ -6,13 +6,14 @@ from dataclasses import fields, is_dataclass
 import pytest
 
 from steelyard_eval.report.blocks import Pairs, Table, Terms
+from steelyard_eval.report.charts import curve_chart
 from steelyard_eval.report.coverage import coverage
 from steelyard_eval.report.decision import promised
 from steelyard_eval.report.gating import gate_page
 from steelyard_eval.report.leaderboard import cost
 from steelyard_eval.report.learning import learn_page
 from steelyard_eval.report.queries import pairs
-from steelyard_eval.report.shapes import Scale
+from steelyard_eval.report.shapes import Scale, Text
 from steelyard_eval.report.sides import sides
 
 from .test_gate_and_learn import GATE, LEARN
@@ -117,3 +118,17 @@ def test_costs_are_milliseconds_unless_they_do_not_differ(times, axis):
     assert f"{axis} to the right" in figure.note
     assert "fts" in listed.text
     assert "vector" in listed.text
+
+
+@pytest.mark.parametrize(("pixels", "side"), [(59.5, "start"), (60.5, "end")])
+def test_a_name_that_would_leave_the_chart_stands_on_the_other_side_of_its_line(pixels, side):
+    """Names take 60 pixels."""
+    curve = [{"weight": 0.0, "value": 0.1}, {"weight": 1.0, "value": 0.2}]
+
+    def texts(weight):
+        chart = curve_chart(curve, None, "m", {"signal": "fts", "current": weight, "chosen": 1.0})
+        return {shape.text: shape for shape in chart.shapes if isinstance(shape, Text)}
+
+    found = texts(0.5)
+    left, right = found["0.0"].x, found["1.0"].x
+    assert texts(pixels / (right - left))["current"].anchor == side
