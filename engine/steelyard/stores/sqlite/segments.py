@@ -61,7 +61,10 @@ class Segment(ABC):
 
     @abstractmethod
     def cosines(self, products: NDArray[Any], vector: Vectors) -> tuple[Vectors, Vectors]:
-        """The cosines of a vector and each row, float32[n], and their largest errors, float32[n] or [1]; both new."""
+        """The cosines of a vector and each row, float32[n], and their largest errors, float32[n] or [1].
+
+        Both are new arrays, which the caller may change.
+        """
 
     @abstractmethod
     def exact(self, at: Indices) -> Vectors | None:
