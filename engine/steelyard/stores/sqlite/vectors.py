@@ -161,7 +161,8 @@ class VectorTables(Journal):
 
     def _read(self, table: str, dim: int, kind: type[Segment]) -> Matrix:
         """All vectors of a space."""
-        count = int(self._one(f"SELECT count(*) FROM {table}_rowids"))
+        used = self._db.execute(f"SELECT validity FROM {table}_chunks")
+        count = sum(int.from_bytes(bits, "little").bit_count() for (bits,) in used)
         whole = kind.gathered(self._chunks(table, dim), count, dim)
         twice = (np.diff(np.sort(whole.rowids)) == 0).any()
         if twice or not np.isin(whole.rowids, self._inside(EVERYTHING), assume_unique=True).all():
@@ -223,7 +224,10 @@ class VectorTables(Journal):
         """Those of some entries, by sqlite-vec; `vectors` are theirs, which the file has too."""
         if vectors is None:
             self._map()
-            values, sql = rowids.tolist(), f"v.embedding) FROM json_each(?2) j JOIN {table} v ON v.rowid = j.value"
+            values, sql = (
+                rowids.tolist(),
+                f"v.embedding) FROM json_each(?2) j CROSS JOIN {table} v ON v.rowid = j.value",
+            )
             bound: tuple[Any, ...] = ()
         else:
             size = 4 * vectors.shape[1]
@@ -232,6 +236,8 @@ class VectorTables(Journal):
         rows: list[Any] = self._db.execute(
             f"SELECT {DISTANCES[metric]}(?1, {sql}", (vector.tobytes(), json.dumps(values), *bound)
         ).fetchall()
+        if len(rows) < len(rowids):
+            raise damaged(self.path, f"{table} lacks a vector that it lists")
         return [distance for (distance,) in rows]
 
     def _scanned(
