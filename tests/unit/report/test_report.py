@@ -18,6 +18,7 @@ from steelyard_eval.report import load_results, write_report
 from steelyard_eval.report import text as texts
 from steelyard_eval.report.charts import Point, cost_chart, curve_chart, forest_chart, interval_chart
 from steelyard_eval.report.charts import difference as difference_of
+from steelyard_eval.report.queries import movers
 from steelyard_eval.report.sentences import answer, decision
 from steelyard_eval.report.shapes import Dot, Line, Scale, Text
 
@@ -779,3 +780,11 @@ def test_the_best_setting_found_is_told_beside_the_one_chosen():
 
     assert {("chosen", "a"), ("best found", "b")} <= set(strategies.pairs)
     assert {("value of the chosen setting", "0.500"), ("best value found", "0.750")} <= set(facts.pairs)
+
+
+def test_the_signal_that_moved_an_entry_is_the_one_that_explain_finds():
+    """The worked example of `test_who_moved_and_by_which_signal` in tests/unit/explain/test_explain_query.py."""
+    left = {"entries": ["a", "b", "c"], "parts": {"importance": [1, 0.6, 0.2]}}
+    right = {"entries": ["b", "c", "a"], "parts": {"importance": [0.12, 0.04, 0.2], "tags": [0.8, 0.4, 0]}}
+    assert movers(left, right) == {"b": "tags", "c": "importance", "a": "tags"}
+    assert movers(left, {"entries": ["c", "a"]}) == {}  # the list of another engine
