@@ -2,27 +2,51 @@
 
 ``candidates(query) -> SignalTable``, ``fuse(table, strategy) -> scores``, ``finish(...) -> ranking``;
 live search is a table with one query, a recording is a table with thousands. Start reading with
-`steelyard.table`.
+`steelyard.table`. Each name is imported when it is first asked for, so that a command loads what it uses.
 """
 
 from __future__ import annotations
 
-from steelyard.config import SearchConfig
-from steelyard.embed import Embedder, RecordedEmbedder
-from steelyard.entry import Entry, Hit
-from steelyard.errors import SteelyardError
-from steelyard.explain import Explanation
-from steelyard.filters import Filters
-from steelyard.fusion import fuse, parse_strategy
-from steelyard.lsa import LsaEmbedder
-from steelyard.query import Query
-from steelyard.results import SearchResult
-from steelyard.search import Searcher
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
-from steelyard.table import SignalTable
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from steelyard.config import SearchConfig
+    from steelyard.embed import Embedder, RecordedEmbedder
+    from steelyard.entry import Entry, Hit
+    from steelyard.errors import SteelyardError
+    from steelyard.explain import Explanation
+    from steelyard.filters import Filters
+    from steelyard.fusion import fuse, parse_strategy
+    from steelyard.lsa import LsaEmbedder
+    from steelyard.query import Query
+    from steelyard.results import SearchResult
+    from steelyard.search import Searcher
+    from steelyard.stores.sqlite import Vault
+    from steelyard.systems import find_system
+    from steelyard.table import SignalTable
 
 __version__ = "0.1.0"
+
+_MODULES = {
+    "Embedder": "embed",
+    "Entry": "entry",
+    "Explanation": "explain",
+    "Filters": "filters",
+    "Hit": "entry",
+    "LsaEmbedder": "lsa",
+    "Query": "query",
+    "RecordedEmbedder": "embed",
+    "SearchConfig": "config",
+    "SearchResult": "results",
+    "Searcher": "search",
+    "SignalTable": "table",
+    "SteelyardError": "errors",
+    "Vault": "stores.sqlite",
+    "find_system": "systems",
+    "fuse": "fusion",
+    "parse_strategy": "fusion",
+}
 
 __all__ = [
     "Embedder",
@@ -44,3 +68,15 @@ __all__ = [
     "fuse",
     "parse_strategy",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steelyard.arrays import Bools, Floats, Indices
 from steelyard.entry import EVERY_FIELD, Entry
@@ -53,13 +55,13 @@ class Analysis:
     read: Callable[[Any], Read]
     fields: tuple[str, ...] = EVERY_FIELD
     """What `read` reads of an entry."""
-    raw: bool = False
-    """Whether `read` is given the fields as they lie in the file, and what it counts need not last."""
+    index: str = ""
+    """The keyword index that has counted the words; `read` is then given the fields as they lie in the file."""
 
     @cached_property
     def key(self) -> str:
         """The name, with a hash of what a sample is read as, which changes when the code does."""
-        if self.raw:
+        if self.index:
             return self.name
         sample = Entry(
             "sample", SAMPLE, SAMPLE, why=SAMPLE, impact=SAMPLE, context=SAMPLE, uri=SAMPLE, tags=(SAMPLE,)
@@ -71,11 +73,21 @@ class Segment(Protocol):
     """Some texts that were counted."""
 
     @property
+    def made(self) -> dict[Any, Any]:
+        """What users of the words compute from all of them, kept as long as they are."""
+
+    @property
     def lengths(self) -> Indices:
         """int64[texts]: how many words each has."""
 
     def posting(self, word: str) -> Posting:
         """Where a word occurs."""
+
+    def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
+        """int64[words]: how many of the texts each occurs in; of those inside, bool[texts], where some are not."""
+
+    def beginning(self, prefix: str) -> list[str]:
+        """The words that begin so."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +100,7 @@ class Postings:
     whole: Posting
     places: Indices
     """Where the positions of each posting begin; empty where none are kept."""
+    made: dict[Any, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, texts: Iterable[Read]) -> Postings:
@@ -108,6 +121,14 @@ class Postings:
         whole = Posting(_narrow(at[first]), _narrow(counts), _narrow(place[order] if len(place) else place))
         return cls(lengths, words, begins, whole, first if len(place) else _NO_NUMBERS)
 
+    @classmethod
+    def blocks(cls, texts: Iterable[Read], size: int) -> Iterator[Postings]:
+        """Count texts, `size` at a time."""
+        rest = iter(texts)
+        yield cls.of(islice(rest, size))
+        while len((block := cls.of(islice(rest, size))).lengths):
+            yield block
+
     def posting(self, word: str) -> Posting:
         """See Segment.posting."""
         number = self.words.get(word)
@@ -117,13 +138,18 @@ class Postings:
         counts, positions = self.whole.counts[own], _NO_NUMBERS
         if len(self.places):
             begin = self.places[own.start]
-            positions = self.whole.positions[begin : begin + counts.sum()]
+            positions = self.whole.positions[begin : begin + int(counts.sum())]
         return Posting(*(part.astype(np.int64) for part in (self.whole.at[own], counts, positions)))
 
-    @cached_property
-    def vocabulary(self) -> list[bytes]:
-        """All words, by bytes."""
-        return sorted(word.encode() for word in self.words)
+    def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
+        """See Segment.frequencies."""
+        numbers = [self.words.get(word, -1) for word in words]
+        own = (slice(*self.begins[number : number + 2]) if number >= 0 else slice(0) for number in numbers)
+        return sums([self.whole.at[part] for part in own], inside)
+
+    def beginning(self, prefix: str) -> list[str]:
+        """See Segment.beginning."""
+        return [word for word in self.words if word.startswith(prefix)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,14 +216,22 @@ class Counted:
         if known is None:
             if len(self._known) >= MOST_WORDS:
                 self._known.clear()
-            known = self._known[word] = self._read(word)
+            known = self._known[word] = self.read(word)
         return known
 
-    def frequency(self, word: str) -> int:
-        """How many texts in scope a word occurs in."""
-        return len(self.posting(word).at)
+    def frequencies(self, words: Sequence[str]) -> list[int]:
+        """How many texts in scope each word occurs in."""
+        counts, first = np.zeros(len(words), dtype=np.int64), 0
+        for segment in self.segments:
+            end = first + len(segment.lengths)
+            inside = None if self.inside is None else self.inside[first:end]
+            counts += segment.frequencies(words, None if inside is None or inside.all() else inside)
+            first = end
+        found: list[int] = counts.tolist()
+        return found
 
-    def _read(self, word: str) -> Posting:
+    def read(self, word: str) -> Posting:
+        """As `posting`, for callers who keep what they make of it."""
         parts, first = [], 0
         for segment in self.segments:
             found = segment.posting(word)
@@ -223,9 +257,17 @@ class Counted:
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:depth]
 
 
-def _narrow(numbers: Indices) -> Indices:
-    """In half of the memory, where they are small."""
-    return numbers.astype(np.int32) if numbers.max(initial=0) < 2**31 else numbers
+def sums(parts: Sequence[Indices], inside: Bools | None) -> Indices:
+    """How many texts there are in each part, int64[parts]; of those inside, bool[texts], where some are not."""
+    ends = np.cumsum([0, *map(len, parts)])
+    if inside is not None and len(parts):
+        ends = np.concatenate([[0], np.cumsum(inside[np.concatenate(parts)])])[ends]
+    return np.diff(ends)
+
+
+def _narrow(numbers: Indices) -> NDArray[Any]:
+    """In an eighth of the memory, where they are small."""
+    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
 
 def _joined(parts: Sequence[Posting]) -> Posting:

@@ -9,41 +9,32 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
 import numpy as np
 
 from steelyard.arrays import Bools
+from steelyard.candidates import Candidates
 from steelyard.config import LISTS, SearchConfig
-from steelyard.directories import Directories
 from steelyard.embed import Embedder
 from steelyard.entry import Hit
 from steelyard.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError, shown
 from steelyard.explore import Explore, interleaved
 from steelyard.filters import EVERYTHING, Filters
-from steelyard.finish import Ranking, facts_read, finish, reranked, stages_without, to_rerank
+from steelyard.finish import Ranking, finish, reranked, stages_without, to_rerank
 from steelyard.fusion import Expr, fuse
-from steelyard.identity import identity
-from steelyard.join import Lists, join
 from steelyard.query import Query, clean_query
 from steelyard.rerank import CrossEncoder, Document
 from steelyard.results import SearchResult, hits_of
-from steelyard.signals import PRIORS
-from steelyard.sources import Sources
-from steelyard.stores.base import Found, Readable
+from steelyard.stores.base import Readable
 from steelyard.stores.federation import plain
 from steelyard.systems import find_system
-from steelyard.table import DEPENDENT, EMBEDDING, LAYERS, RERANK, RETRIEVERS, SCORERS, SignalTable
+from steelyard.table import EMBEDDING, RERANK, SignalTable
 from steelyard.text import content
 
 _log = logging.getLogger(__name__)
-BLOCK = 128
-"""Queries of a recording that are prepared together."""
-
 _DEGRADED: dict[type[SteelyardError], str] = {
     EmbedderError: "the embedder failed, keywords answer alone",
     LostError: "the search goes on without one of its retrievers",
@@ -125,11 +116,10 @@ class Searcher:
         self.store = store.seen_by(visible)
         self.config = config
         self.system = find_system(config.name)
-        self._sources = Sources(self.store, self.system, config, embedder)
-        self._directories = Directories(self.store, self.system.reading.directory)
+        self._candidates = Candidates(self.store, self.system, config, embedder, proceed)
+        self._sources = self._candidates.sources
         self._clock = clock
         self._rewriter = rewriter
-        self._proceed = proceed
         self._explore = explore
         self.reranker = reranker
         self.degraded = 0
@@ -144,7 +134,7 @@ class Searcher:
         if (config.name, config.retrievers) != (self.config.name, self.config.retrievers):
             raise ConfigError(f"{config.name} retrieves in another way than this searcher; make a searcher of it")
         other = copy(self)
-        other.config = config
+        other.config, other._candidates = config, self._candidates.with_config(config)
         return other
 
     # Searching
@@ -171,7 +161,7 @@ class Searcher:
         vectors = self._wants_vectors(semantic)
         seconds: dict[str, float] = {}
         begin = time.perf_counter()
-        table, strategy, missing, lost = self._surviving(asked, vectors, seconds)
+        table, strategy, missing, lost = self._candidates.surviving(asked, vectors, seconds)
         table, config, failed = self._rescored(asked, table, strategy, missing)
         lost += failed
         if lost:
@@ -197,27 +187,6 @@ class Searcher:
             placed,
         )
 
-    def _surviving(
-        self, query: Query, vectors: bool, seconds: dict[str, float]
-    ) -> tuple[SignalTable, Expr, frozenset[str], list[SteelyardError]]:
-        """The candidates by the strategy that is left without what fails; what is missing, what failed."""
-        missing = frozenset() if vectors else EMBEDDING
-        if self._left(missing) is None and not self.store.count():
-            missing = frozenset()  # where nothing is visible nothing lacks a vector
-        lost: list[SteelyardError] = []
-        while True:
-            strategy = self._available(missing)
-            try:
-                return self._candidates(query, strategy, missing, seconds), strategy, missing, lost
-            except SteelyardError as error:
-                if not isinstance(error, (LostError, *self.system.searching.survives)):
-                    raise
-                gone = frozenset({error.signal}) if isinstance(error, LostError) else EMBEDDING
-                if gone <= missing or self._left(missing | gone) is None:
-                    raise
-                missing |= gone
-                lost.append(error)
-
     def _interleaved(
         self, other: SearchConfig, table: SignalTable, ranking: Ranking, missing: frozenset[str]
     ) -> tuple[Ranking, tuple[str, ...]]:
@@ -226,7 +195,7 @@ class Searcher:
         A ranking over other candidates than were fetched is not interleaved.
         """
         left = other.without(missing)
-        if self._explore is None or left is None or self._wanted(table, left, missing):
+        if self._explore is None or left is None or self._candidates.wanted(table, left, missing):
             return ranking, ()
         _, theirs = rank_table(table, other, left)
         return interleaved(ranking, theirs, self.config, other, self._explore.coin)
@@ -268,27 +237,7 @@ class Searcher:
         It contains facts only when the strategy computes signals from them. Without `vectors` no vectors are
         searched, even when the strategy names no retriever and would rank what all of them find.
         """
-        return self._candidates(self._timed(query), strategy, frozenset() if vectors else EMBEDDING, {})
-
-    def _candidates(
-        self, query: Query, strategy: Expr, missing: frozenset[str], seconds: dict[str, float]
-    ) -> SignalTable:
-        """See `candidates`; `seconds` takes the time of each retriever."""
-        lists: dict[str, Sequence[Found]] = {}
-        scorers: list[str] = []
-        facts = bool((strategy.signals() & PRIORS.keys()) | facts_read(self.config.finish))
-        table = self._table([query], [lists], scorers, facts)
-        while wanted := self._wanted(table, strategy, missing):
-            for name in wanted:
-                if name in SCORERS:
-                    scorers.append(name)
-                else:
-                    self._proceed()
-                    begin = time.perf_counter()
-                    lists[name] = self._sources.retrieve(name, query, self._sources.settings(name).depth, lists)
-                    seconds[name] = time.perf_counter() - begin
-            table = self._table([query], [lists], scorers, facts)
-        return table
+        return self._candidates.of(self._timed(query), strategy, frozenset() if vectors else EMBEDDING, {})
 
     def context(
         self,
@@ -361,35 +310,8 @@ class Searcher:
             When the embedder fails, with the number of queries that were done; a recording never falls back
             to keywords.
         """
-        names = sorted(signals, key=lambda name: (name in DEPENDENT, name))
-        depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
-        lists: list[Lists] = []
-        try:
-            admitted = [self.admitted(query) for query in queries]
-            for at, query in enumerate(progress(admitted)):
-                if at % BLOCK == 0:
-                    self._sources.expect(depths, admitted[at : at + BLOCK])
-                own: dict[str, Sequence[Found]] = {}
-                for name, depth in depths.items():
-                    own[name] = self._sources.retrieve(name, query, depth, own)
-                lists.append(own)
-            table = self._table(admitted, lists, [name for name in names if name in SCORERS], True)
-        except EmbedderError as error:
-            raise EmbedderError(f"{error}; {len(lists)} of {len(queries)} queries were done") from None
-        return replace(table, fingerprint=self.fingerprint(corpus, {k: v for k, v in depths.items() if v}))
-
-    def fingerprint(self, corpus: str, max_depth: Mapping[str, int]) -> dict[str, Any]:
-        """Return what a replay of a recording cannot change, as JSON values."""
-        embedders = self._sources.embedders
-        layers = [name for name in LAYERS if name in EMBEDDING & self.config.retrievers.keys() and embedders]
-        return {
-            **identity(self.config),
-            "corpus": corpus,
-            "model": embedders[0].model if embedders else "",
-            "recipe": self._sources.recipe("text"),
-            "layers": {name: self._sources.recipe(name) for name in layers},
-            "max_depth": dict(max_depth),
-        }
+        admitted = [self.admitted(query) for query in queries]
+        return self._candidates.record(admitted, signals, max_depth, corpus, progress)
 
     # Inside
 
@@ -413,22 +335,6 @@ class Searcher:
             f"the tier {shown(name)} has no vectors of the configured model; keywords alone found its entries"
             for name in self._sources.keywords_only()
         )
-
-    def _wanted(self, table: SignalTable, strategy: Expr, missing: frozenset[str]) -> list[str]:
-        """What has to be fetched next; a retriever stands behind those that it starts from."""
-        possible, instead = self._retrievable(missing), self.system.searching.instead
-        needs = dict(strategy.needs(table, possible))
-        needs |= dict.fromkeys(sorted(self.config.needs - missing), np.ones(len(table.queries), dtype=bool))
-        names = {name for name, queries in needs.items() if queries.any()}
-        for name in names & DEPENDENT & self.config.retrievers.keys():
-            starts = self.config.before(name)
-            names |= {instead.get(other, other) if other in missing else other for other in starts} & set(possible)
-        return sorted(names - table.columns.keys(), key=lambda name: (name in DEPENDENT, name))
-
-    def _retrievable(self, missing: frozenset[str]) -> list[str]:
-        """The system's retrievers that are not missing; those that need vectors only where there are any."""
-        lost = missing if self._sources.has_vectors() else missing | EMBEDDING
-        return [name for name in self.config.retrievers if name not in lost]
 
     def _timed(self, query: Query) -> Query:
         """The query with its clock."""
@@ -455,29 +361,3 @@ class Searcher:
         if mode == "never" or not self._sources.has_vectors():
             return False
         return mode == "always" or all(embedder.warm() for embedder in self._sources.usable())
-
-    def _left(self, missing: frozenset[str]) -> Expr | None:
-        """The strategy that is left without these signals; others stand in for some."""
-        instead = {lost: other for lost, other in self.system.searching.instead.items() if lost in missing}
-        config = self.config.standing_in(instead) if instead else self.config
-        return config.without(missing) if missing else config.effective
-
-    def _available(self, missing: frozenset[str]) -> Expr:
-        """The strategy, or what is left of it without these signals."""
-        left = self._left(missing)
-        if left is None:
-            raise ConfigError(
-                f"strategy {self.config.effective} needs vectors, and there are none "
-                "(no embedder, or none of its vectors in the vault); index the vault with an embedder, or choose "
-                "a keyword strategy"
-            )
-        return left
-
-    def _table(
-        self, queries: Sequence[Query], lists: Sequence[Lists], scorers: Sequence[str], facts: bool
-    ) -> SignalTable:
-        clocks = [query.asked_at or 0.0 for query in queries]
-        score = {name: partial(self._sources.score, name) for name in scorers}
-        layered = any(name in LAYERS for own in lists for name in own)
-        homes = self._directories.of if layered else None
-        return join(queries, clocks, lists, score, self.store.get if facts else None, homes)

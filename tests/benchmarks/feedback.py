@@ -101,11 +101,13 @@ def world(name, folder):
 
 
 def row(name, folder, policy, model, explore, sessions, seed, distinct=None):
-    """One log: what every rule gains on the queries that were never logged."""
+    """One log: what every rule gains on the queries that were never logged.
+
+    Logs that differ in sessions, exploration or distinct queries alone share their split of the queries.
+    """
     own = world(name, folder)
     lists, values = own.ranked_by(own.policies[policy])
-    key = [seed, sessions, *map(ord, f"{name}{policy}{model}{explore}{distinct or ''}")]
-    rng = np.random.default_rng(key)
+    rng = np.random.default_rng([seed, *map(ord, f"{name}{policy}{model}")])
     order = rng.permutation(len(lists.queries))
     inside, outside = np.split(order, [len(order) // 2])
     logged = inside[:distinct] if distinct else inside
@@ -164,8 +166,9 @@ def _few(own, rest, policy, alone, gain):
     pooled = pool(alone.views, [Source(prior.mean, error, 0)])
     far = alone.classes.lift >= LIFT and not alone.examination.at_bound and alone.cells.positive.sum() >= ACTS
     found = {"bold": gain(best_of(alone.views.mean, far & (alone.views.bound(Z_QUERIES, Z_REFITS) > 0)))}
-    for z in (1, 2, 3):
-        found[f"prior{z}"] = gain(best_of(pooled.gain, far & sure(pooled, z)))
+    for z in (1.0, 1.5, 2.0):
+        found[f"prior{z:g}"] = gain(best_of(pooled.gain, far & sure(pooled, z)))
+    found["both"] = gain(best_of(pooled.gain, far & sure(pooled, 1.0) & (alone.views.bound(2.0, 2.0) > 0)))
     found["table"] = gain(best_of(prior.mean, prior.mean > 0))
     return found
 
@@ -190,8 +193,8 @@ def few(seeds):
 
 def shuffled(seeds):
     """All rows, seed by seed shuffled: a run that is broken off has seen some of everything."""
-    for seed in range(seeds):
-        every = [own for own in (*cells_of_study(seeds), *few(seeds)) if own[5] == seed]
+    for part, seed in itertools.product((cells_of_study, few), range(seeds)):
+        every = [own for own in part(seeds) if own[5] == seed]
         for at in np.random.default_rng(seed).permutation(len(every)).tolist():
             yield every[at]
 
@@ -223,8 +226,9 @@ RULES = {
     "labels30": "30 labels alone",
     "bold": "ours, as if 150",
     "prior1": "with other collections, z = 1",
+    "prior1.5": "with other collections, z = 1.5",
     "prior2": "with other collections, z = 2",
-    "prior3": "with other collections, z = 3",
+    "both": "z = 1, and the log alone at 2",
     "table": "other collections alone",
 }
 
@@ -272,7 +276,7 @@ def shortage(rows):
     yield from ("", "few distinct queries, 3,000 sessions")
     for distinct in DISTINCT:
         own = [one for one in rows if one["distinct"] == distinct]
-        for rule in ("best", "pooled", "bold", "prior1", "prior2", "prior3", "table", "labels30") if own else ():
+        for rule in ("best", "bold", "prior1", "prior1.5", "prior2", "both", "table", "labels30") if own else ():
             total = sum(one["labels"] for one in own)
             gain, harm = sum(one[rule] for one in own), sum(one[rule] < -HARM for one in own)
             yield f"{distinct:>10} {RULES[rule]:32} {gain / total:>6.0%} harm {harm} of {len(own)}"

@@ -141,13 +141,15 @@ def tests():
 
 
 def own_tests(path):
-    """The test files of a module: those named after it, then those that import it, then those of its package."""
+    """The test files of a module: named after it, then those that import it, then those of its package or room."""
     name, package = name_of(path), name_of(path).rpartition(".")[0]
     ranked = []
     for test, text in tests().items():
         named = path.stem in test.stem
         imports = f"from {name} import" in text or f"import {name}" in text
-        around = f"from {package} import" in text and package not in SOURCES
+        around = package not in SOURCES and (
+            f"from {package} import" in text or test.parent.name == path.parent.name
+        )
         if named or imports or around:
             ranked.append((not (named and (imports or around)), not imports, not named, test.stat().st_size, test))
     return [test for *_, test in sorted(ranked)[:MOST_FILES]]

@@ -33,10 +33,6 @@ class FtsRetriever:
             self.index, expression, self.weights, query.filters, -1 if depth is None else depth
         )
 
-    def expect(self, queries: Sequence[Query]) -> None:
-        """See Foreseeing.expect."""
-        self.store.expect_keywords(self.index, len(queries))
-
 
 def _keywords(parts: Parts, settings: RetrieverConfig, match: MatchBuilder) -> Retriever:
     index = parts.reading.index

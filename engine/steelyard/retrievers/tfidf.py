@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -40,9 +41,11 @@ class TfidfScorer:
         """See Scorer.score."""
         vocabulary = self._vocabulary(self._corpus(query))
         unknown = [id_ for id_ in ids if id_ not in vocabulary.vectors]
-        for entry in self._store.get(unknown, self._words.analysis.fields):
-            vocabulary.vectors[entry.id] = vocabulary.weigh(self._words.of(entry))
-        asked = vocabulary.weigh(self._words.split(query.keywords))
+        read = {e.id: self._words.of(e) for e in self._store.get(unknown, self._words.analysis.fields)}
+        words = self._words.split(query.keywords)
+        vocabulary.learn(chain(words, *read.values()))
+        vocabulary.vectors.update((id_, vocabulary.weigh(own)) for id_, own in read.items())
+        asked = vocabulary.weigh(words)
         nothing: Sparse = ({}, 0.0)
         return np.array([_cosine(asked, vocabulary.vectors.get(id_, nothing)) for id_ in ids], dtype=np.float64)
 
@@ -55,21 +58,19 @@ class Vocabulary:
     vectors: dict[str, Sparse] = field(default_factory=dict)
     _idf: dict[str, float] = field(default_factory=dict)
 
-    def idf(self, word: str) -> float:
-        """The IDF of a word; 0 for one that is not in the vocabulary."""
-        known = self._idf.get(word)
-        if known is None:
-            count = self.counted.frequency(word)
-            known = self._idf[word] = math.log((self._size + 1) / (count + 1)) + 1 if count else 0.0
-        return known
+    def learn(self, words: Iterable[str]) -> None:
+        """Compute the IDF of words, all at once; 0 for those that are not in the vocabulary."""
+        new = list(dict.fromkeys(word for word in words if word not in self._idf))
+        for word, count in zip(new, self.counted.frequencies(new), strict=True):
+            self._idf[word] = math.log((self._size + 1) / (count + 1)) + 1 if count else 0.0
 
     @cached_property
     def _size(self) -> int:
         return len(self.counted.numbers)
 
     def weigh(self, words: list[str]) -> Sparse:
-        """Weigh words by TF-IDF, with the length of the result; words outside the vocabulary are left out."""
-        weights = {w: n / len(words) * idf for w, n in Counter(words).items() if (idf := self.idf(w))}
+        """Weigh words that were learned by TF-IDF, with the length of the result; those outside are left out."""
+        weights = {w: n / len(words) * idf for w, n in Counter(words).items() if (idf := self._idf[w])}
         return weights, math.sqrt(sum(weight * weight for weight in weights.values()))
 
 

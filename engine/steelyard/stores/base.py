@@ -165,9 +165,6 @@ class Readable(Protocol):
         Makes the index if it is absent. An expression that cannot be read finds nothing.
         """
 
-    def expect_keywords(self, index: KeywordIndex, searches: int) -> None:
-        """So many searches of an index come next: prepare what pays off. Changes no result."""
-
     def counted(self, analysis: Analysis, filters: Filters) -> Counted:
         """The words of the entries in scope, as an analysis reads them."""
 

@@ -178,11 +178,6 @@ class Federation:
 
     # Searching
 
-    def expect_keywords(self, index: KeywordIndex, searches: int) -> None:
-        """See Readable.expect_keywords."""
-        for tier in self.tiers:
-            tier.store.expect_keywords(index, searches)
-
     def counted(self, analysis: Analysis, filters: Filters) -> Counted:
         """See Readable.counted; of each entry one copy counts."""
         return Counted.of(((entry.id, analysis.read(entry)) for entry in self.entries(filters)), self.within)

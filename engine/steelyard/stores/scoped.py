@@ -83,10 +83,6 @@ class ScopedStore:
         """See Readable.keyword; statistics are those of what is visible."""
         return self._seen().keyword(index, match, weights, filters, depth)
 
-    def expect_keywords(self, index: KeywordIndex, searches: int) -> None:
-        """See Readable.expect_keywords."""
-        self._seen().expect_keywords(index, searches)
-
     def counted(self, analysis: Analysis, filters: Filters) -> Counted:
         """See Readable.counted; statistics are those of what is visible."""
         return self._seen().counted(analysis, filters)

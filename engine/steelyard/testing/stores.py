@@ -7,7 +7,7 @@ from functools import partial
 
 from steelyard.entry import Entry
 from steelyard.errors import DimensionMismatchError, VaultError
-from steelyard.filters import EVERYTHING
+from steelyard.filters import EVERYTHING, Filters, Rule
 from steelyard.stores.base import KeywordIndex, Store
 from steelyard.testing.readable import INDEX, SPACE, ReadableContract, raised, rows
 
@@ -27,6 +27,25 @@ class StoreContract(ReadableContract):
         assert store.upsert([Entry("a", title="new"), Entry("b")]) == 1
         assert store.revision() != before
         assert store.get(["a"])[0].title == "new"
+
+    def test_a_scope_covers_a_store_when_each_rule_admits_each_entry(self, store: Store) -> None:
+        """Every kind of rule, alone and beside another, as `Rule.admits` has it."""
+        entries = [
+            Entry("a", kind="memory", tags=("x", "y"), importance=3.0, valid_from=1.0),
+            Entry("b", kind="", tags=("x",), importance=4.0),
+        ]
+        rules = [
+            *(Rule("kind", test, (value,)) for test in ("any", "none", "prefix") for value in ("memory", "m", "")),
+            *(Rule("tags", test, (value,)) for test in ("any", "all", "none") for value in ("x", "y", "z")),
+            *(Rule("importance", test, (3.0,)) for test in ("any", "none", "from", "after", "before", "until")),
+            *(Rule(field, "absent") for field in ("kind", "tags", "importance", "valid_from", "valid_until")),
+        ]
+        clauses = [*((rule,) for rule in rules), *((rules[0], rule) for rule in rules)]
+        for end in (1, 2):
+            store.upsert(entries[:end])
+            for clause in clauses:
+                told = all(any(rule.admits(entry) for rule in clause) for entry in entries[:end])
+                assert store.covers(Filters.all_of(clause)) == told, clause
 
     def test_a_write_that_breaks_off_leaves_nothing(self, store: Store) -> None:
         """One transaction: entries, keyword index and revision stay as they were."""

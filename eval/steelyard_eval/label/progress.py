@@ -13,11 +13,10 @@ from steelyard_eval.datasets.groups import units
 from steelyard_eval.label import sampling
 from steelyard_eval.label.pool import Pool
 from steelyard_eval.label.session import GRADES
-from steelyard_eval.measures.statistics import ALPHA, mean_interval
+from steelyard_eval.measures.statistics import ALPHA, POWER, mean_interval
 
 ENOUGH = 30
 """Labels, below which no comparison is settled: what few stand for is a guess."""
-POWER = float(ndtri(1 - ALPHA / 2) + ndtri(0.80))
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.learn.case import Case, prepare
 from steelyard_eval.learn.document import document, promise
+from steelyard_eval.learn.intents import by_intent, combined
 from steelyard_eval.learn.rivals import RULES, rivals
 from steelyard_eval.learn.rule import adapted
 from steelyard_eval.learn.verdict import Judged, Refusal, judge
@@ -129,7 +130,7 @@ def learn(
     case = prepare(dataset, path, current, embedder=embedder, workspace=workspace, now=now())
     judged = _judged(case, labels)
     if rule == LEARNER:
-        return _answer(case, judged, now)
+        return _answer(case, judged, by_intent(case, judged, labels), now)
     return _rival(case, judged, rule, now)
 
 
@@ -152,13 +153,16 @@ def _judged(case: Case, labels: bool) -> Judged:
     return found
 
 
-def _answer(case: Case, judged: Judged, now: Callable[[], float]) -> Learned:
-    record = document(case, judged, {"rule": LEARNER})
-    current = replace(case.config, provenance=_provenance(case, judged, now))
-    if not judged.candidate:
-        return Learned(record, current)
-    picked = replace(case.lists.config(judged.candidate), provenance=current.provenance)
-    return Learned(record, picked) if judged.verdict == "ship" else Learned(record, current, picked)
+def _answer(case: Case, judged: Judged, intents: Mapping[str, Judged], now: Callable[[], float]) -> Learned:
+    record = document(case, judged, {"rule": LEARNER}, intents)
+    facts = {**_provenance(case, judged, now), "verdict": record["verdict"]}
+    if record["verdict"] != judged.verdict:
+        del facts["promise"]  # it is about every query alike, and weights change for single intents alone
+    shipped = replace(combined(case, judged, intents), provenance=facts)
+    if judged.verdict != "try":
+        return Learned(record, shipped)
+    picked = replace(case.lists.config(judged.candidate), by_intent=shipped.by_intent, provenance=facts)
+    return Learned(record, shipped, picked)
 
 
 def _rival(case: Case, judged: Judged, rule: str, now: Callable[[], float]) -> Learned:

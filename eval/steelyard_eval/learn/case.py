@@ -38,7 +38,8 @@ class Case:
     label, config : what is used today.
     queries : those of the lists: logged ones first, then labelled ones.
     cells : the counts of the policies that were recognised; `halves` the earlier and the later of them.
-    labels : float64[G, n], nDCG@10 of the candidates on labelled queries.
+    labelled : int64[n], the queries that are labelled for tuning.
+    labels : float64[G, n], nDCG@10 of the candidates on them.
     """
 
     space: Workspace
@@ -52,6 +53,7 @@ class Case:
     hits: Hits
     cells: Cells
     halves: tuple[Cells, Cells]
+    labelled: Indices
     labels: Floats
     fingerprint: Mapping[str, object]
 
@@ -102,6 +104,7 @@ def prepare(
     known = np.array([policy.how != "foreign" for policy in policies], dtype=bool)
     halves = [match(log, half, lists, query_of, entry_of) for half in log.history.halves()]
     earlier, later = (half.cells(lists, known[half.policy]) for half in halves)
+    labelled = _labelled(dataset, lists)
     return Case(
         space=space,
         path=Path(path),
@@ -114,7 +117,8 @@ def prepare(
         hits=hits,
         cells=hits.cells(lists, known[hits.policy]),
         halves=(earlier, later),
-        labels=_labels(dataset, lists),
+        labelled=labelled,
+        labels=_labels(dataset, lists, labelled),
         fingerprint=table.fingerprint,
     )
 
@@ -193,10 +197,14 @@ def _queries(dataset: Dataset, asked: Sequence[tuple[int, Query]], size: int) ->
     return [*queries, *(query for query in judged(dataset, dataset.queries) if query.id not in there)], query_of
 
 
-def _labels(dataset: Dataset, lists: Lists) -> Floats:
-    """float64[G, n]: nDCG@10 of every candidate on the queries that are labelled for tuning."""
+def _labelled(dataset: Dataset, lists: Lists) -> Indices:
+    """int64[n]: the queries of the lists that are labelled for tuning."""
     own = {query.id for query in judged(dataset, dataset.queries)}
-    at = np.array([number for number, name in enumerate(lists.queries) if name in own], dtype=np.int64)
+    return np.array([number for number, name in enumerate(lists.queries) if name in own], dtype=np.int64)
+
+
+def _labels(dataset: Dataset, lists: Lists, at: Indices) -> Floats:
+    """float64[G, n]: nDCG@10 of every candidate on some queries."""
     judgments = Judgments.of(dataset.qrels, lists.queries, lists.entries)
     return lists.values(lists.grades(judgments), at)
 

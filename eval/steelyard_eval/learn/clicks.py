@@ -64,9 +64,9 @@ def noisy(shown: Shown, rng: np.random.Generator) -> Bools:
 
 
 def trust(shown: Shown, rng: np.random.Generator) -> Bools:
-    """Trust in the first places."""
-    rate = 0.65 / POSITIONS * (1 - shown.worth) + (0.98 - 0.01 * POSITIONS) * shown.worth
-    return _chance(shown, rng, rate)
+    """Examined with probability 1 / place, then trusted the more the higher it is."""
+    trusted = 0.65 / POSITIONS * (1 - shown.worth) + (0.98 - 0.01 * POSITIONS) * shown.worth
+    return _chance(shown, rng, trusted / POSITIONS)
 
 
 def attract(strength: float) -> Model:

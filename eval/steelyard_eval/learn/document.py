@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from steelyard import __version__
-from steelyard.arrays import Indices
+from steelyard.fusion import Expr
 from steelyard_eval.learn.case import Case, span
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import fit
 from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.examination import examine
+from steelyard_eval.learn.intents import LEAST, combined, numbers
 from steelyard_eval.learn.lists import Lists
-from steelyard_eval.learn.offpolicy import of_log
+from steelyard_eval.learn.logged import of_log
 from steelyard_eval.learn.optimum import optimum
 from steelyard_eval.learn.rivals import rivals
 from steelyard_eval.learn.sentence import needed, sentence
@@ -24,20 +26,22 @@ from steelyard_eval.measures.statistics import Interval, normal_interval
 from steelyard_eval.recommend.sentence import named
 
 Record = dict[str, Any]
-LEAST_GROUP = 20
-"""Queries of an intent, or of a half, below which it is not told apart."""
+NONE: Mapping[str, Judged] = {}
 
 
-def document(case: Case, judged: Judged, extra: Record) -> Record:
+def document(case: Case, judged: Judged, extra: Record, intents: Mapping[str, Judged] = NONE) -> Record:
     """Everything that was learned, as JSON values; `extra` goes beside it."""
     about = judged.candidate or judged.best
-    chosen = None if not judged.candidate else named(case.lists.config(judged.candidate))
+    shipped = combined(case, judged, intents)
+    verdict = "ship" if shipped.by_intent else judged.verdict
+    picked = shipped if verdict == "ship" else case.lists.config(judged.candidate)
+    chosen = None if verdict == "keep" else named(picked)
     return {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
-        "job": "learn",
-        "sentence": sentence(judged, chosen or "", case.label),
-        "verdict": judged.verdict,
+        "kind": "learn",
+        "sentence": _sentence(case, judged, intents, shipped.by_intent),
+        "verdict": verdict,
         "refusal": None if judged.refusal is None else vars(judged.refusal),
         "dataset": {"name": case.space.dataset.name, "sha256": case.space.dataset.sha256},
         "current": {"label": case.label, "strategy": str(case.config.effective)},
@@ -58,9 +62,9 @@ def document(case: Case, judged: Judged, extra: Record) -> Record:
         "queries_needed": needed(judged, about),
         "effective_queries": effective(judged.cells),
         "halves": _halves(case, about),
-        "intents": _intents(case, judged, about),
+        "intents": _intents(case, judged, intents, about),
         "optimum": optimum(case.lists, judged.cells, judged.classes),
-        "off_policy": of_log(case, about),
+        "off_policy": of_log(case, about, judged.examination.exponent),
         "rivals": _rivals(case, judged),
         "candidates": len(case.lists),
         **extra,
@@ -131,7 +135,7 @@ def _halves(case: Case, candidate: int) -> list[Record]:
     """The gain of a candidate by the earlier and the later half of the log, each learned by itself."""
     rows = []
     for name, cells in zip(("earlier", "later"), case.halves, strict=True):
-        if len(cells.queries) >= LEAST_GROUP and cells.positive.any():
+        if len(cells.queries) >= LEAST and cells.positive.any():
             rows.append({"half": name, **_alone(case.lists, cells, candidate)})
     return rows
 
@@ -146,19 +150,28 @@ def _mean(gains: np.ndarray[Any, np.dtype[np.float64]]) -> Record:
     return {"gain": float(gains.mean()), "error": float(gains.std(ddof=1) / np.sqrt(len(gains)))}
 
 
-def _intents(case: Case, judged: Judged, candidate: int) -> list[Record]:
-    """The gain of a candidate on the queries of each intent that was logged often enough."""
+def _intents(case: Case, judged: Judged, intents: Mapping[str, Judged], candidate: int) -> list[Record]:
+    """The gain of a candidate on the queries of each intent, and what the intent's own queries would choose."""
     gains = per_query(case.lists, judged.cells, judged.classes, candidate)
-    known: dict[str, list[int]] = {}
-    for at, query in enumerate(judged.cells.queries.tolist()):
-        if intent := case.queries[query].intent:
-            known.setdefault(intent, []).append(at)
     rows = []
-    for intent, places in sorted(known.items()):
-        if len(places) >= LEAST_GROUP:
-            own: Indices = np.array(places, dtype=np.int64)
-            rows.append({"intent": intent, "queries": len(places), **_mean(gains[own])})
+    for intent, at in numbers(case, judged.cells.queries).items():
+        row = {"intent": intent, "queries": len(at), **_mean(gains[at])}
+        if own := intents.get(intent):
+            picked = case.lists.config(own.candidate).effective
+            row |= {"verdict": own.verdict, "strategy": str(picked) if own.candidate else None}
+        rows.append(row)
     return rows
+
+
+def _sentence(case: Case, judged: Judged, intents: Mapping[str, Judged], own: Mapping[str, Expr]) -> str:
+    """What to do, and what to do otherwise for single intents."""
+    chosen = named(case.lists.config(judged.candidate)) if judged.candidate else ""
+    parts = [sentence(judged, chosen, case.label)]
+    for intent, strategy in own.items():
+        found = intents[intent]
+        gain = promise(found, found.candidate).mean
+        parts.append(f"For {intent} queries use {strategy}: {gain:+.3f}, by {len(found.cells.queries)} of them.")
+    return " ".join(parts)
 
 
 def _rivals(case: Case, judged: Judged) -> list[Record]:

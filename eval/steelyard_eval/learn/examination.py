@@ -19,7 +19,11 @@ from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.lists import PLACES, Lists
 
 STEEPEST = 3.0
-"""The largest exponent; an estimate at 0 or here is none."""
+"""The largest exponent that is believed."""
+BEYOND = 2.0
+"""Standard errors by which an estimate lies outside 0..`STEEPEST` where it counts as none."""
+LOUDEST = 200.0
+"""Acts on one query count as fewer than this, however many there are: one query can speak only so loud."""
 USUAL = 1.0
 """What estimates are pulled towards."""
 HARVESTED_ERROR, HARVESTED_ACTS = 0.15, 200
@@ -28,11 +32,22 @@ HARVESTED_ERROR, HARVESTED_ACTS = 0.15, 200
 
 @dataclass(frozen=True)
 class Examination:
-    """The exponent, its standard error, and where it comes from: given, harvested or joint."""
+    """How places are examined.
 
-    exponent: float
+    Attributes
+    ----------
+    estimate : float, before it is brought to 0..`STEEPEST`; error : float, its standard error
+    source : given, harvested or joint
+    """
+
+    estimate: float
     error: float
     source: str
+
+    @property
+    def exponent(self) -> float:
+        """The estimate, brought to 0..`STEEPEST`."""
+        return float(np.clip(self.estimate, 0.0, STEEPEST))
 
     @property
     def curve(self) -> Floats:
@@ -41,8 +56,12 @@ class Examination:
 
     @property
     def at_bound(self) -> bool:
-        """Whether the estimate lies at 0 or at the steepest, where it says nothing."""
-        return self.source != "given" and not 0.0 < self.exponent < STEEPEST
+        """Whether the log contradicts every exponent between the bounds.
+
+        An estimate a little below 0 is what readers give who look at all places alike.
+        """
+        reach = BEYOND * self.error
+        return self.source != "given" and not -reach <= self.estimate <= STEEPEST + reach
 
 
 def curve(exponent: float) -> Floats:
@@ -70,7 +89,7 @@ def from_given(given: Floats) -> Examination:
     level = np.log(given[known])
     away = place - place.mean()
     exponent = -float((away * level).sum() / max(float((away**2).sum()), 1e-12))
-    return Examination(float(np.clip(exponent, 0.0, STEEPEST)), 0.0, "given")
+    return Examination(exponent, 0.0, "given")
 
 
 def harvest(cells: Cells, strength: float = 8.0) -> tuple[Examination, int]:
@@ -88,12 +107,15 @@ def harvest(cells: Cells, strength: float = 8.0) -> tuple[Examination, int]:
     offset = np.log(cells.shown[use]) + USUAL * slope[:, 0]
     fitted, covariance = conditional(slope, pair[use], offset, cells.positive[use], np.array([strength]), ())
     error = float(np.sqrt(covariance[0, 0]))
-    found = Examination(float(np.clip(USUAL + fitted[0], 0.0, STEEPEST)), error, "harvested")
+    found = Examination(float(USUAL + fitted[0]), error, "harvested")
     return found, int(cells.positive[use].sum())
 
 
 def joint(lists: Lists, cells: Cells, precision: float = 2.0) -> Examination:
-    """The exponent together with weights of the signals, by the likelihood of which entries were acted upon."""
+    """The exponent together with weights of the signals, by the likelihood of which entries were acted upon.
+
+    However many acts fall on one query, they count as fewer than `LOUDEST`.
+    """
     acted = sums(cells.query, cells.positive, len(lists.queries))[cells.query] > 0
     if not acted.any():
         return Examination(USUAL, np.inf, "joint")
@@ -102,11 +124,10 @@ def joint(lists: Lists, cells: Cells, precision: float = 2.0) -> Examination:
     features = np.column_stack([lists.features[own.row], slope])
     signals = range(features.shape[1] - 1)
     penalty = np.array([*(0.1 * precision for _ in signals), precision])
-    fitted, covariance = conditional(
-        features, own.query, np.log(own.shown) + USUAL * slope, own.positive, penalty, signals
-    )
-    exponent = float(np.clip(USUAL + fitted[-1], 0.0, STEEPEST))
-    return Examination(exponent, float(np.sqrt(max(covariance[-1, -1], 1e-6))), "joint")
+    acts = own.positive / (1.0 + sums(own.query, own.positive)[own.query] / LOUDEST)
+    offset = np.log(own.shown) + USUAL * slope
+    fitted, covariance = conditional(features, own.query, offset, acts, penalty, signals)
+    return Examination(float(USUAL + fitted[-1]), float(np.sqrt(max(covariance[-1, -1], 1e-6))), "joint")
 
 
 def conditional(

@@ -1,4 +1,4 @@
-"""What another policy would have been worth, where the log holds the probability of what was shown.
+"""What another policy would have been worth, where a log has the probability of what was shown.
 
 *IPS* weighs every show by the other policy's probability over the logged one; *SNIPS* divides by the sum of these
 weights instead of the number of shows (Swaminathan and Joachims, NeurIPS 2015); *DR* starts from a model of the
@@ -14,10 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats, Indices
-from steelyard_eval.learn.case import Case
+from steelyard.arrays import Floats, Indices
 from steelyard_eval.learn.counts import sums
-from steelyard_eval.measures.statistics import normal_interval
 
 LEAST_EFFECTIVE = 100.0
 """Shows that the weighted ones have to be worth."""
@@ -133,40 +131,3 @@ def _cross_fitted(
         each = (done + SHRUNK * base) / (shows + SHRUNK)
         model[~others], expected[~others] = each[item[~others]], float(target @ each)
     return model, expected
-
-
-def of_log(case: Case, candidate: int) -> dict[str, Any] | None:
-    """What a candidate's lists would have been worth, in acts per show; None where nothing was logged for it.
-
-    A show counts where the candidate has that entry at that place. Intervals are normal, from exact sums.
-    """
-    hits = case.hits
-    place, own = np.minimum(hits.place, case.lists.top.shape[2] - 1), hits.tally.weighed
-    logged = case.recognised & (own[:, 0] > 0) & (hits.query >= 0)
-    if not logged.any():
-        return None
-    target: Bools = logged & (case.lists.top[candidate, np.maximum(hits.query, 0), place] == hits.row)
-    weights, squares, rewards, reward_squares = own[target].sum(axis=0)
-    shows = float(hits.tally.shown[logged].sum())
-    effective, mean = weights**2 / max(squares, 1e-300), weights / shows
-    ips, snips = rewards / shows, rewards / max(weights, 1e-300)
-    spread = np.sqrt(max(reward_squares / shows - ips**2, 0.0) / shows)
-    residual = reward_squares * (1 - 2 * snips) + squares * snips**2
-    spread_snips = np.sqrt(max(residual, 0.0)) / max(weights, 1e-300)
-    largest = float(np.max(own[target, 1] / np.maximum(own[target, 0], 1e-300), initial=0.0))
-    return OffPolicy(
-        of=f"{case.lists.config(candidate).effective}",
-        ips=_normal(ips, spread),
-        snips=_normal(snips, spread_snips),
-        dr=None,
-        effective=float(effective),
-        mean_weight=float(mean),
-        largest=largest,
-        shows=int(shows),
-        refusal=refusal_of(float(effective), float(mean)),
-    ).to_json()
-
-
-def _normal(mean: float, spread: float) -> Value:
-    found = normal_interval(float(mean), float(spread))
-    return Value(found.mean, found.low, found.high)

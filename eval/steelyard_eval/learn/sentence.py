@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from steelyard_eval.learn.verdict import Z_QUERIES, Judged
+from steelyard_eval.recommend.sentence import rough
 
 
 def sentence(judged: Judged, chosen: str, current: str) -> str:
@@ -39,11 +40,12 @@ def _gain(judged: Judged, candidate: int) -> float:
 
 
 def _settle(judged: Judged, candidate: int) -> str:
-    """How many distinct queries would prove a gain, if it is what it seems; labels where that is far off."""
+    """How many more queries would prove a gain, if it is what it seems; labels where that is far off."""
     more = needed(judged, candidate)
     if more is None:
         return "label 30 queries or more to settle it"
-    return f"about {more:,} distinct queries, or 30 labelled ones, would settle it"
+    missing = more - len(judged.cells.queries)
+    return f"about {rough(missing)} more distinct queries, or 30 labelled ones, would settle it"
 
 
 def needed(judged: Judged, candidate: int) -> int | None:
@@ -59,5 +61,4 @@ def needed(judged: Judged, candidate: int) -> int | None:
     count = queries * (Z_QUERIES * error / gain) ** 2
     if not math.isfinite(count) or count > 100 * queries:
         return None
-    digits = int(10 ** max(len(str(int(count))) - 2, 0))
-    return max(queries + 1, math.ceil(count / digits) * digits)
+    return max(queries + 1, math.ceil(count))

@@ -78,7 +78,8 @@ def _rests_on(record: Record) -> list[str]:
         )
     for row in (*record["halves"], *record["intents"]):
         who = row.get("half") or visible(row["intent"])
-        lines.append(f"{who + ':':12} {row['gain']:+.4f}, error {row['error']:.4f}, {row['queries']} queries")
+        own = f"; its own queries: {row['verdict']} {row['strategy'] or ''}".rstrip() if "verdict" in row else ""
+        lines.append(f"{who + ':':12} {row['gain']:+.4f}, error {row['error']:.4f}, {row['queries']} queries{own}")
     return lines
 
 

@@ -20,7 +20,7 @@ from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.learn.lists import PLACES, Lists, lists_of
 from steelyard_eval.learn.reader import DAY
-from steelyard_eval.learn.simulator import SHARE, Sessions, simulate
+from steelyard_eval.learn.simulator import SHARE, Sessions, probabilities, simulate
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recommend.current import read_current
 from steelyard_eval.recommend.source import Live
@@ -66,7 +66,7 @@ def simulate_log(
     ----------
     policies : contenders
         What ranks; each gets an equal share of the sessions, one after the other.
-    model, explore, share : see `simulator.simulate`.
+    model, explore, share : see `simulator.simulate`. Under `mix` every hit has the probability that it was shown.
     act : the kind of every act; or `mixed`, acts of several kinds, some of which mean more than others.
     signal : the signal that attracts, where the model has one; the first of the strategy by default.
 
@@ -92,7 +92,8 @@ def simulate_log(
         found = simulate(lists, grades, 0, model, len(part), rng, explore=explore, share=share, signal=at)
         clicks += int(found.acted.sum())
         lines += _policy_lines(lists, found)
-        lines += _impressions(queries, lists, found, times[part], act, rng)
+        chances = probabilities(lists, found, 0, share) if explore == "mix" else None
+        lines += _impressions(queries, lists, found, times[part], act, chances, rng)
     record_ = {"sessions": sessions, "queries": len(queries), "acts": clicks, "model": model, "seed": seed}
     return Simulated(tuple(lines), {**record_, "policies": [policy_of(config) for config in configs]})
 
@@ -123,14 +124,21 @@ def _policy_lines(lists: Lists, found: Sessions) -> Iterator[str]:
 
 
 def _impressions(
-    queries: Sequence[Query], lists: Lists, found: Sessions, times: Floats, act: str, rng: np.random.Generator
+    queries: Sequence[Query],
+    lists: Lists,
+    found: Sessions,
+    times: Floats,
+    act: str,
+    chances: Floats | None,
+    rng: np.random.Generator,
 ) -> Iterator[str]:
     names = {at: policy_of(lists.config(at)) for at in {0, *found.team.ravel().tolist()}}
     clients = rng.integers(0, CLIENTS, len(found))
     for at, time in enumerate(times.tolist()):
         query = queries[int(found.query[at])]
         mixed = bool(found.explored[at] >= 0)
-        hits = _hits(lists, found.row[at], [names[one] for one in found.team[at].tolist()] if mixed else None)
+        teams = [names[one] for one in found.team[at].tolist()] if mixed else None
+        hits = _hits(lists, found.row[at], teams, None if chances is None else chances[at])
         acts = [
             {"object_id": hit["object_id"], "action_name": kind}
             for hit in hits
@@ -168,10 +176,13 @@ def _kind(act: str, found: Sessions, at: int, place: int, rng: np.random.Generat
     return str(rng.choice(names, p=weights))
 
 
-def _hits(lists: Lists, rows: Indices, teams: Sequence[str] | None) -> list[dict[str, Any]]:
+def _hits(
+    lists: Lists, rows: Indices, teams: Sequence[str] | None, chances: Floats | None
+) -> list[dict[str, Any]]:
     found = []
     for place, row in enumerate(rows.tolist()):
         if row < lists.rows and lists.entry[row] < len(lists.entries):
             team = {} if teams is None else {"interleaved": teams[place]}
-            found.append({"object_id": lists.entries[lists.entry[row]], "position": place + 1, **team})
+            chance = {} if chances is None else {"shown_probability": round(float(chances[place]), 9)}
+            found.append({"object_id": lists.entries[lists.entry[row]], "position": place + 1, **team, **chance})
     return found

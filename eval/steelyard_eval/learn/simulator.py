@@ -95,6 +95,15 @@ def simulate(
     return Sessions(query, row, acted, none, explored, team, view.worth)
 
 
+def probabilities(lists: Lists, sessions: Sessions, policy: int, share: float) -> Floats:
+    """float64[S, PLACES]: how likely each hit was to be shown there, where `mix` explored a share."""
+    found = np.empty(sessions.row.shape)
+    for place in range(PLACES):
+        equal = lists.top[:, sessions.query, place] == sessions.row[:, place]
+        found[:, place] = (1 - share) * equal[policy] + share * equal.mean(axis=0)
+    return found
+
+
 def cells_of(sessions: Sessions, lists: Lists, kind: str = "clicked") -> Cells:
     """The counts of sessions; every act of one kind."""
     size = sessions.row.size

@@ -1,8 +1,8 @@
 """Ship, try or keep: what a log justifies, and why it justifies no more.
 
 A log can mislead in more ways than too few queries can, so a candidate ships only where the least of its gains,
-over all views, is still above 0 four query errors and two and a half refit errors lower. The numbers are those of
-the experiment in docs/feedback.md. Labels, where there are any, are pooled with the log by inverse variance: they
+over all views, is still above 0 three query errors and two refit errors lower. The numbers are those of the
+experiment in docs/feedback.md. Labels, where there are any, are pooled with the log by inverse variance: they
 are the only cure where clicks follow a signal whatever the entry is worth.
 """
 
@@ -21,7 +21,7 @@ from steelyard_eval.learn.lists import Lists
 from steelyard_eval.learn.views import Views, statistics, views
 from steelyard_eval.recommend.decision import Verdict
 
-Z_QUERIES, Z_REFITS = 4.0, 2.5
+Z_QUERIES, Z_REFITS = 3.0, 2.0
 """Query errors and refit errors that a gain has to exceed in every view."""
 Z_POOLED = 2.0
 """Errors of the pooled gain, where labels are pooled with the log."""
@@ -167,7 +167,8 @@ def refused(cells: Cells, examination: Examination, classes: Classes) -> Refusal
         return Refusal(f"the log has {acts} acts, and {ACTS} are needed", "log for longer")
     if examination.at_bound:
         return Refusal(
-            f"how places are examined cannot be told (exponent {examination.exponent:g}, at its bound)",
+            f"how places are examined cannot be told (exponent {examination.exponent:g}, at its bound: "
+            f"the log suggests {examination.estimate:.1f})",
             "interleave a tenth of the searches (steelyard interleave), which tells it",
         )
     if classes.lift < LIFT:

@@ -24,7 +24,8 @@ UNSEEN = 0.35
 """A difference that a query outside the sample may show: with it intervals of configurations that nearly always
 agree cover what they promise (`make coverage`)."""
 _BLOCK = 1 << 20  # numbers in memory at a time while flipping signs
-_POWER = float(ndtri(1 - ALPHA / 2) + ndtri(0.80))
+POWER = float(ndtri(1 - ALPHA / 2) + ndtri(0.80))
+"""Standard errors that a difference has to be worth to show with 80% power."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,10 +252,10 @@ def _power(units: _Units) -> tuple[float | None, int | None]:
     if n < 2:
         return None, None
     sd = float(units.effects.std(ddof=1))
-    mde = _POWER * sd / math.sqrt(n)
+    mde = POWER * sd / math.sqrt(n)
     if abs(units.mean) <= TIE:
         return mde, None
-    needed = max(1, math.ceil((_POWER * sd / units.mean) ** 2))
+    needed = max(1, math.ceil((POWER * sd / units.mean) ** 2))
     return mde, math.ceil(needed * units.counts.mean())
 
 

@@ -48,7 +48,7 @@ def sentence(
         return f"Try {chosen}, unproven: {likely}{unknown}; {_settle(decision, whole)}."
     return (
         f"Keep your {current}: nothing found beats it by more than {decision.bound:.3f} {metric}; "
-        f"about {_count(decision.more)} more labelled queries would halve that."
+        f"about {rough(decision.more)} more labelled queries would halve that."
     )
 
 
@@ -57,7 +57,7 @@ def _settle(decision: Decision, whole: bool) -> str:
         return "the search was broken off, so run it again to prove it"
     if decision.more is None:
         return "label more queries to settle it"
-    return f"label about {_count(decision.more)} more queries to settle it"
+    return f"label about {rough(decision.more)} more queries to settle it"
 
 
 def odds(probability: float) -> str:
@@ -73,10 +73,10 @@ def odds(probability: float) -> str:
     return f"1 in {round(number / step) * step:,}"
 
 
-def _count(more: int | None) -> str:
-    """A rough number of queries, in two digits.
+def rough(more: int | None) -> str:
+    """A rough number of queries that are still needed, in two digits.
 
-    >>> _count(37), _count(183)
+    >>> rough(37), rough(183)
     ('40', '180')
     """
     number = more or 1

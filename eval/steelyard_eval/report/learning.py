@@ -23,6 +23,7 @@ def learn_page(record: Record, sha256: str) -> Page:
         Section("strategies", "Strategies", _strategies(record)),
         Section("acts", "How people act on lists", _acts(record)),
         Section("parts", "Halves of the log and intents", _parts(record)),
+        Section("propensities", "Value by logged probabilities", _off_policy(record)),
         Section("rivals", "What simpler rules would do", _rivals(record)),
         Section("log", "The log", _log(record)),
     ]
@@ -93,6 +94,11 @@ def _strategies(record: Record) -> tuple[Block, ...]:
         ("chosen", chosen.get("strategy") or MISSING),
         ("best found", record["best"]["strategy"]),
         ("current", record["current"]["strategy"]),
+        *(
+            (f"{one['intent']} queries alone would choose", one["strategy"])
+            for one in record.get("intents", ())
+            if one.get("verdict") == "ship"
+        ),
     )
     return (Terms(pairs, code=True),)
 
@@ -136,6 +142,32 @@ def _parts(record: Record) -> tuple[Block, ...]:
     ]
     note = "The number of distinct queries is in brackets. Halves of the log are learned alone: they should agree."
     return _forest("parts", "Gain by half of the log and by intent with 95% intervals", rows, note)
+
+
+def _off_policy(record: Record) -> tuple[Block, ...]:
+    """What the best weights would have been worth, or why the log cannot tell."""
+    found = record.get("off_policy")
+    if not found:
+        return ()
+    if found["refusal"]:
+        return (Paragraph(f"{found['of']}: refused, {found['refusal']}.", "warning"),)
+    names = {"ips": "inverse propensity", "snips": "self-normalised", "dr": "doubly robust"}
+    rows = tuple(
+        Row((Cell(title), Cell(_with_ends(own), order=own["value"])))
+        for name, title in names.items()
+        if (own := found[name])
+    )
+    columns = (Column("estimate by", number=False), Column("acts per show"))
+    facts = (
+        ("shows", number(found["shows"], 0)),
+        ("worth", f"{number(found['effective'], 0)} shows of the new lists"),
+        ("largest weight", number(found["largest"], 1)),
+    )
+    return (Table("Values", f"What {found['of']} would have been worth.", columns, rows), Terms(facts))
+
+
+def _with_ends(found: Record) -> str:
+    return f"{number(found['value'])} [{number(found['low'])}, {number(found['high'])}]"
 
 
 def _rivals(record: Record) -> tuple[Block, ...]:

@@ -70,11 +70,8 @@ def checked(results: object, source: str = "results") -> dict[str, Any]:
 
 def kind_of(record: object) -> str:
     """Which job wrote a document: gate, learn, or results for those of a comparison."""
-    if isinstance(record, Mapping):
-        for kind, key in (("gate", "kind"), ("learn", "job")):
-            if record.get(key) == kind:
-                return kind
-    return "results"
+    kind = record.get("kind") if isinstance(record, Mapping) else None
+    return kind if kind in ("gate", "learn") else "results"
 
 
 def _with_comparison(record: Any) -> Any:  # noqa: ANN401 -- any JSON value

@@ -8,6 +8,7 @@ from steelyard.filters import EVERYTHING, Filters
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite import Vault, keywords
 from steelyard.stores.sqlite.phrases import Phrase, phrases
+from steelyard.stores.sqlite.terms import Terms, _sums
 
 INDEXES = [
     KeywordIndex("one", ("title", "text", "tags")),
@@ -150,14 +151,51 @@ def test_above_the_budget_fts5_searches(pair, monkeypatch):
     assert len(fast.keyword(INDEXES[0], "token", [1.0] * 3, EVERYTHING, 9)) == 1
 
 
-def test_a_vault_that_fts5_reads_otherwise_is_read_but_once(pair, monkeypatch):
+def test_a_write_that_fts5_reads_otherwise_is_read_but_once(pair, monkeypatch):
     fast, _ = pair
-    fast.upsert([Entry("a", text="y" * 40_000), Entry("b", text="token")])
+    fast.upsert([Entry("b", text="token")])
+    assert len(fast.keyword(INDEXES[0], "token", [1.0] * 3, EVERYTHING, 9)) == 1
+    fast.upsert([Entry("a", text="y" * 40_000 + " token")])
     texts, read = fast._texts, []
     monkeypatch.setattr(fast, "_texts", lambda *own: read.append(1) or texts(*own))
     for _ in range(3):
-        assert len(fast.keyword(INDEXES[0], "token", [1.0] * 3, EVERYTHING, 9)) == 1
+        assert len(fast.keyword(INDEXES[0], "token", [1.0] * 3, EVERYTHING, 9)) == 2
     assert read == [1]
+
+
+def test_only_the_words_that_are_asked_for_are_read(pair, monkeypatch):
+    fast, _ = pair
+    fast.upsert([Entry("a", text="token tokens cache")])
+    read, words = [], Terms.posting
+    monkeypatch.setattr(Terms, "posting", lambda terms, word: read.append(word) or words(terms, word))
+    monkeypatch.setattr(fast, "_texts", lambda *_: pytest.fail("the texts were read"))
+    for _ in range(2):
+        assert len(fast.keyword(INDEXES[1], "token OR absent", [1.0] * 2, EVERYTHING, 9)) == 1
+    assert read == ["token", "absent"]
+    assert len(fast.keyword(INDEXES[1], "toke*", [1.0] * 2, EVERYTHING, 9)) == 1
+    assert read[2:] == ["token", "tokens"]
+
+
+@pytest.mark.parametrize(
+    ("blobs", "sums"),
+    [
+        ([b"\x01\x02", b"\x00\x7f"], [3, 127]),
+        ([b"\x81\x00\x02"], [130]),
+        ([b"\x82\x80\x01\x03"], [2 * 128 * 128 + 1 + 3]),
+        ([], []),
+    ],
+)
+def test_numbers_of_tokens_are_read(blobs, sums):
+    """Varints of SQLite's file format: seven bits a byte, the highest first."""
+    assert _sums(blobs, 2).tolist() == sums
+
+
+@pytest.mark.parametrize(
+    "blobs", [[b"\x01"], [b"\x01\x02\x03", b"\x01"], [b"\x01\x82"], [b""], [b"\xff" * 9 + b"\x01\x01"]]
+)
+def test_sizes_that_are_no_numbers_of_tokens_are_refused(blobs):
+    with pytest.raises(ValueError, match="number"):
+        _sums(blobs, 2)
 
 
 def test_few_searches_read_nothing(tmp_path, monkeypatch):

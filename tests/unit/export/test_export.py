@@ -610,6 +610,11 @@ def test_any_strategy_is_exported_or_refused_and_never_breaks_an_exporter(to: st
             "weighted_sum(1*rrf(vector, fts), 1*recency(half_life=30d))",
             "half_life=30d: its decay is fixed",
         ),
+        (  # 69h is how 68.97 hours are written; half an hour more is another decay
+            "moltnet",
+            "weighted_sum(1*rrf(vector, fts), 1*recency(half_life=69.5h))",
+            "half_life=69.5h: its decay is fixed",
+        ),
         ("moltnet", "weighted_sum(1*rrf(vector, fts), 1*tags)", "tags is no part of its score"),
         ("moltnet", "rrf(vector, fts, bonus=once(0.1))", r"bonus=once\(0.1\)"),
         ("soleri", "weighted_sum(1*fts)", "its keyword signal is tfidf"),

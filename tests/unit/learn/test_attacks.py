@@ -26,12 +26,28 @@ def flood(lists, sessions, place):
     return Sessions(np.zeros(10_000, int), row, acted, none, alone, np.zeros_like(row), np.zeros(row.shape))
 
 
-def test_ten_thousand_acts_on_one_entry_of_many_clients_do_no_harm():
+def test_ten_thousand_acts_of_many_clients_on_one_entry_turn_no_verdict():
     """Of one client the reader counts one a day: see test_learn_command.py."""
-    lists, grades, sessions = honest()
+    lists, _, sessions = honest()
+    clean = judge(lists, cells_of(sessions, lists))
     found = judge(lists, joined([cells_of(sessions, lists), cells_of(flood(lists, sessions, 9), lists)]))
+    assert clean.verdict == found.verdict == "ship"
+    assert abs(found.examination.estimate - clean.examination.estimate) < 2 * found.examination.error < 1.5
+
+
+def test_a_crowd_that_wants_other_weights_is_held_by_labels_alone():
+    """As many acts as the honest ones, all on what keywords alone rank first: a log cannot tell who is honest."""
+    lists, grades = made("weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)")
+    sessions = simulate(lists, grades, 0, "pbm", SESSIONS, np.random.default_rng(3))
+    wanted = int(lists.block.weights[:, 0].argmax())
+    acted = sessions.row == lists.top[wanted, sessions.query, 0][:, None]
+    crowd = dataclasses.replace(sessions, acted=acted)
+    cells = joined([cells_of(sessions, lists), cells_of(crowd, lists)])
     value = truth(lists, grades)
-    assert value[found.candidate] >= value[0] - 1e-3
+    assert value[judge(lists, cells).candidate] < value[0] - 0.01
+    labels = lists.values(grades, np.arange(30))
+    found = judge(lists, cells, labels)
+    assert found.verdict != "ship" or value[found.candidate] >= value[0] - 1e-3
 
 
 @pytest.mark.parametrize("model", ["first place alone", "at random", "nothing"])

@@ -8,7 +8,7 @@ from steelyard.explore import draft_teams
 from steelyard_eval.learn.acts import CODE, KINDS
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import fit
-from steelyard_eval.learn.examination import examine, from_given, harvest, joint
+from steelyard_eval.learn.examination import Examination, examine, from_given, harvest, joint
 from steelyard_eval.learn.interleaving import Duel
 from steelyard_eval.learn.lists import DISCOUNT, PLACES
 from steelyard_eval.learn.offpolicy import estimate
@@ -52,6 +52,15 @@ def test_given_probabilities_are_taken_as_they_are():
     assert from_given(given).exponent == pytest.approx(1.0)
     lists, _ = made()
     assert examine(lists, cells([(0, 1, 9, 3)]), given).source == "given"
+
+
+@pytest.mark.parametrize(
+    ("estimate", "error", "refused"),
+    [(-0.3, 0.2, False), (-0.5, 0.2, True), (3.3, 0.2, False), (3.5, 0.2, True), (1.0, 0.9, False)],
+)
+def test_an_exponent_is_refused_where_it_lies_two_errors_outside_its_bounds(estimate, error, refused):
+    found = Examination(estimate, error, "joint")
+    assert (found.at_bound, 0 <= found.exponent <= 3) == (refused, True)
 
 
 def test_values_are_discounted_sums_of_the_first_places():

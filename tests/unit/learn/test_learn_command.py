@@ -54,7 +54,7 @@ def test_the_starter_log_is_learned_from(learned):
     assert record["verdict"] == "ship"
     assert [policy["how"] for policy in record["policies"]] == ["replayed"]
     assert record["policies"][0]["agreement"] == 1.0
-    assert all(view["gain"] - 4 * view["error"] > 0 for view in record["views"])
+    assert all(view["gain"] - 3 * view["error"] > 0 for view in record["views"])
     lifts = {row["kind"]: row["lift"] for row in record["acts"]["kinds"]}
     assert lifts["accepted"] > lifts["opened"] > 1 > lifts["dismissed"]
     assert {row["half"] for row in record["halves"]} == {"earlier", "later"}

@@ -193,6 +193,20 @@ def test_a_missing_model_is_a_rerank_error(tmp_path):
         LocalReranker(str(tmp_path / "nowhere")).score("q", DOCUMENTS)
 
 
+def test_a_local_model_is_given_pairs_in_batches_of_50_as_in_system_spec_kit(monkeypatch):
+    asked = []
+
+    class Model:
+        def predict(self, pairs, batch_size, show_progress_bar):
+            asked.append((len(pairs), batch_size, show_progress_bar))
+            return np.zeros(len(pairs))
+
+    monkeypatch.setattr("steelyard.rerank.local._load", lambda name: Model())
+    LocalReranker("any").score("q", DOCUMENTS)
+
+    assert asked == [(len(DOCUMENTS), 50, False)]
+
+
 def test_a_tiny_model_is_loaded_and_asked(tmp_path):
     """The real loading code, on a model of one layer with random weights: more than its wiring is not claimed."""
     pytest.importorskip("torch", reason="needs torch (extra minilm)")

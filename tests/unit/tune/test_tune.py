@@ -270,6 +270,14 @@ def test_the_optimum_is_never_below_the_best_of_a_grid_of_hundredths(space, stra
     assert float(task.values(found.config)[task.inside].mean()) == pytest.approx(found.value, abs=1e-12)
 
 
+def test_with_many_weights_one_setting_is_searched_and_nothing_is_certified_of_the_others(space):
+    task = task_of(space, "weighted_sum(0.4*fts, 0.3*vector, 0.3*importance, normalize=minmax)")
+    found = task.optimum(task.inside, proof=False)
+
+    assert len(task.settings) > 1
+    assert (found.certificate, found.bound) == ("best-found", 1.0)
+
+
 def test_ship_means_that_the_gain_is_proven_and_the_file_holds_what_was_chosen(space):
     # Nearly all weight on importance, which says nothing of the query: any weight on keywords is better.
     start = "weighted_sum(0.001*fts, 0.999*importance)"
@@ -280,6 +288,8 @@ def test_ship_means_that_the_gain_is_proven_and_the_file_holds_what_was_chosen(s
     assert record["sentence"].startswith(f"Use {record['tuned']}")
     assert record["promise"]["value"] > 0
     assert record["promise"]["harm"] < 0.05
+    inside = record["in_sample"]["value"] - record["baseline"]["value"]  # the gain on the labels it was chosen by
+    assert record["optimism"] == pytest.approx(inside - record["promise"]["value"], abs=1e-12)
     assert record["strategy"] == record["tuned"] == str(found.config.strategy)
     assert record["depths"]["strategy"] == record["depths"]["tuned"] == found.config.depths
     assert found.attempt is None

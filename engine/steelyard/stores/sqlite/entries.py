@@ -11,7 +11,17 @@ from steelyard.filters import EVERYTHING, Filters
 from steelyard.stores.base import Edge
 from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.file import VaultFile
-from steelyard.stores.sqlite.schema import COLUMNS, INSERT, SELECT, UPSERT, from_row, select, to_row, where
+from steelyard.stores.sqlite.schema import (
+    COLUMNS,
+    INSERT,
+    SELECT,
+    UPSERT,
+    failing,
+    from_row,
+    select,
+    to_row,
+    where,
+)
 
 
 class EntryTable(VaultFile):
@@ -96,5 +106,5 @@ class EntryTable(VaultFile):
 
     def covers(self, filters: Filters) -> bool:
         """See Store.covers."""
-        condition, values = where(filters)
-        return not self._one(f"SELECT EXISTS (SELECT 1 FROM entries e WHERE ({condition}) IS NOT TRUE)", values)
+        sql = "SELECT EXISTS (SELECT 1 FROM entries e WHERE {})"
+        return not any(self._one(sql.format(condition), values) for condition, values in failing(filters))

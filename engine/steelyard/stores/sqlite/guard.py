@@ -28,7 +28,8 @@ TABLES = frozenset(
 )
 """The tables of a vault beside those of its keyword indexes and vectors."""
 OWN = re.compile(
-    r"(fts|vec)_\w+|sqlite_(schema|master|sequence|autoindex_\w+)|entries_(created|project)|edges_(source|target|insert|delete|update)"
+    r"(fts|vec)_\w+|sqlite_(schema|master|sequence|autoindex_\w+)|sqlite_temp_(schema|master)|terms_\w+"
+    r"|entries_(created|project|kind|valid_from|valid_until)|edges_(source|target|insert|delete|update)"
     r"|changes_(revision|insert|delete|update)"
 )
 """The names of everything else that lies in a vault."""
@@ -42,11 +43,12 @@ PRAGMAS = frozenset(
         "foreign_keys",
         "data_version",
         "quick_check",
+        "mmap_size",
     )
 )
 FUNCTIONS = frozenset(
-    """abs avg bm25 coalesce count ifnull iif instr json_array_length json_each json_extract length like lower
-    match max min substr sum total typeof upper vec_distance_cosine vec_distance_l2 -> ->>""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
+    """abs avg bm25 coalesce count group_concat ifnull iif instr json_array_length json_each json_extract length
+    like lower match max min substr sum total typeof upper vec_distance_cosine vec_distance_l2 -> ->>""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 )
 """Functions of their arguments alone; those of FTS5 and sqlite-vec are called by these modules, too."""
 ROWS = 256
@@ -210,7 +212,7 @@ _ALLOWED: dict[int, Callable[[str | None, str | None], bool]] = {
     apsw.SQLITE_READ: _readable,
     apsw.SQLITE_FUNCTION: lambda _, name: name is not None and name.lower() in FUNCTIONS,
     apsw.SQLITE_PRAGMA: lambda name, _: name is not None and name.lower() in PRAGMAS,
-    apsw.SQLITE_CREATE_VTABLE: lambda name, module: _table(name) and module in ("fts5", "vec0"),
+    apsw.SQLITE_CREATE_VTABLE: lambda name, module: _table(name) and module in ("fts5", "fts5vocab", "vec0"),
     apsw.SQLITE_DROP_VTABLE: lambda name, module: _table(name) and module in ("fts5", "vec0"),
     **dict.fromkeys(
         (

@@ -35,7 +35,7 @@ class Journal(VaultFile):
 
     def _changed(self, since: int) -> Indices:
         """The entries that changed after a revision, those that are gone included; ascending."""
-        sql = "SELECT entry FROM changes WHERE revision > ? ORDER BY entry"
+        sql = "SELECT entry FROM changes WHERE revision > ? ORDER BY +entry"  # by the index of revisions
         return _column(self._db.execute(sql, (since,)).fetchall())
 
     def _note(self, entries: str, values: tuple[str, ...] = ()) -> None:

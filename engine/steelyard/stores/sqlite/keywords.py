@@ -24,10 +24,12 @@ TIES = 32
 """Matches read beyond a cut, so that a tie across it is seldom searched for a second time."""
 
 
-ENTRY = 1_024
-"""About as many bytes as the postings of an entry take in memory."""
-OFTEN = 100
-"""Searches of one index after which its postings are read into memory: about what that costs, at any size."""
+ENTRY = 64
+"""About as many bytes as an entry takes in memory beside its words."""
+ROW = 32
+"""Bytes for each entry that a phrase occurs in: its number twice, how often, and what that adds."""
+OFTEN = 10
+"""Searches of one index after which words are read into memory; a command that searches once is faster without."""
 
 
 class KeywordTables(WordTables):
@@ -104,10 +106,6 @@ class KeywordTables(WordTables):
             return []
         return [Found(id_, value, place) for place, (id_, value) in enumerate(rows, 1)]
 
-    def expect_keywords(self, index: KeywordIndex, searches: int) -> None:
-        """See Readable.expect_keywords."""
-        self._searches[index.name] += searches
-
     def _from_memory(
         self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int
     ) -> list[tuple[str, float]] | None:
@@ -115,15 +113,15 @@ class KeywordTables(WordTables):
         self._searches[index.name] += 1
         if self._searches[index.name] <= OFTEN or self._writing or not ranks(index.fields):
             return None
-        if self._size() * ENTRY > budget():
-            return None
+        if ("words", columns(index).key) not in self._memory_of and self._size() * ENTRY > budget():
+            return None  # the entries are counted once, because that takes as long as a search
         try:
             asked = phrases(match, index.tokenizer)
             if asked is None:
                 return None
             with self._steady():
                 counted = self._postings(index)
-                known: Phrases = counted.made.setdefault("phrases", Phrases(counted))
+                known: Phrases = counted.made.setdefault("phrases", Phrases(counted, budget() // ROW))
                 return known.best(asked, weights, filters, None if depth < 0 else depth)
         except TokenError:
             return None

@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 import re
 import threading
-from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import apsw
@@ -21,18 +20,18 @@ import numpy as np
 
 from steelyard.arrays import Floats, Indices
 from steelyard.filters import Filters
-from steelyard.postings import MOST_WORDS, Analysis, Counted, Postings, Read
+from steelyard.postings import Analysis, Counted, Posting, Read, Segment
 from steelyard.stores.base import KeywordIndex
+from steelyard.stores.sqlite.terms import FIELD
 
 K1, B = 1.2, 0.75
 LEAST_IDF = 1e-6
 LONGEST = 32_768
 """Bytes of a token that FTS5 reads; longer ones are cut, so texts that hold such are left to it."""
-FIELD = 24
-"""The bits of a position that count tokens; those above are the number of the field."""
 ROW = 36
 """The bits of a position within a row, where both are one number."""
 _PART = re.compile(r'[ \t\r\n]*(?:"((?:[^"]|"")*)"|([\w\u0080-\U0010ffff]+))[ \t\r\n]*(\*?)[ \t\r\n]*', re.ASCII)
+_NOWHERE = np.zeros(0, dtype=np.int64)
 _KEYWORDS = frozenset(("AND", "OR", "NOT", "NEAR"))
 
 
@@ -86,7 +85,7 @@ def columns(index: KeywordIndex) -> Analysis:
         return words, places
 
     name = f"fts5 {index.name} {index.tokenizer}"
-    return Analysis(name, read, index.fields, raw=True)
+    return Analysis(name, read, index.fields, index=index.name)
 
 
 def phrases(match: str, tokenizer: str) -> list[Phrase] | None:
@@ -106,13 +105,42 @@ def phrases(match: str, tokenizer: str) -> list[Phrase] | None:
     return None
 
 
-@dataclass(frozen=True, eq=False)
+Weighed = tuple[Phrase, tuple[float, ...]]
+"""A phrase, with the weights of the fields."""
+
+
+@dataclass(eq=False)
+class Kept:
+    """What was computed of phrases, a pair of arrays with a number for each row; `most` rows in all."""
+
+    most: int
+    _pairs: dict[Weighed, tuple[Indices, Floats]] = field(default_factory=dict)
+    _rows: int = 0
+
+    def of(self, asked: Weighed, compute: Callable[[Weighed], tuple[Indices, Floats]]) -> tuple[Indices, Floats]:
+        """What is kept, else computed now."""
+        known = self._pairs.get(asked)
+        if known is None:
+            known = compute(asked)
+            self._rows += len(known[0]) + 1
+            if self._rows > self.most:
+                self._pairs, self._rows = {}, len(known[0]) + 1
+            self._pairs[asked] = known
+        return known
+
+
+@dataclass(eq=False)
 class Phrases:
-    """A keyword index in memory: all rows of it, whatever the scope, because FTS5 counts all."""
+    """A keyword index in memory: all rows of it, whatever the scope, because FTS5 counts all.
+
+    How often a phrase occurs in a segment is kept as long as the segment; what that adds depends on all rows.
+    """
 
     counted: Counted
-    _found: dict[Phrase, tuple[Indices, Indices, Indices]] = field(default_factory=dict)
-    _added: dict[tuple[Phrase, tuple[float, ...]], Floats] = field(default_factory=dict)
+    most: int
+
+    def __post_init__(self) -> None:
+        self._kept = Kept(self.most)
 
     def best(
         self, asked: Sequence[Phrase], weights: Sequence[float], filters: Filters, depth: int | None
@@ -120,62 +148,28 @@ class Phrases:
         """The ids and scores of the best rows in scope, ties by ascending id; see `Counted.best`."""
         scores, held = np.zeros(len(self.counted.lengths)), np.zeros(len(self.counted.lengths), dtype=bool)
         for phrase in asked:
-            rows = self._rows(phrase)[0]
-            scores[rows] += self._adds(phrase, tuple(weights))
+            rows, adds = self._kept.of((phrase, tuple(weights)), self._adds)
+            scores[rows] += adds
             held[rows] = True
         if filters:
             held &= self.counted.within(filters)
         return self.counted.best(scores, np.flatnonzero(held), depth)
 
-    def _adds(self, phrase: Phrase, weights: tuple[float, ...]) -> Floats:
-        """What a phrase adds to the score of each of its rows."""
-        key = (phrase, weights)
-        known = self._added.get(key)
-        if known is None:
-            rows, row_of, fields = self._rows(phrase)
-            # In order, as FTS5 adds: sums of weights such as 0.1 depend on it.
-            often = np.bincount(row_of, weights=np.array(weights)[fields], minlength=len(rows))
-            size = len(self.counted.numbers)
-            idf = math.log((size - len(rows) + 0.5) / (len(rows) + 0.5))
-            idf = idf if idf > 0 else LEAST_IDF
-            known = idf * ((often * (K1 + 1.0)) / (often + self._norm[rows]))
-            _keep(self._added, key, known)
-        return known
-
-    def _rows(self, phrase: Phrase) -> tuple[Indices, Indices, Indices]:
-        """The rows that hold a phrase, and of each occurrence in order the place of its row, and its field."""
-        known = self._found.get(phrase)
-        if known is None:
-            where = self._where(phrase)
-            rows, row_of = np.unique(where >> ROW, return_inverse=True)
-            known = rows, row_of, (where & ((1 << ROW) - 1)) >> FIELD
-            _keep(self._found, phrase, known)
-        return known
-
-    def _where(self, phrase: Phrase) -> Indices:
-        """Where a phrase begins: rows and positions in one number, ascending."""
-        begins: Indices | None = None
-        for at, token in enumerate(phrase.tokens):
-            last = phrase.prefix and at == len(phrase.tokens) - 1
-            own = np.concatenate([self._token(word) for word in (self._beginning(token) if last else [token])])
-            # A prefix has no place twice, and the places of its words are in no order.
-            own = (np.sort(own) if last else own) - at
-            begins = own if begins is None else np.intersect1d(begins, own, assume_unique=True)
-        return np.zeros(0, dtype=np.int64) if begins is None else begins
-
-    def _token(self, word: str) -> Indices:
-        found = self.counted.posting(word)
-        return (np.repeat(found.at, found.counts) << ROW) + found.positions
-
-    def _beginning(self, prefix: str) -> list[str]:
-        """The words that begin so; one that is nowhere, where there are none."""
-        raw, found = prefix.encode(), {prefix}
+    def _adds(self, asked: Weighed) -> tuple[Indices, Floats]:
+        """The rows that hold a phrase, and what it adds to the score of each of them."""
+        parts, first = [], 0
         for segment in self.counted.segments:
-            if isinstance(segment, Postings):
-                low = bisect_left(segment.vocabulary, raw)
-                high = bisect_left(segment.vocabulary, raw + b"\xff")
-                found.update(word.decode() for word in segment.vocabulary[low:high])
-        return sorted(found)
+            own, often = segment.made.setdefault("phrases", Kept(self.most)).of(asked, partial(_often, segment))
+            parts.append((own + first, often))
+            first += len(segment.lengths)
+        rows, often = (np.concatenate(part) for part in zip(*parts, strict=True))
+        if self.counted.inside is not None:
+            inside = self.counted.inside[rows]
+            rows, often = rows[inside], often[inside]
+        size = len(self.counted.numbers)
+        idf = math.log((size - len(rows) + 0.5) / (len(rows) + 0.5))
+        idf = idf if idf > 0 else LEAST_IDF
+        return rows, idf * ((often * (K1 + 1.0)) / (often + self._norm[rows]))
 
     @cached_property
     def _norm(self) -> Floats:
@@ -186,7 +180,29 @@ class Phrases:
         return norm
 
 
-def _keep(known: dict[Any, Any], key: object, value: object) -> None:
-    if len(known) >= MOST_WORDS:
-        known.clear()
-    known[key] = value
+def _often(segment: Segment, asked: Weighed) -> tuple[Indices, Floats]:
+    """The rows of a segment that hold a phrase, and how often, weighed by field."""
+    phrase, weights = asked
+    where = _where(segment, phrase)
+    rows, row_of = np.unique(where >> ROW, return_inverse=True)
+    fields = (where & ((1 << ROW) - 1)) >> FIELD
+    # In order, as FTS5 adds: sums of weights such as 0.1 depend on it.
+    often = np.bincount(row_of, weights=np.array(weights)[fields], minlength=len(rows))
+    return rows, often.astype(np.float64)
+
+
+def _where(segment: Segment, phrase: Phrase) -> Indices:
+    """Where a phrase begins: rows and positions in one number, ascending."""
+    begins: Indices | None = None
+    for at, token in enumerate(phrase.tokens):
+        last = phrase.prefix and at == len(phrase.tokens) - 1
+        words = segment.beginning(token) if last else [token]
+        own = np.concatenate([_NOWHERE, *(_places(segment.posting(word)) for word in words)])
+        # A prefix has no place twice, and the places of its words are in no order.
+        own = (np.sort(own) if last else own) - at
+        begins = own if begins is None else np.intersect1d(begins, own, assume_unique=True)
+    return _NOWHERE if begins is None else begins
+
+
+def _places(found: Posting) -> Indices:
+    return (np.repeat(found.at, found.counts) << ROW) + found.positions

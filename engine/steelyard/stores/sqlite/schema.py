@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from steelyard.entry import EVERY_FIELD, Entry, Relation, check_entry
@@ -16,7 +17,7 @@ from steelyard.filters import SUPERSEDED, Filters, Rule
 from steelyard.stores.base import KeywordIndex
 
 APPLICATION_ID = 0x53544C59  # "STLY", so that another program's SQLite file is recognised
-VERSION = 3
+VERSION = 4
 
 COLUMNS = EVERY_FIELD
 ADDED = ("document_type", "memory_type", "context_type", "importance_tier", "correction_count")
@@ -80,7 +81,14 @@ JOURNAL = (
 What is computed from all entries is kept with its revision, and brought up to date from here. The other two are
 such things that last: the words of the entries (see words.py)."""
 
-MIGRATIONS: dict[int, tuple[str, ...]] = {0: TABLES, 1: EDGES, 2: JOURNAL}
+RARE = (
+    "CREATE INDEX entries_kind ON entries(kind)",
+    "CREATE INDEX entries_valid_from ON entries(valid_from) WHERE valid_from IS NOT NULL",
+    "CREATE INDEX entries_valid_until ON entries(valid_until) WHERE valid_until IS NOT NULL",
+)
+"""Version 4: what few entries have, so that one outside a scope is found without reading all."""
+
+MIGRATIONS: dict[int, tuple[str, ...]] = {0: TABLES, 1: EDGES, 2: JOURNAL, 3: RARE}
 """The statements, run one by one, that bring a vault from a version to the next; an empty file is version 0."""
 
 
@@ -223,6 +231,26 @@ def where(filters: Filters) -> tuple[str, tuple[str | float, ...]]:
     clauses = [" OR ".join(_condition(rule) for rule in clause) for clause in filters.clauses]
     condition = " AND ".join(f"({clause})" for clause in clauses) or "1"
     return condition, tuple(value for clause in filters.clauses for rule in clause for value in rule.values)
+
+
+def failing(filters: Filters) -> list[tuple[str, tuple[str | float, ...]]]:
+    """For each clause an SQL condition that the entries meet which fail it, and its bound values.
+
+    It names columns as they are, without functions, where an index can answer it.
+    """
+    return [
+        (" AND ".join(f"({_opposite(rule)})" for rule in clause), tuple(v for rule in clause for v in rule.values))
+        for clause in filters.clauses
+    ]
+
+
+def _opposite(rule: Rule) -> str:
+    if rule.test == "absent":
+        empty = _EMPTY.get(rule.field)
+        return f'e."{rule.field}" IS NOT {empty or "NULL"}'
+    if rule.test == "none" and rule.field not in LIST_FIELDS:
+        return _condition(replace(rule, test="any"))
+    return f"({_condition(rule)}) IS NOT TRUE"
 
 
 _COMPARE = {"from": ">=", "after": ">", "before": "<", "until": "<="}

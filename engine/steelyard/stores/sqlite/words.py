@@ -7,7 +7,7 @@ Whoever searches reads what changed since, and stores the index anew when that h
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -18,16 +18,19 @@ import numpy as np
 from steelyard.arrays import Bools, Indices
 from steelyard.errors import MachineError, VaultError
 from steelyard.filters import Filters
-from steelyard.postings import NOTHING, Analysis, Counted, Posting, Postings, Read, Segment
+from steelyard.postings import NOTHING, Analysis, Counted, Posting, Postings, Read, Segment, sums
 from steelyard.stores.sqlite.connect import MEMORY
 from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.journal import SCOPES, Journal
 from steelyard.stores.sqlite.schema import from_row, select
+from steelyard.stores.sqlite.terms import Terms
 
 WORTH_STORING = 2_000
 """Entries; the words of fewer are counted in a tenth of a second."""
 CHANGES, CHANGES_SHARE = 1_024, 1 / 16
 """More changes than these since an index was stored, or than this share of its entries, and it is stored anew."""
+BLOCK = 2**15
+"""Texts whose words are in memory at a time while an index is made; of the others, how often each occurs where."""
 MOST_WORDS = 50_000
 """How many words' postings are kept of what is stored."""
 
@@ -112,7 +115,7 @@ class WordTables(Journal):
 
     def _outdated(self, analysis: Analysis) -> bool:
         """Whether a search ought to store the words; asked once a revision."""
-        if analysis.raw or self.path == MEMORY or self._db.in_transaction or self._db.readonly("main"):
+        if analysis.index or self.path == MEMORY or self._db.in_transaction or self._db.readonly("main"):
             return False
         known = self._memory_of.get(("words", analysis.key))
         fresh = isinstance(known, _Index) and known.revision >= self.revision()
@@ -128,8 +131,15 @@ class WordTables(Journal):
 
     def _store(self, analysis: Analysis, number: int) -> None:
         """Count all entries; the index gets a new number, so that nobody reads half of an old one."""
-        rowids, texts = self._texts(analysis)
-        counted = Postings.of(texts)
+        rowids: list[int] = []
+
+        def texts() -> Iterator[Read]:
+            for rowid, read in self._texts(analysis):
+                rowids.append(rowid)
+                yield read
+
+        blocks = list(Postings.blocks(texts(), BLOCK))
+        counted = Counted(blocks, None, lambda _: [], lambda _: np.zeros(0, dtype=bool))
         self._revise()
         for (old,) in self._db.execute(
             "SELECT number FROM word_indexes WHERE name = ?", (analysis.key,)
@@ -138,12 +148,13 @@ class WordTables(Journal):
             self._db.execute("DELETE FROM word_indexes WHERE number = ?", (old,))
         self._db.execute(
             "INSERT INTO word_indexes VALUES(?, ?, ?, ?, ?)",
-            (number, analysis.key, self.revision(), _bytes(rowids, 8), _bytes(counted.lengths, 4)),
+            (number, analysis.key, self.revision(), _bytes(np.array(rowids), 8), _bytes(counted.lengths, 4)),
         )
-        rows = ((number, word, *_encoded(counted.posting(word))) for word in sorted(counted.words))
+        words = sorted(set().union(*(block.words for block in blocks)))
+        rows = ((number, word, *_encoded(counted.read(word))) for word in words)
         self._db.executemany("INSERT INTO postings VALUES(?, ?, ?, ?, ?)", rows)
 
-    def _texts(self, analysis: Analysis, rowids: Indices | None = None) -> tuple[Indices, list[Read]]:
+    def _texts(self, analysis: Analysis, rowids: Indices | None = None) -> Iterator[tuple[int, Read]]:
         """The entries, all or these, by ascending rowid, and their words."""
         # Entries have ids; `skipped` is the one that a raw reader did not ask for.
         names = analysis.fields if "id" in analysis.fields else ("id", *analysis.fields)
@@ -156,21 +167,22 @@ class WordTables(Journal):
             cursor = self._db.execute(
                 f"{sql} JOIN json_each(?) j ON j.value = e.rowid ORDER BY e.rowid", (listed,)
             )
-        numbers, texts = [], []
         for rowid, *row in cursor:
-            numbers.append(rowid)
-            texts.append(analysis.read(row[skipped:] if analysis.raw else from_row(names, row)))
-        return np.array(numbers, dtype=np.int64), texts
+            yield rowid, analysis.read(row[skipped:] if analysis.index else from_row(names, row))
 
     # Reading
 
     def _load(self, analysis: Analysis) -> _Index:
         """What is stored, with what changed since; all words in memory where nothing is."""
+        if analysis.index:
+            terms = Terms.of(self, analysis.index, analysis.fields)
+            return _Index(self.revision(), terms, terms.rowids, np.ones(len(terms.rowids), dtype=bool))
         sql = "SELECT number, revision, entries, lengths FROM word_indexes WHERE name = ?"
         row: Any = self._db.execute(sql, (analysis.key,)).fetchone()
         if row is None:
-            rowids, texts = self._texts(analysis)
-            return _Index(self.revision(), Postings.of(texts), rowids, np.ones(len(rowids), dtype=bool))
+            texts = dict(self._texts(analysis))
+            rowids = np.fromiter(texts, dtype=np.int64, count=len(texts))
+            return _Index(self.revision(), Postings.of(texts.values()), rowids, np.ones(len(rowids), dtype=bool))
         number, revision, entries, lengths = row
         rowids, sizes = self._numbers(entries, 8), self._numbers(lengths, 4)
         if len(rowids) != len(sizes) or (np.diff(rowids) <= 0).any():
@@ -183,8 +195,7 @@ class WordTables(Journal):
         if isinstance(known.base, _Stored) and not known.base.there():
             return self._load(analysis)
         changed = self._changed(known.revision)
-        rowids, texts = self._texts(analysis, changed)
-        updated = known.updated(self.revision(), changed, dict(zip(rowids.tolist(), texts, strict=True)))
+        updated = known.updated(self.revision(), changed, dict(self._texts(analysis, changed)))
         much = len(updated.changed) > max(CHANGES, CHANGES_SHARE * len(known.base.lengths))
         return self._load(analysis) if much and not isinstance(known.base, _Stored) else updated
 
@@ -213,7 +224,7 @@ class WordTables(Journal):
         )
         row: Any = self._db.execute(sql, (word, number, revision)).fetchone()
         if row is None:
-            raise VaultError(f"the words of {self.path} were counted anew during the search; search again")
+            raise self._replaced()
         if row[0] is None:
             return NOTHING
         at, counts = self._numbers(row[0], 4), self._numbers(row[1], 1 if len(row[1]) * 4 == len(row[0]) else 4)
@@ -224,6 +235,24 @@ class WordTables(Journal):
             raise damaged(self.path, "the postings of a word do not agree")
         return Posting(at, counts, positions)
 
+    def _entries(self, number: int, revision: int, size: int, words: Sequence[str]) -> Iterator[Indices]:
+        """The entries of a stored index, by their places in it, that each word occurs in; int32."""
+        sql = (
+            "SELECT p.entries FROM word_indexes w CROSS JOIN json_each(?) j LEFT JOIN postings p "
+            "ON p.number = w.number AND p.word = j.value WHERE w.number = ? AND w.revision = ? ORDER BY j.key"
+        )
+        rows: list[Any] = self._db.execute(sql, (json.dumps(list(words)), number, revision)).fetchall()
+        if len(rows) < len(words):
+            raise self._replaced()
+        for (blob,) in rows:
+            found = np.frombuffer(blob or b"", dtype="<u4")
+            if len(found) and found.max() >= size:
+                raise damaged(self.path, "the postings of a word do not agree")
+            yield found.view(np.int32)
+
+    def _replaced(self) -> VaultError:
+        return VaultError(f"the words of {self.path} were counted anew during the search; search again")
+
 
 @dataclass(frozen=True, eq=False)
 class _Stored:
@@ -233,7 +262,9 @@ class _Stored:
     number: int
     revision: int
     lengths: Indices
+    made: dict[Any, Any] = field(default_factory=dict)
     _known: dict[str, Posting] = field(default_factory=dict)
+    _entries: dict[str, Indices] = field(default_factory=dict)
 
     def posting(self, word: str) -> Posting:
         """See Segment.posting."""
@@ -244,6 +275,21 @@ class _Stored:
             known = self.vault._posting(self.number, self.revision, len(self.lengths), word)
             self._known[word] = known
         return known
+
+    def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
+        """See Segment.frequencies."""
+        if new := [word for word in words if word not in self._entries]:
+            if len(self._entries) >= MOST_WORDS:
+                self._entries.clear()
+            found = self.vault._entries(self.number, self.revision, len(self.lengths), new)
+            self._entries.update(zip(new, found, strict=True))
+        return sums([self._entries[word] for word in words], inside)
+
+    def beginning(self, prefix: str) -> list[str]:
+        """See Segment.beginning."""
+        sql = "SELECT word FROM postings WHERE number = ? AND word >= ? AND substr(word, 1, ?) = ?"
+        rows: list[Any] = self.vault._db.execute(sql, (self.number, prefix, len(prefix), prefix)).fetchall()
+        return [word for (word,) in rows]
 
     def there(self) -> bool:
         """Whether it is still what the vault holds."""

@@ -1,0 +1,88 @@
+"""Turns scores into the list that is shown: sorts by the tie rule, then applies a tuple of stages.
+
+Each stage has a file; `parse_stages` reads their text. ``finish(table, scores, stages)`` serves live search and
+replay alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from steelyard.arrays import Bools, Floats
+from steelyard.explain import Explanation
+from steelyard.finish.base import Stage
+from steelyard.finish.cut import Cut
+from steelyard.finish.drop import AtLeast, Drop
+from steelyard.finish.files import Files
+from steelyard.finish.merge import Merge
+from steelyard.finish.parse import parse_stages
+from steelyard.finish.ranking import Ranking, order
+from steelyard.finish.rerank import Rerank
+from steelyard.finish.rescore import Rescore
+from steelyard.table import SignalTable
+
+__all__ = [
+    "AtLeast",
+    "Cut",
+    "Drop",
+    "Files",
+    "Merge",
+    "Ranking",
+    "Rerank",
+    "Rescore",
+    "Stage",
+    "facts_read",
+    "finish",
+    "order",
+    "parse_stages",
+    "reranked",
+    "scored_again",
+    "stages_without",
+    "to_rerank",
+]
+
+
+def finish(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> Ranking:
+    """Order the scored rows, then apply the stages one after the other."""
+    ranking = order(table, scores)
+    for stage in stages:
+        ranking = stage(table, ranking)
+    return ranking
+
+
+def scored_again(table: SignalTable, scores: Floats, stages: Sequence[Stage], row: int) -> Explanation | None:
+    """How the last stage that gave a row a score of its own came to it; None where none did."""
+    for at in reversed(range(len(stages))):
+        if stages[at].RESCORES:
+            before = finish(table, scores, stages[:at])
+            if row in before.row and (found := stages[at].explain(table, before, row)):
+                return found
+    return None
+
+
+def facts_read(stages: Sequence[Stage]) -> frozenset[str]:
+    """The derived signals that stages compute."""
+    return frozenset[str]().union(*(stage.facts for stage in stages))
+
+
+def stages_without(stages: Sequence[Stage], missing: Collection[str]) -> tuple[Stage, ...]:
+    """What is left of the stages when these signals cannot be had."""
+    left = (stage.without(frozenset(missing)) for stage in stages)
+    return tuple(stage for stage in left if stage is not None)
+
+
+def reranked(stages: Sequence[Stage]) -> Rerank | None:
+    """The stage that reads a re-ranker's scores, where there is one."""
+    return next((stage for stage in stages if isinstance(stage, Rerank)), None)
+
+
+def to_rerank(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> Bools:
+    """bool[N]: the rows whose re-ranker's score the stages read."""
+    rows = np.zeros(len(table), dtype=bool)
+    stage = reranked(stages)
+    if stage is not None:
+        ranking = finish(table, scores, (*stages[: list(stages).index(stage)], Cut(stage.top)))
+        rows[ranking.row] = True
+    return rows

@@ -1,0 +1,58 @@
+"""Reads stages as they are written in weights files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from steelyard.errors import ConfigError, nearest, shown
+from steelyard.finish.base import Stage
+from steelyard.finish.cut import Cut
+from steelyard.finish.drop import AtLeast, Drop
+from steelyard.finish.files import Files
+from steelyard.finish.merge import Merge
+from steelyard.finish.rerank import Rerank
+from steelyard.finish.rescore import Rescore
+from steelyard.grammar import parse_call
+
+STAGES: dict[str, type[Stage]] = {
+    "cut": Cut,
+    "merge": Merge,
+    "at_least": AtLeast,
+    "files": Files,
+    "rerank": Rerank,
+    "rescore": Rescore,
+    "drop": Drop,
+}
+"""Every stage by the name it is written with."""
+
+
+def parse_stages(texts: Sequence[str]) -> tuple[Stage, ...]:
+    """Parse stages as they are written in a weights file; ConfigError lists every one that is wrong.
+
+    >>> [str(stage) for stage in parse_stages(["merge(memory, score=0.5)", "cut(10, all_below=50, counting=fts)"])]
+    ['merge(memory, score=0.5)', 'cut(10, all_below=50, counting=fts)']
+    """
+    stages: list[Stage] = []
+    problems: list[str] = []
+    for text in texts:
+        try:
+            stages.append(_stage(text))
+        except ConfigError as error:
+            problems.append(f"finish stage {shown(text)}: {error}")
+    if problems:
+        raise ConfigError("; ".join(problems))
+    return tuple(stages)
+
+
+def _stage(text: str) -> Stage:
+    item = parse_call(text)
+    call, options = item.call, dict(item.call.options)
+    if call.name not in STAGES:
+        raise ConfigError(f"unknown stage {call.name!r}{nearest(call.name, STAGES)}")
+    stage = STAGES[call.name]
+    try:
+        if item.weight is not None or len(call.items) != 1 or len(options) < len(call.options):
+            raise ValueError
+        return stage.read(call.items[0], **options)
+    except (TypeError, ValueError):  # an unknown option, or a value of the wrong type
+        raise ConfigError(f"it needs {stage.FORM}") from None

@@ -1,0 +1,114 @@
+"""The postings of a keyword index as FTS5 keeps them, read word by word through its fts5vocab tables.
+
+A word is read when it is first searched for, which takes about as long as one search for it by FTS5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Any, Protocol
+
+import apsw
+import numpy as np
+
+from steelyard.arrays import Bools, Indices
+from steelyard.errors import VaultError
+from steelyard.postings import NOTHING, Posting, sums
+from steelyard.stores.sqlite.damage import damaged
+
+FIELD = 24
+"""The bits of a position that count tokens; those above are the number of the field."""
+LONGEST_SIZE = 5
+"""Bytes of a number of tokens; a field has fewer than 2**32."""
+
+
+class File(Protocol):
+    """What is needed of a vault."""
+
+    path: str
+
+    @property
+    def _db(self) -> apsw.Connection: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """A segment: the rows of a keyword index at a revision, and how many tokens each has.
+
+    Words are read from the index as it is when they are asked for. The rows that changed by then are not to be
+    trusted; those that were added are left out.
+    """
+
+    file: File
+    index: str
+    fields: Sequence[str]
+    rowids: Indices
+    lengths: Indices
+    made: dict[Any, Any] = field(default_factory=dict)
+    """What users of the rows compute from them, kept as long as they are."""
+
+    @classmethod
+    def of(cls, file: File, index: str, fields: Sequence[str]) -> Terms:
+        """The rows that there are now."""
+        rows: list[Any] = file._db.execute(f"SELECT id, sz FROM fts_{index}_docsize ORDER BY id").fetchall()
+        rowids = np.fromiter((rowid for rowid, _ in rows), dtype=np.int64, count=len(rows))
+        try:
+            lengths = _sums([bytes(sizes) for _, sizes in rows], len(fields))
+        except (TypeError, ValueError) as error:
+            raise damaged(file.path, error) from None
+        return cls(file, index, fields, rowids, lengths)
+
+    def posting(self, word: str) -> Posting:
+        """See Segment.posting; positions hold the number of the field, too."""
+        fields = " ".join(f"WHEN '{name}' THEN {at << FIELD}" for at, name in enumerate(self.fields))
+        joined = f"group_concat(doc, ' '), group_concat(CASE col {fields} END + offset, ' ')"
+        row: Any = self._vocabulary("instance", f"SELECT {joined} FROM {{}} WHERE term = ?", word).fetchone()
+        if row is None or row[0] is None:
+            return NOTHING
+        rowids, places = (np.fromstring(text or "", dtype=np.int64, sep=" ") for text in row)
+        if len(rowids) != len(places) or (np.diff(rowids) < 0).any():
+            raise self._odd()
+        first = np.flatnonzero(np.diff(rowids, prepend=rowids[0] - 1))
+        at = np.searchsorted(self.rowids, rowids[first])
+        known = np.isin(rowids[first], self.rowids, assume_unique=True)
+        return Posting(at, np.diff(first, append=len(rowids)), places).of(known)
+
+    def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
+        """See Segment.frequencies."""
+        return sums([self.posting(word).at for word in words], inside)
+
+    def beginning(self, prefix: str) -> list[str]:
+        """See Segment.beginning."""
+        found = self._vocabulary("row", "SELECT term FROM {} WHERE term >= ? ORDER BY term", prefix)
+        rows: Any = iter(found.fetchone, None)  # one by one: FTS5 counts each word before it gives it
+        return [term for (term,) in takewhile(lambda row: row[0].startswith(prefix), rows)]
+
+    def _vocabulary(self, kind: str, sql: str, value: str) -> apsw.Cursor:
+        table, db = f"temp.terms_{kind}_{self.index}", self.file._db
+        db.execute(f"CREATE VIRTUAL TABLE IF NOT EXISTS {table} USING fts5vocab(main, fts_{self.index}, {kind})")
+        return db.execute(sql.format(table), (value,))
+
+    def _odd(self) -> VaultError:
+        return damaged(self.file.path, f"the keyword index {self.index} contradicts itself")
+
+
+def _sums(blobs: Sequence[bytes], fields: int) -> Indices:
+    """How many tokens each row has: blobs of a varint a field, seven bits a byte with the highest first.
+
+    Raises ValueError for what is none. Source: SQLite, Database File Format, section 1.6, and fts5_storage.c.
+    """
+    raw = np.frombuffer(b"".join(blobs), dtype=np.uint8)
+    last = raw < 128
+    ends = np.flatnonzero(last)
+    number: Indices = np.cumsum(last) - last
+    if len(number) and number[-1] >= len(ends):
+        raise ValueError("a number of tokens is cut off")
+    place = ends[number] - np.arange(len(raw))
+    counted = np.searchsorted(ends, np.cumsum([len(blob) for blob in blobs]))
+    if (np.diff(counted, prepend=0) != fields).any() or place.max(initial=0) >= LONGEST_SIZE:
+        raise ValueError("the numbers of tokens are not one a field")
+    sizes = np.bincount(number, weights=(raw & 127) * 128.0**place, minlength=len(ends))
+    sums: Indices = sizes.astype(np.int64).reshape(len(blobs), fields).sum(axis=1)
+    return sums

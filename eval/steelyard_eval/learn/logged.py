@@ -1,0 +1,121 @@
+"""What a candidate's lists would have been worth, in acts per show, by the probabilities that our own log has.
+
+Three estimates, as in `offpolicy`, from sums over (query, entry, place). The rewards of the doubly robust one come
+from two classes of entries that were fitted on the other half of the queries, so no act corrects itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from steelyard.arrays import Bools, Floats, Indices
+from steelyard_eval.learn.acts import POSITIVE
+from steelyard_eval.learn.case import Case
+from steelyard_eval.learn.cells import Cells
+from steelyard_eval.learn.classes import fit
+from steelyard_eval.learn.lists import Lists
+from steelyard_eval.learn.offpolicy import OffPolicy, Value, refusal_of
+from steelyard_eval.measures.statistics import normal_interval
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """The shows with a logged probability p, summed by (query, place, shown row); M sums.
+
+    Attributes
+    ----------
+    query, place, row : int64[M]; row is -1 for an entry that is no candidate's
+    shows : float64[M]
+    inverse, squares, acts, act_squares : float64[M]
+        The sums of 1/p, 1/p^2, y/p and y/p^2; y is 1 for an act that speaks for the entry.
+    """
+
+    query: Indices
+    place: Indices
+    row: Indices
+    shows: Floats
+    inverse: Floats
+    squares: Floats
+    acts: Floats
+    act_squares: Floats
+
+    @classmethod
+    def of(cls, case: Case) -> Weighed:
+        """Those of the policies that were recognised."""
+        hits = case.hits
+        kept = case.recognised & (hits.tally.weighed[:, 0] > 0) & (hits.query >= 0)
+        place = np.minimum(hits.place, case.lists.top.shape[2] - 1)
+        own = hits.tally.weighed[kept].T
+        return cls(hits.query[kept], place[kept], hits.row[kept], hits.tally.shown[kept], *own)
+
+
+def of_log(case: Case, candidate: int, exponent: float) -> dict[str, Any] | None:
+    """What the lists of a candidate would have been worth; None where the log has no probabilities."""
+    shown = Weighed.of(case)
+    if not len(shown.query):
+        return None
+    return valued(case.lists, case.cells, shown, candidate, exponent).to_json()
+
+
+def valued(lists: Lists, cells: Cells, shown: Weighed, candidate: int, exponent: float) -> OffPolicy:
+    """Acts per show of a candidate: by inverse propensities, self-normalised, and doubly robust.
+
+    A show is of use where the candidate has that entry at that place. Intervals are normal, from exact sums.
+    """
+    theirs = lists.top[candidate, shown.query, shown.place]
+    target = shown.row == theirs
+    n = float(shown.shows.sum())
+    weights, squares, acts, act_squares = (
+        float(column[target].sum()) for column in (shown.inverse, shown.squares, shown.acts, shown.act_squares)
+    )
+    ips, snips = acts / n, acts / max(weights, 1e-300)
+    residual = act_squares * (1 - 2 * snips) + squares * snips**2
+    largest = shown.squares[target] / np.maximum(shown.inverse[target], 1e-300)
+    effective, mean = weights**2 / max(squares, 1e-300), weights / n
+    return OffPolicy(
+        of=f"{lists.config(candidate).effective}",
+        ips=_normal(ips, act_squares / n - ips**2, n),
+        snips=_normal(snips, residual / max(weights, 1e-300) ** 2, 1.0),
+        dr=_robust(shown, target, _rewards(lists, cells, shown, theirs, exponent)),
+        effective=effective,
+        mean_weight=mean,
+        largest=float(np.max(largest, initial=0.0)),
+        shows=int(n),
+        refusal=refusal_of(effective, mean),
+    )
+
+
+def _rewards(lists: Lists, cells: Cells, shown: Weighed, row: Indices, exponent: float) -> Floats:
+    """float64[M]: the acts expected of a row at its place, by its signals and the other half of the queries."""
+    half = np.random.default_rng(0).integers(0, 2, len(lists.queries))
+    found = np.zeros(len(row))
+    for one in (0, 1):
+        others = cells.where(half[cells.query] != one)
+        if not len(others):
+            continue
+        classes = fit(lists, others, exponent)
+        prior = np.append(classes.prior, 0.0)
+        a, b = classes.relevant[:, POSITIVE].sum(axis=1), classes.other[:, POSITIVE].sum(axis=1)
+        own = half[shown.query] == one
+        chance, place = prior[row[own]], shown.place[own]
+        found[own] = np.where(row[own] < lists.rows, chance * a[place] + (1 - chance) * b[place], 0.0)
+    return found
+
+
+def _robust(shown: Weighed, target: Bools, reward: Floats) -> Value:
+    """The mean over shows of the modelled reward, corrected by (y - reward) / p where the target was shown."""
+    n = float(shown.shows.sum())
+    correction = np.where(target, shown.acts - reward * shown.inverse, 0.0)
+    spread = shown.act_squares * (1 - 2 * reward) + reward**2 * shown.squares
+    squares = shown.shows * reward**2 + 2 * reward * correction + np.where(target, spread, 0.0)
+    mean = float((shown.shows * reward + correction).sum() / n)
+    return _normal(mean, float(squares.sum()) / n - mean**2, n)
+
+
+def _normal(mean: float, variance: float, n: float) -> Value:
+    """A mean of n with its interval."""
+    found = normal_interval(mean, float(np.sqrt(max(variance, 0.0) / n)))
+    return Value(found.mean, found.low, found.high)

@@ -1,0 +1,75 @@
+"""Weights by intent, learned from a log by the command: queries of two intents want opposite weights."""
+
+import json
+import random
+
+import pytest
+from click.testing import CliRunner
+
+import steelyard_eval as sy
+from steelyard.config import SearchConfig
+from steelyard_eval.cli import main
+
+CURRENT = "weighted_sum(0.7*bm25, 0.3*importance, normalize=minmax)"
+INTENTS = ("fix_bug", "find_spec")
+
+
+def relevant(query, entries):
+    """For fix_bug the most important entries with a word of the query; for find_spec those with both words."""
+    words = set(query["text"].split()[:2])
+    if query["intent"] == "fix_bug":
+        return [one["id"] for one in entries if words & set(one["text"].split()) and one["importance"] >= 9]
+    return [one["id"] for one in entries if words <= set(one["text"].split())]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """320 queries of two words over 100 entries of five words each."""
+    path, rng = tmp_path_factory.mktemp("intents"), random.Random(0)  # noqa: S311 -- made data, no secret
+    words = [f"word{at}" for at in range(14)]
+    entries = [
+        {"id": f"e{at:03}", "text": " ".join(rng.sample(words, 5)), "importance": rng.randint(1, 10)}
+        for at in range(100)
+    ]
+    queries = [
+        {"id": f"q{at:03}", "text": " ".join([*rng.sample(words, 2), str(at)]), "intent": INTENTS[at % 2]}
+        for at in range(320)
+    ]
+    (path / "dataset.json").write_text(json.dumps({"name": "intents", "as_of": "2026-01-01T00:00:00Z"}))
+    for name, rows in (("corpus", entries), ("queries", queries)):
+        (path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    judged = [f"{query['id']} 0 {one} 1\n" for query in queries for one in relevant(query, entries)]
+    (path / "qrels.txt").write_text("".join(judged))
+    return path
+
+
+def run(*words):
+    found = CliRunner().invoke(main, [*map(str, words), "--embedder", "none"])
+    assert found.exit_code == 0, found.stderr
+    return found
+
+
+@pytest.fixture(scope="module")
+def learned(folder):
+    log, weights = folder / "log.jsonl", folder / "weights.json"
+    run("simulate", folder, "--policy", CURRENT, "--sessions", 4000, "-o", log)
+    found = run("learn", folder, "--feedback", log, "--no-labels", "--out", weights, "--json")
+    return json.loads(found.stdout), SearchConfig.load(weights)
+
+
+def test_only_the_intent_that_needs_other_weights_gets_them(learned):
+    record, config = learned
+    assert record["verdict"] == config.provenance["verdict"] == "ship"
+    assert str(config.strategy) == CURRENT
+    assert list(config.by_intent) == ["fix_bug"]
+    assert "For fix_bug queries use " in record["sentence"]
+    rows = {row["intent"]: row for row in record["intents"]}
+    assert (rows["fix_bug"]["verdict"], rows["find_spec"]["verdict"]) == ("ship", "keep")
+    assert rows["fix_bug"]["strategy"] == str(config.by_intent["fix_bug"])
+    assert record["chosen"]["strategy"] == str(config.effective)
+
+
+def test_it_is_better_by_the_labels_that_made_the_log(learned, folder):
+    found = sy.load(str(folder), embedder="none").compare([learned[1], CURRENT], timed=False)
+    means = [row["mean"] for row in found.record["results"] if row["metric"] == "nDCG@10"]
+    assert means[0] > means[1] + 0.05

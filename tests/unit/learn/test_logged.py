@@ -1,0 +1,92 @@
+"""What other weights would have been worth, by the probabilities that a log of our own has."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from made_world import made
+
+from steelyard_eval.cli import main
+from steelyard_eval.demonstration import starter
+from steelyard_eval.learn.logged import Weighed, valued
+from steelyard_eval.learn.simulator import cells_of, probabilities, simulate
+
+SHARE = 0.3
+
+
+def weighed(sessions, chance):
+    """The shows of sessions, each by itself."""
+    query, place = np.repeat(sessions.query, 10), np.tile(np.arange(10), len(sessions))
+    p, y = chance.ravel(), sessions.acted.ravel().astype(float)
+    return Weighed(query, place, sessions.row.ravel(), np.ones(len(p)), 1 / p, 1 / p**2, y / p, y / p**2)
+
+
+def logged(seed, sessions=2000):
+    lists, grades = made()
+    rng = np.random.default_rng(seed)
+    found = simulate(lists, grades, 0, "pbm", sessions, rng, zipf=0.0, explore="mix", share=SHARE)
+    return lists, found, weighed(found, probabilities(lists, found, 0, SHARE))
+
+
+def test_two_shows_by_hand():
+    """Shown with 1/2 and acted upon, and shown with 1/4 and not, where the candidate has the first alone.
+
+    IPS (2 + 0) / 2, SNIPS 2 / 2, weights of mean 1 worth 2^2 / 4 shows.
+    """
+    lists, found, _ = logged(0, 50)
+    own = int(lists.top[5, 0, 0])
+    other = next(row for row in range(int(lists.offsets[1])) if row != own)
+    p, y = np.array([0.5, 0.25]), np.array([1.0, 0.0])
+    first = np.zeros(2, dtype=np.int64)
+    shown = Weighed(first, first, np.array([own, other]), np.ones(2), 1 / p, 1 / p**2, y / p, y / p**2)
+    value = valued(lists, cells_of(found, lists), shown, 5, 1.0)
+    assert (value.ips.value, value.snips.value, value.effective) == pytest.approx((1.0, 1.0, 1.0))
+    assert (value.mean_weight, value.largest) == pytest.approx((1.0, 2.0))
+    assert "worth 1, and 100 are needed" in value.refusal
+
+
+def test_probabilities_are_shares_of_the_lists_that_could_be_shown():
+    lists, found, _ = logged(1)
+    chance = probabilities(lists, found, 0, SHARE)
+    for session in range(20):
+        for place in range(10):
+            same = [top[found.query[session], place] == found.row[session, place] for top in lists.top]
+            assert chance[session, place] == pytest.approx((1 - SHARE) * same[0] + SHARE * np.mean(same))
+
+
+def test_all_three_estimates_are_unbiased_and_the_model_narrows_the_interval():
+    """The truth: acts per show where the candidate ranks every list, by the same click model."""
+    lists, grades = made()
+    candidate = int(np.abs(lists.block.weights[:, 0] - 0.5).argmin())
+    alone = simulate(lists, grades, candidate, "pbm", 100_000, np.random.default_rng(99), zipf=0.0)
+    found = []
+    for seed in range(12):
+        _, sessions, shown = logged(seed)
+        one = valued(lists, cells_of(sessions, lists), shown, candidate, 1.0)
+        assert one.effective > 100
+        found.append([(each.value, each.high - each.value) for each in (one.ips, one.snips, one.dr)])
+    values, reach = np.moveaxis(np.array(found), 2, 0)
+    error = values.std(axis=0, ddof=1) / np.sqrt(len(found))
+    assert np.all(np.abs(values.mean(axis=0) - alone.acted.mean()) < 3 * error)
+    assert reach[:, 2].mean() < reach[:, 0].mean()
+
+
+def learned(tmp_path, share):
+    log = tmp_path / f"{share}.jsonl"
+    words = ("--policy", "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)", "--sessions", "3000")
+    mixed = ("--explore", "mix", "--share", str(share), "-o", str(log))
+    assert CliRunner().invoke(main, ["simulate", str(starter()), *words, *mixed]).exit_code == 0
+    found = CliRunner().invoke(main, ["learn", str(starter()), "--feedback", str(log), "--no-labels", "--json"])
+    assert found.exit_code == 0, found.stderr
+    return json.loads(found.stdout)["off_policy"]
+
+
+def test_the_command_values_a_log_of_mixed_lists_and_refuses_one_without_overlap(tmp_path):
+    value = learned(tmp_path, 0.5)
+    assert value["refusal"] == ""
+    for one in ("ips", "snips", "dr"):
+        assert value[one]["low"] < value["dr"]["value"] < value[one]["high"]
+    assert value["effective"] > 100
+    refused = learned(tmp_path, 0.0)
+    assert refused is None or refused["refusal"]

@@ -1,0 +1,104 @@
+"""Parts of a recommendation, each beside what it has to be by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from steelyard.errors import ConfigError
+from steelyard_eval.compare.agreement import overlap, rank_biased
+from steelyard_eval.compare.contenders import distinct, read_all
+from steelyard_eval.datasets import load
+from steelyard_eval.demonstration import starter
+from steelyard_eval.recommend.answer import recommend
+from steelyard_eval.recommend.families import PRESETS, starts
+from steelyard_eval.recommend.rule import Evidence, chosen_out_of_fold
+from steelyard_eval.recommend.source import Recorded
+from steelyard_eval.recording.lists import record_lists
+from steelyard_eval.recording.workspace import Workspace
+
+
+@pytest.fixture(scope="module")
+def space():
+    whole = load(starter())
+    return Workspace.open(replace(whole, queries=whole.queries[:24]), "lsa")
+
+
+def right(space):
+    """A search that returns what is relevant, and one that returns nothing of use."""
+    qrels = space.dataset.qrels
+
+    def perfect(query):
+        return sorted(qrels[query.id], key=qrels[query.id].get, reverse=True)
+
+    return perfect, lambda query: ["none such"]
+
+
+def answer(space, current, **options):
+    return recommend(space.dataset, current, timed=False, workspace=space, **options).record
+
+
+def test_the_runner_up_is_parted_where_its_interval_lies_beside_zero(space):
+    perfect, _ = right(space)
+    record = answer(space, perfect)
+    second = record["runner_up"]
+
+    assert record["verdict"] == "keep"
+    assert 0 < second["low"] < second["mean"] < 1
+    assert second["parted"]
+    assert record["command"] is None  # a function is known in Python alone
+
+
+def test_the_command_names_a_run_by_its_file(space, tmp_path):
+    lines = [f"{query.id} Q0 {space.dataset.entries[0].id} 1 1 mine" for query in space.dataset.queries]
+    (tmp_path / "mine.run").write_text("\n".join(lines) + "\n")
+    record = answer(space, str(tmp_path / "mine.run"), limit=10)
+
+    assert f"--current {tmp_path / 'mine.run'}" in record["command"]
+    second = record["runner_up"]
+    assert second["parted"] == (second["low"] > 0 or second["high"] < 0)
+
+
+def test_two_labelled_queries_are_the_fewest_that_decide_anything(space):
+    few = [query for query in space.dataset.queries if any(space.dataset.qrels.get(query.id, {}).values())]
+    two, one = (replace(space, dataset=replace(space.dataset, queries=tuple(few[:n]))) for n in (2, 1))
+
+    assert "bound" in answer(two, "bm25")
+    assert "without labels" in answer(one, "bm25")["sentence"]
+    none = replace(space, dataset=replace(space.dataset, queries=()))
+    with pytest.raises(ConfigError, match="has no queries; add some"):
+        answer(none, "bm25")
+
+
+def test_of_two_units_each_is_judged_by_a_choice_on_the_other_and_one_alone_by_none():
+    gains = np.array([[0.5, 0.4, 0.1, 0.2], [0.1, 0.2, 0.5, 0.4]])  # each candidate is better on one unit
+    two = chosen_out_of_fold(Evidence.of(gains, gains, groups=np.array([0, 0, 1, 1])), 0)
+    one = chosen_out_of_fold(Evidence.of(gains, gains, groups=np.zeros(4, dtype=int)), 0)
+
+    assert {(tuple(part), chosen) for part, chosen in two} == {((1, 1, 0, 0), 1), ((0, 0, 1, 1), 0)}
+    assert [(part.tolist(), chosen) for part, chosen in one] == [([True] * 4, None)]
+
+
+def test_the_presets_are_three_baselines_and_five_systems():
+    assert set(PRESETS) == {"fts", "bm25", "vector", "soleri", "spec_kit", "echovault", "moltnet", "cortex_mem"}
+
+
+def test_each_of_two_lists_of_other_engines_is_tried_as_the_first_tier(space):
+    perfect, nothing = right(space)
+    listed = {one.label: one for one in distinct(read_all({"mine": perfect, "theirs": nothing}))}
+    table, _ = record_lists(space.dataset, listed, "all")
+    queries = space.dataset.queries
+    both = {
+        start.label: str(start.config.strategy) for start in starts(Recorded(space.dataset, table), queries, 10)
+    }
+    alone, _ = record_lists(space.dataset, {"mine": listed["mine"]}, "all")
+
+    assert both["mine first"].startswith("tiered(mine, min_results=10")
+    assert both["theirs first"].startswith("tiered(theirs, min_results=10")
+    assert [start.label for start in starts(Recorded(space.dataset, alone), queries, 10)] == ["mine"]
+
+
+def test_agreement_reads_ten_places():
+    one, other = ([f"{side}{at}" for at in range(10)] + ["shared"] for side in "ab")
+    assert overlap(one, other) == 0.0
+    assert rank_biased(one, other) == 0.0
