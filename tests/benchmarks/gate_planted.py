@@ -32,8 +32,8 @@ SCORES = """
 REGRESSIONS = {
     "keywords that forget the query's filter": (
         f"{ENGINE}/retrievers/bm25.py",
-        "self._index(self._corpus(query) if self._words.whole else query.filters)",
-        "self._index(EVERYTHING)",
+        "index = self._index(corpus)",
+        "index = self._index(EVERYTHING)",
     ),
     "recency with a wrong sign": (
         f"{ENGINE}/signals/recency.py",
