@@ -99,7 +99,8 @@ def test_an_entry_that_moved_tells_by_which_signal(browser, tmp_path):
     after = {"entries": ["b", "c", "a"], "scores": [0.92, 0.44, 0.2], "parts": parts}
     results = {
         "schema_version": 1, "split": "test", "limit": 10, "primary": "nDCG@10", "baseline": "old",
-        "dataset": {"name": "workshop"}, "configurations": [{"label": one, "strategy": "fts"} for one in ("old", "new")],
+        "dataset": {"name": "workshop"},
+        "configurations": [{"label": one, "strategy": "fts"} for one in ("old", "new")],
         "results": [{"label": one, "metric": "nDCG@10", "mean": 0.5} for one in ("old", "new")], "comparisons": [],
         "per_query": [{"id": "q", "text": "cache", "values": {"old": 0.2, "new": 0.4}}],
         "rankings": {

@@ -535,6 +535,18 @@ def test_the_answer_when_nothing_beats_the_baseline():
     assert answer(means, tested, "nDCG@10", "fts") == expected
 
 
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [("worse", "all 2 others are worse"), ("no difference", "all 2 others are equal within 0.02")],
+)
+def test_the_answer_when_all_others_have_one_verdict(verdict, words):
+    means = {"fts": mean("fts", 0.5), "vector": mean("vector", 0.4), "bm25": mean("bm25", 0.45)}
+    tested = {label: compared(label, -0.1, verdict) for label in ("vector", "bm25")}
+    assert answer(means, tested, "nDCG@10", "fts").endswith(f"(0.500): {words}.")
+    alone = {label: means[label] for label in ("fts", "bm25")}
+    assert answer(alone, tested, "nDCG@10", "fts").endswith(f": the other is {words.partition('are ')[2]}.")
+
+
 def test_a_shared_first_place_is_called_one():
     means = {"a": mean("a", 0.5), "b": mean("b", 0.5 + 1e-14), "fts": mean("fts", 0.4)}
     tested = {"a": compared("a", 0.1, "better"), "b": compared("b", 0.1, "unresolvable")}
