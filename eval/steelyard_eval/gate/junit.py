@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
 
+from steelyard.errors import visible
 from steelyard_eval.gate.text import change
-from steelyard_eval.report.text import legible
 
 SUITE = "steelyard.gate"
 Record = Mapping[str, Any]
@@ -25,7 +25,7 @@ def junit_xml(record: Record, strict: bool = False, date: str = "1970-01-01") ->
         suites,
         "testsuite",
         {
-            "name": legible(record["dataset"]["name"]) or SUITE,
+            "name": visible(record["dataset"]["name"]) or SUITE,
             "package": SUITE,
             "id": "0",
             "timestamp": f"{date}T00:00:00",
@@ -39,7 +39,7 @@ def junit_xml(record: Record, strict: bool = False, date: str = "1970-01-01") ->
     )
     ElementTree.SubElement(suite, "properties")
     suite.extend(cases)
-    ElementTree.SubElement(suite, "system-out").text = legible(record["sentence"])
+    ElementTree.SubElement(suite, "system-out").text = visible(record["sentence"])
     ElementTree.SubElement(suite, "system-err")
     ElementTree.indent(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
@@ -47,10 +47,10 @@ def junit_xml(record: Record, strict: bool = False, date: str = "1970-01-01") ->
 
 def _case(row: Record, strict: bool) -> ElementTree.Element:
     case = _test(row["label"])
-    text = legible(row["text"])
+    text = visible(row["text"])
     if row["verdict"] == "fail" or (strict and row["verdict"] == "inconclusive"):
         failure = ElementTree.SubElement(case, "failure", {"message": text, "type": row["verdict"]})
-        failure.text = legible(f"nDCG@10 {change(row)}; worst: {', '.join(one['id'] for one in row['worst'])}")
+        failure.text = visible(f"nDCG@10 {change(row)}; worst: {', '.join(one['id'] for one in row['worst'])}")
     elif row["verdict"] == "inconclusive":
         ElementTree.SubElement(case, "skipped", {"message": f"inconclusive: {text}"})
     return case
@@ -58,10 +58,10 @@ def _case(row: Record, strict: bool) -> ElementTree.Element:
 
 def _mismatch(record: Record) -> ElementTree.Element:
     case = _test("baseline")
-    failure = ElementTree.SubElement(case, "failure", {"message": legible(record["sentence"]), "type": "mismatch"})
-    failure.text = legible("; ".join(finding["text"] for finding in record["findings"]))
+    failure = ElementTree.SubElement(case, "failure", {"message": visible(record["sentence"]), "type": "mismatch"})
+    failure.text = visible("; ".join(finding["text"] for finding in record["findings"]))
     return case
 
 
 def _test(name: str) -> ElementTree.Element:
-    return ElementTree.Element("testcase", {"classname": SUITE, "name": legible(name), "time": "0"})
+    return ElementTree.Element("testcase", {"classname": SUITE, "name": visible(name), "time": "0"})
