@@ -116,6 +116,7 @@ def recommend(
     metric: str = "nDCG@10",
     limit: int | None = None,
     embedder: str = "auto",
+    jobs: int = 1,
     seed: int = 0,
     timed: bool = True,
     recording: str | Path | None = None,
@@ -135,6 +136,8 @@ def recommend(
         Length of the lists; the metric's cutoff by default.
     embedder : str
         See `Workspace.open`.
+    jobs : int
+        Processes that search; the answer is the same.
     seed : int
         Of the folds.
     timed : bool
@@ -150,9 +153,9 @@ def recommend(
     measures = parse_measures([metric, *METRICS])
     source: Source
     if recording is None:
-        source = Live(workspace or Workspace.open(dataset, embedder))
+        source = Live(workspace or Workspace.open(dataset, embedder, jobs=jobs))
     else:
-        source = Recorded(dataset, open_recording(Path(recording), dataset))
+        source = Recorded(dataset, open_recording(Path(recording), dataset), Path(recording))
     queries = judged(dataset, dataset.queries)
     size = limit or measures[0].cutoff or 10
     used = read_current(_default(source) if current is None else current, size, source)

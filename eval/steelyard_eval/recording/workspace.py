@@ -43,14 +43,22 @@ def resumable(embedder: Embedder | None) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Workspace:
-    """A data set, the store it is indexed in, and the embedder of its queries (None: keywords only)."""
+    """A data set, the store it is indexed in, and the embedder of its queries (None: keywords only).
+
+    `asked` is the embedder that was asked for, as `open` takes it. `jobs` processes record; whatever their number,
+    a recording has the same bits.
+    """
 
     dataset: Dataset
     store: Vault
     embedder: Embedder | None
+    asked: str = "auto"
+    jobs: int = 1
 
     @classmethod
-    def open(cls, dataset: Dataset, embedder: str = "auto", vault: Vault | None = None) -> Workspace:
+    def open(
+        cls, dataset: Dataset, embedder: str = "auto", vault: Vault | None = None, jobs: int = 1
+    ) -> Workspace:
         """Index the data set, in memory unless a vault is given.
 
         `embedder` is recorded (the vectors of the data set), lsa (fitted on its texts), none, one of
@@ -59,7 +67,12 @@ class Workspace:
         """
         store = Vault(":memory:") if vault is None else vault
         store.upsert(dataset.entries)
-        return cls(dataset, store, choose_embedder(dataset, embedder))
+        return cls(dataset, store, choose_embedder(dataset, embedder), embedder, jobs)
+
+    @property
+    def options(self) -> dict[str, object]:
+        """What a command needs to search in the same way."""
+        return {"--embedder": None if self.asked == "auto" else self.asked}
 
     @property
     def model(self) -> str:

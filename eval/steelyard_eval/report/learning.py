@@ -6,14 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from steelyard_eval.measures.statistics import normal_interval
 from steelyard_eval.report.blocks import Block, Cell, Column, Figure, Page, Paragraph, Row, Section, Table, Terms
 from steelyard_eval.report.charts import Series, difference, forest_chart, places_chart
 from steelyard_eval.report.glossary import glossary
 from steelyard_eval.report.text import MISSING, number
 
 Record = Mapping[str, Any]
-_Z = 1.96
-"""Standard errors to each side of a 95% interval."""
 
 
 def learn_page(record: Record, sha256: str) -> Page:
@@ -81,9 +80,9 @@ def _gain(record: Record) -> tuple[Block, ...]:
 
 
 def _forest(name: str, title: str, rows: Sequence[tuple[str, float, float]], note: str) -> tuple[Block, ...]:
+    around = [(label, normal_interval(gain, error)) for label, gain, error in rows]
     spans = [
-        difference(label, gain, {"low": gain - _Z * error, "high": gain + _Z * error}, "", "filled")
-        for label, gain, error in rows
+        difference(label, own.mean, {"low": own.low, "high": own.high}, "", "filled") for label, own in around
     ]
     chart = forest_chart(spans, name, title, "gain in nDCG@10")
     return (Figure(chart, note),) if chart else ()

@@ -29,6 +29,7 @@ from steelyard.stores.sqlite.connect import (
     connect,
     connect_memory,
     machine_errors,
+    map_file,
     memory_address,
 )
 from steelyard.stores.sqlite.damage import closed, damaged
@@ -155,6 +156,12 @@ class VaultFile:
         finally:
             be_patient(self._db, True)
 
+    def _map(self) -> None:
+        """See `map_file`, for this thread."""
+        if not getattr(self._thread, "mapped", False):
+            map_file(self._db)
+            self._thread.mapped = True
+
     def _end(self, how: str) -> None:
         """End a transaction unless it has ended: a full disk does that, and closing, which an interrupt may let
         come first.
@@ -162,6 +169,19 @@ class VaultFile:
         with suppress(apsw.ConnectionClosedError, VaultError):
             if self._db.in_transaction:
                 self._db.execute(how)
+
+    def in_file(self, path: str | Path) -> str:
+        """The path of the vault; a vault in memory is copied to this one."""
+        if not self._memory:
+            return self.path
+        with machine_errors(str(path)):
+            copy = apsw.Connection(str(path))
+            try:
+                with copy.backup("main", self._db, "main") as backup:
+                    backup.step()
+            finally:
+                copy.close()
+        return str(path)
 
     def faults(self) -> list[str]:
         """What SQLite finds wrong with the pages of the file; none when it is whole."""
