@@ -168,7 +168,7 @@ def test_a_likely_gain_is_worth_a_try_and_labels_that_prove_it_are_named():
 
 def test_over_all_families_a_gain_out_of_fold_has_to_exceed_its_standard_error():
     # Each candidate gains .5 but in one fold, where it has +.33 and -.27 in turn; left out, that fold chooses it.
-    # So the gain out of fold is .03 with a deviation of .304 on 40 queries: t is 0.6, though each passes the gates.
+    # So the gain out of fold is .03 with a deviation of .304 on 40 queries: t is 0.6, though all pass the gates.
     fold = folds(np.arange(40), 0)
     metric = np.full((5, 40), 0.5)
     for own in range(5):
