@@ -13,10 +13,10 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.0 --no-header
 # What `make check` tests: what runs in seconds, chosen by measured CPU time.
 FAST := tests/unit/engine tests/unit/measures tests/unit/terminal tests/unit/report tests/unit/datasets
 
-.PHONY: help check demo test browser docs pictures gate curves lab lint types parity bench identity evidence coverage priors feedback fuzz endpoints interference tenants kills mutants lock clean
+.PHONY: help check demo test browser docs pictures gate curves lab lint types parity bench bench-large identity evidence coverage priors feedback fuzz endpoints interference tenants kills mutants lock clean
 
 help:  ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
 check: lint types  ## lint, types and the fast tests of the checkout, in less than a minute
 	PYTHONPATH=engine:eval $(BIN)/python -m pytest -q -n 2 -k "not TestSharedSets" $(FAST)
@@ -56,6 +56,9 @@ parity: .venv/tested  ## recorded outputs of the real systems beside ours
 bench: .venv/benched  ## speed, as ratios against peers in one process
 	$(BIN)/python tests/benchmarks/bench.py
 	$(BIN)/python tests/benchmarks/logs.py
+
+bench-large: .venv/tested  ## a million entries: built, recorded, searched; kept in reports/large (LARGE='--entries 100000')
+	$(BIN)/python tests/benchmarks/large.py $(LARGE)
 
 identity: .venv/tested  ## whether what is faster than SQLite gives its bits, over all collections (IDENTITY='--minutes 30')
 	$(BIN)/python tests/benchmarks/identity.py $(IDENTITY)

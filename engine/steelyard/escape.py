@@ -7,13 +7,17 @@ import re
 _COLOUR = re.compile(r"(\x1b\[(?:0|1|3[0-7]|9[0-7])m)")
 
 
-def visible(text: str) -> str:
+def visible(text: str, kept: str = "") -> str:
     r"""The text on one line with nothing that moves a terminal: control and format characters escaped.
+
+    `kept` are such characters that stay as they are.
 
     >>> visible("red \x1b[31m\n")
     'red \\x1b[31m\\n'
     """
-    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text)
 
 
 def harmless(text: str, colours: bool = False) -> str:

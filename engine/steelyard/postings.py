@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steelyard.arrays import Bools, Floats, Indices
 from steelyard.entry import EVERY_FIELD, Entry
@@ -119,6 +121,14 @@ class Postings:
         whole = Posting(_narrow(at[first]), _narrow(counts), _narrow(place[order] if len(place) else place))
         return cls(lengths, words, begins, whole, first if len(place) else _NO_NUMBERS)
 
+    @classmethod
+    def blocks(cls, texts: Iterable[Read], size: int) -> Iterator[Postings]:
+        """Count texts, `size` at a time."""
+        rest = iter(texts)
+        yield cls.of(islice(rest, size))
+        while len((block := cls.of(islice(rest, size))).lengths):
+            yield block
+
     def posting(self, word: str) -> Posting:
         """See Segment.posting."""
         number = self.words.get(word)
@@ -128,7 +138,7 @@ class Postings:
         counts, positions = self.whole.counts[own], _NO_NUMBERS
         if len(self.places):
             begin = self.places[own.start]
-            positions = self.whole.positions[begin : begin + counts.sum()]
+            positions = self.whole.positions[begin : begin + int(counts.sum())]
         return Posting(*(part.astype(np.int64) for part in (self.whole.at[own], counts, positions)))
 
     def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
@@ -206,7 +216,7 @@ class Counted:
         if known is None:
             if len(self._known) >= MOST_WORDS:
                 self._known.clear()
-            known = self._known[word] = self._read(word)
+            known = self._known[word] = self.read(word)
         return known
 
     def frequencies(self, words: Sequence[str]) -> list[int]:
@@ -220,7 +230,8 @@ class Counted:
         found: list[int] = counts.tolist()
         return found
 
-    def _read(self, word: str) -> Posting:
+    def read(self, word: str) -> Posting:
+        """As `posting`, for callers who keep what they make of it."""
         parts, first = [], 0
         for segment in self.segments:
             found = segment.posting(word)
@@ -254,9 +265,9 @@ def sums(parts: Sequence[Indices], inside: Bools | None) -> Indices:
     return np.diff(ends)
 
 
-def _narrow(numbers: Indices) -> Indices:
-    """In half of the memory, where they are small."""
-    return numbers.astype(np.int32) if numbers.max(initial=0) < 2**31 else numbers
+def _narrow(numbers: Indices) -> NDArray[Any]:
+    """In an eighth of the memory, where they are small."""
+    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
 
 def _joined(parts: Sequence[Posting]) -> Posting:

@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -239,30 +239,49 @@ def _vault(path: str) -> Row:
     """Check a vault: its schema on opening, then every page (SQLite's quick_check)."""
     from steelyard.errors import SteelyardError
     from steelyard.stores.sqlite import Vault
+    from steelyard.stores.sqlite.budget import PRECISION
 
     try:
         with Vault(path) as vault:
             faults = vault.faults()
-            value = "; ".join(
-                [f"{vault.count()} entries", *_memory(vault.vector_bytes().values()), *_words(vault)]
-            )
+            recall = _recall(vault)
+            value = "; ".join([f"{vault.count()} entries", *_memory(vault, recall), *_words(vault)])
     except SteelyardError as error:
         return Row(f"vault {path}", "fault", str(error)[:300], "restore a copy, or index the data set again")
     if faults:
         return Row(f"vault {path}", "fault", faults[0], "restore a copy, or index the data set again")
+    if recall is not None and recall < 1:
+        return Row(f"vault {path}", "fault", value, f"unset {PRECISION}, and report this: it must not happen")
     return Row(f"vault {path}", "ok", value)
 
 
-def _memory(sizes: Iterable[int]) -> list[str]:
-    """Whether the vectors of each space are searched in memory."""
-    from steelyard.stores.sqlite.budget import VARIABLE, budget
+def _recall(vault: Any) -> float | None:  # noqa: ANN401 -- a Vault, which is not imported here
+    """What a scan in 8 bits a number finds of the nearest entries of a sample; None without such a scan."""
+    from steelyard.stores.sqlite.budget import precision
 
-    most, largest = budget(), max(sizes, default=0)
+    spaces = [space for space, _ in vault.spaces()]
+    return min(map(vault.sampled_recall, spaces), default=None) if precision() == "int8" else None
+
+
+def _memory(vault: Any, recall: float | None) -> list[str]:  # noqa: ANN401 -- as above
+    """How the vectors of the largest space are searched."""
+    from steelyard.stores.sqlite.budget import PRECISION, VARIABLE, budget
+
+    sizes, most = vault.vector_bytes(), budget()
+    largest = max(sizes.values(), default=0)
     if not largest:
         return []
-    if largest <= most:
-        return [f"vectors of up to {largest / 2**20:.0f} MiB, searched in memory"]
-    return [f"vectors of {largest / 2**20:.0f} MiB are left to sqlite-vec: {VARIABLE} is {most / 2**20:.0f} MiB"]
+    if largest > most:
+        less = max(vault.vector_bytes("int8").values())
+        hint = f"; {_mib(less)} would do with {PRECISION}=int8" if less <= most and less < largest else ""
+        return [f"vectors of {_mib(largest)} are left to sqlite-vec: {VARIABLE} is {_mib(most)}{hint}"]
+    if recall is None:
+        return [f"vectors of up to {_mib(largest)}, searched in memory"]
+    return [f"vectors of up to {_mib(largest)} in 8 bits a number, searched in memory; recall {recall:.4f}"]
+
+
+def _mib(size: int) -> str:
+    return f"{size / 2**20:.0f} MiB"
 
 
 def _words(vault: Any) -> list[str]:  # noqa: ANN401 -- a Vault, which is not imported here

@@ -25,6 +25,8 @@ VOCABULARY = 40_000
 LENGTHS = {"title": 6, "why": 10, "impact": 6, "text": 80}
 SHORTEST = 40
 TAGS = 400
+PART = 10_000
+"""Entries that are made at a time."""
 NOW = 1_790_000_000.0
 DAY = 86_400.0
 
@@ -60,14 +62,54 @@ def memory(count, seed=1):
     words[: len(FUNCTION_WORDS)] = FUNCTION_WORDS
     total = sum(LENGTHS.values())
     codes = zipf(rng, len(FUNCTION_WORDS), VOCABULARY, (count, total))
-    topics = rng.integers(200, VOCABULARY, size=(TOPICS, 60))[rng.integers(TOPICS, size=count)]
+    codes = mixed(rng, codes, topics_of(rng)[rng.integers(TOPICS, size=count)])
+    tags = words[rng.integers(1000, 1000 + TAGS, size=(count, 3))]
+    return Memory([entry(at, words[row[row >= 0]], tags[at]) for at, row in enumerate(codes)], codes, words)
+
+
+def topics_of(rng):
+    """int[TOPICS, 60]: the words of each topic."""
+    return rng.integers(200, VOCABULARY, size=(TOPICS, 60))
+
+
+def mixed(rng, codes, topics):
+    """The codes of entries, a third of which become words of the entry's topic and a third function words.
+
+    `topics` are int[entries, 60]. Entries end somewhere: what follows is -1.
+    """
+    count, total = codes.shape
     kind = rng.random((count, total))
     of_topic = np.take_along_axis(topics, rng.integers(60, size=(count, total)), axis=1)
     codes = np.where(kind < 0.33, of_topic, codes)
     codes = np.where(kind > 0.67, zipf(rng, 0, len(FUNCTION_WORDS), (count, total)), codes)
     codes[np.arange(total) >= rng.integers(SHORTEST, total + 1, size=(count, 1))] = -1
-    tags = words[rng.integers(1000, 1000 + TAGS, size=(count, 3))]
-    return Memory([entry(at, words[row[row >= 0]], tags[at]) for at, row in enumerate(codes)], codes, words)
+    return codes
+
+
+class Parts:
+    """A memory of any size, `PART` entries at a time: part n is the same however many there are."""
+
+    def __init__(self, seed=1):
+        rng = np.random.default_rng(seed)
+        self.seed, self.words = seed, vocabulary(VOCABULARY, rng)
+        self.words[: len(FUNCTION_WORDS)] = FUNCTION_WORDS
+        self.topics = topics_of(rng)
+
+    def memory(self, number, count=PART):
+        """The first `count` entries of a part."""
+        rng = np.random.default_rng((self.seed, number))
+        codes = zipf(rng, len(FUNCTION_WORDS), VOCABULARY, (PART, sum(LENGTHS.values())))
+        codes = mixed(rng, codes, self.topics[rng.integers(TOPICS, size=PART)])[:count]
+        tags = self.words[rng.integers(1000, 1000 + TAGS, size=(PART, 3))]
+        rows = zip(range(number * PART, number * PART + count), codes, tags, strict=False)
+        return Memory([entry(at, self.words[row[row >= 0]], own) for at, row, own in rows], codes, self.words)
+
+    def vectors(self, number, dim, count=PART):
+        """float32[count, dim]: unit vectors around the same 400 centres in every part."""
+        centres = np.random.default_rng(self.seed).standard_normal((TOPICS, dim), dtype=np.float32)
+        rng = np.random.default_rng((self.seed, number, dim))
+        made = centres[rng.integers(TOPICS, size=PART)] + rng.standard_normal((PART, dim), dtype=np.float32)
+        return (made / np.linalg.norm(made, axis=1, keepdims=True))[:count]
 
 
 def entry(at, words, tags):

@@ -14,6 +14,7 @@ import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from click.testing import CliRunner
@@ -188,7 +189,8 @@ def asked(words, paths, scopes, system):
     line += [part for name, values in scopes.items() for v in values for part in ("--scope", f"{name}={v}")]
     if words[0] in ("search", "context"):
         line += ["--system", system]
-    outcome = CliRunner().invoke(steelyard, line)
+    with patch.dict(Searcher.__init__.__kwdefaults__, clock=lambda: worlds.NOW):  # explained: ages
+        outcome = CliRunner().invoke(steelyard, line)
     return outcome.exit_code, outcome.output
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, cast
 from steelyard import __version__
 from steelyard.arrays import Floats
 from steelyard.errors import ConfigError, nearest, shown, together, visible
-from steelyard.fields import format_time
 from steelyard.query import Query
 from steelyard_eval import SYSTEMS
 from steelyard_eval.compare.agreement import agreement, in_words
@@ -37,7 +36,7 @@ from steelyard_eval.measures.metrics import Measure, parse_measures
 from steelyard_eval.measures.runs import Ranked, write_run
 from steelyard_eval.measures.statistics import compare_all, mean_interval
 from steelyard_eval.progress import bar
-from steelyard_eval.rankings import Lists, ordered, query_rows, rankings, spelled
+from steelyard_eval.rankings import Lists, described, ordered, query_rows, rankings, spelled
 from steelyard_eval.recording.select import open_recording, recorded_lists
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.results import Result, frame_html
@@ -254,7 +253,7 @@ def compare(
     facts = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
-        "command": _command(dataset, named, names, base, split, limit, seed),
+        "command": _command(dataset, named, names, base, split, limit, seed, _origin(arena, recording)),
         "dataset": _about(dataset, len(chosen), len(queries)),
         "split": split or dataset.report_split or "all",
         "limit": size,
@@ -370,16 +369,7 @@ def _values(ranked: Ranked, dataset: Dataset, measures: Sequence[Measure]) -> di
 
 
 def _about(dataset: Dataset, queries: int, with_judgments: int) -> dict[str, Any]:
-    return {
-        "name": dataset.name,
-        "description": dataset.description,
-        "licence": dataset.licence,
-        "sha256": dataset.sha256,
-        "entries": len(dataset.entries),
-        "queries": queries,
-        "judged": with_judgments,
-        "as_of": format_time(dataset.as_of),
-    }
+    return {**described(dataset), "queries": queries, "judged": with_judgments}
 
 
 def _results(
@@ -430,13 +420,25 @@ def _command(
     split: str | None,
     limit: int | None,
     seed: int,
+    origin: Mapping[str, object],
 ) -> str | None:
     """The command that compares the same; None where a contender is known in Python alone."""
     words = [_word(one) for one in named]
     if None in words:
         return None
-    options = {"--metrics": ",".join(metrics), "--baseline": baseline, "--split": split, "--limit": limit}
-    return spelled("compare", dataset.name, *filter(None, words), options={**options, "--seed": seed or None})
+    options: dict[str, object] = {
+        "--metrics": ",".join(metrics),
+        "--baseline": baseline,
+        "--split": split,
+        "--limit": limit,
+    }
+    options |= {**origin, "--seed": seed or None}
+    return spelled("compare", dataset, *filter(None, words), options=options)
+
+
+def _origin(arena: Arena, recording: str | Path | None) -> Mapping[str, object]:
+    """Where the lists are from: a recording, or live searches with an embedder."""
+    return arena.space.options if arena.space else {"--recording": recording}
 
 
 def _word(one: Named | Listed) -> str | None:

@@ -112,16 +112,18 @@ def _unjudged(judged: Values, baseline: str) -> list[str]:
     base = share.pop(baseline)
     less = [label for label, own in share.items() if own < base - UNJUDGED]
     more = [label for label, own in share.items() if own > base + UNJUDGED]
+    missed = "and an unjudged hit counts as a miss"
     found = []
     if less:
+        looks, whose = ("it looks", "its") if len(less) == 1 else ("they look", "their")
         found.append(
-            f"fewer of the first ten hits are judged than of {baseline} ({base:.0%}), and an unjudged hit counts "
-            f"as a miss, so these may be better than they look: {_some(less)}"
+            f"{_some(less)} may be better than {looks} beside {baseline}: fewer of {whose} first ten hits are "
+            f"judged than the {base:.0%} of {baseline}, {missed}"
         )
     if more:
         found.append(
-            f"of {baseline} only {base:.0%} of the first ten hits are judged, and an unjudged hit counts as a "
-            f"miss, so it may be better than it looks beside {_some(more)}"
+            f"{baseline} may be better than it looks beside {_some(more)}: only {base:.0%} of its first ten hits "
+            f"are judged, {missed}"
         )
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -59,7 +60,7 @@ def load_dict(source: Mapping[str, Any]) -> Dataset:
     report = assemble(reader, read_folder(reader), log=False)
     if report.dataset is None:
         raise DataError(fault_message("data set in memory", report.faults))
-    return report.dataset
+    return replace(report.dataset, in_memory=True)
 
 
 class MemoryReader(FolderReader):

@@ -23,7 +23,7 @@ class Dataset:
     name, description, licence : str
         From dataset.json; for BEIR the name of the folder, and an empty licence.
     path : Path
-        Folder it was read from.
+        Folder it was read from; see `in_memory`.
     as_of : float
         Clock of queries without `asked_at`, seconds UTC. When it is not given, it is the latest creation,
         update or question in the set, else 0.0, with a notice.
@@ -50,6 +50,8 @@ class Dataset:
         Hash of the vector files; empty when there are none.
     system : str
         What its owner runs today, as dataset.json names it; empty: not given.
+    in_memory : bool
+        Whether it was made of tables or dictionaries, so that no command can read it again.
     """
 
     name: str
@@ -69,11 +71,17 @@ class Dataset:
     sha256: str
     vectors_sha256: str
     system: str = ""
+    in_memory: bool = False
 
     def __repr__(self) -> str:
         labelled = sum(query.id in self.qrels for query in self.queries)
         name = shown(self.name)
         return f"Dataset({name}: {len(self.entries)} entries, {len(self.queries)} queries, {labelled} judged)"
+
+    @property
+    def set_apart(self) -> int:
+        """How many queries are of the split `log`, which takes part in nothing but simulated feedback."""
+        return sum(query.split == LOGGED for query in self.queries)
 
     def split(self, name: str | None = None) -> tuple[Query, ...]:
         """Return the queries of a split in file order; None means `report_split`, or "all" without one.

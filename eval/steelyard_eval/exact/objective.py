@@ -23,7 +23,6 @@ Values are trec_eval's, as in `steelyard_eval.measures.metrics`, in float64 thro
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -206,8 +205,12 @@ def _by_rank(family: str, depth: int) -> Floats:
 
 def _graded(gain: Floats, relevant_offsets: Indices) -> Bools:
     """The queries whose relevant rows differ in gain; bool[Q]."""
-    parts = itertools.pairwise(relevant_offsets)
-    return np.array([b > a and np.ptp(gain[a:b]) > 0 for a, b in parts], dtype=bool)
+    some = np.diff(relevant_offsets) > 0
+    graded: Bools = np.zeros(len(some), dtype=bool)
+    if some.any():
+        begins = relevant_offsets[:-1][some]
+        graded[some] = np.maximum.reduceat(gain, begins) > np.minimum.reduceat(gain, begins)
+    return graded
 
 
 @compiled

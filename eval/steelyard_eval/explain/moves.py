@@ -9,7 +9,7 @@ a term that is equal for every entry has the standing 0, because it moves no ent
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from steelyard.signals import PRIORS
 from steelyard_eval.explain.lists import ListView
@@ -32,15 +32,17 @@ def moves(before: View, after: View | ListView) -> list[dict[str, object]]:
     compared = [id_ for id_ in shown if id_ in before.ranked and id_ in after.ranked]
     if isinstance(after, ListView):
         return [_move(id_, before, after, None, None) for id_ in shown]
-    first, second = standings(before, compared), standings(after, compared)
+    first, second = (standings({id_: _parts(view, id_) for id_ in compared}) for view in (before, after))
     return [_move(id_, before, after, first.get(id_), second.get(id_)) for id_ in shown]
 
 
-def standings(view: View, ids: Sequence[str]) -> dict[str, Standing]:
-    """Compute the standing of every signal of these ranked entries; all 0 when their scores are equal."""
-    parts = {id_: _parts(view, id_) for id_ in ids}
+def standings(parts: Mapping[str, Mapping[str, float]]) -> dict[str, Standing]:
+    """Compute the standing of every signal of these entries; all 0 when their scores are equal.
+
+    `parts` has what each signal adds to the score of an entry.
+    """
     names = {name for own in parts.values() for name in own}
-    mean = {name: sum(own.get(name, 0.0) for own in parts.values()) / len(ids) for name in names}
+    mean = {name: sum(own.get(name, 0.0) for own in parts.values()) / len(parts) for name in names}
     totals = [sum(own.values()) for own in parts.values()]
     spread = max(totals, default=0.0) - min(totals, default=0.0)
     return {
@@ -79,11 +81,11 @@ def _move(
     record: dict[str, object] = {"id": id_, "kind": _kind(id_, before, after), "before": was, "after": now}
     changes: dict[str, float] = {}
     if first is not None and second is not None:
-        changes = {n: second.get(n, 0.0) - first.get(n, 0.0) for n in sorted({*first, *second})}
+        changes = changed(first, second)
         record["standing"] = {"before": sum(first.values()), "after": sum(second.values())}
     else:
         record["standing"] = None
-    return record | {"by": _by(was, now, changes), "changes": changes}
+    return record | {"by": cause(was, now, changes), "changes": changes}
 
 
 def _kind(id_: str, before: View, after: View | ListView) -> str:
@@ -94,7 +96,13 @@ def _kind(id_: str, before: View, after: View | ListView) -> str:
     return "stayed" if before.listed[id_] == after.listed[id_] else "moved"
 
 
-def _by(was: int | None, now: int | None, changes: Mapping[str, float]) -> str | None:
+def changed(first: Standing, second: Standing) -> dict[str, float]:
+    """By how much the standing of each signal changed."""
+    return {name: second.get(name, 0.0) - first.get(name, 0.0) for name in sorted({*first, *second})}
+
+
+def cause(was: int | None, now: int | None, changes: Mapping[str, float]) -> str | None:
+    """The signal whose standing changed most in the direction of the move; None where there is none."""
     if was is None or now is None or was == now or not changes:
         return None
     up = 1.0 if now < was else -1.0

@@ -49,6 +49,7 @@ class Bench:
     space: Workspace | None
     table: SignalTable | None = None
     _tables: dict[object, SignalTable] = field(default_factory=dict)
+    _judged: dict[tuple[int, int], tuple[SignalTable, Judgments]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -99,9 +100,15 @@ class Bench:
         return self._trial(config, self.held_out, len(self.queries)) if self.held_out else None
 
     def _trial(self, config: SearchConfig, queries: Sequence[Query], begin: int) -> Trial:
-        table = self._recorded(config).slice(begin, begin + len(queries))
-        judgments = Judgments.of(self.dataset.qrels, table.queries, table.entries)
-        return Trial.of(config, table, judgments, self.measure)
+        return Trial.of(config, *self._part(self._recorded(config), begin, begin + len(queries)), self.measure)
+
+    def _part(self, recorded: SignalTable, begin: int, end: int) -> tuple[SignalTable, Judgments]:
+        """Some queries of a recording, with their judgments; made once."""
+        key = (id(recorded), begin)  # recordings are kept as long as this is
+        if key not in self._judged:
+            table = recorded.slice(begin, end)
+            self._judged[key] = table, Judgments.of(self.dataset.qrels, table.queries, table.entries)
+        return self._judged[key]
 
     def _recorded(self, config: SearchConfig) -> SignalTable:
         """The lists that this configuration fuses, of all queries; made once."""

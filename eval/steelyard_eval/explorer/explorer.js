@@ -46,8 +46,7 @@ function talk(model, receive) {
 
 function render({ model, el }) {
   const parts = {};
-  let controls = null, result = null, begun = 0, timer = 0;
-  const times = [];
+  let controls = null, result = null, begun = 0, started = 0, timer = 0;
   const line = talk(model, receive);
 
   function receive(message) {
@@ -58,17 +57,15 @@ function render({ model, el }) {
     if (message.pins) pinned(message.pins);
     if (message.curve) curve(message.curve);
     if (message.adopted) parts.problem.textContent = `Written to ${message.adopted}, marked as chosen by hand.`;
-    if (message.result && begun) clock();
-    if (message.result) later();
+    if (message.result && begun) clock("times", (started = begun));
+    if (message.result) { begun = 0; later(); }
   }
 
   /** How long it took from the key to the picture, for whoever asks: the last times stand on the root. */
-  function clock() {
-    const from = begun;
-    begun = 0;
+  function clock(name, from) {
     requestAnimationFrame(() => setTimeout(() => {
-      times.push((performance.now() - from).toFixed(1));
-      root.dataset.times = times.slice(-500).join(" ");
+      const times = (root.dataset[name] || "").split(" ").filter(Boolean);
+      root.dataset[name] = [...times, (performance.now() - from).toFixed(1)].slice(-500).join(" ");
     }));
   }
 
@@ -143,6 +140,7 @@ function render({ model, el }) {
     own.plot.setAttribute("aria-label", `${controls.metric} along the weight of ${controls.weights[at]}: ${words}`);
     own.note.textContent = words;
     root.dataset.curves = String(Number(root.dataset.curves || 0) + 1);
+    if (started && root.dataset.curves === String(controls.weights.length)) clock("curveTimes", started);
   }
 
   // Results

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from steelyard_eval.gate.text import change, drop_text, percent, trust
-from steelyard_eval.report.text import visible
+from steelyard_eval.report.text import markdown
 
 Record = Mapping[str, Any]
 CLIPPED = 160
@@ -17,16 +16,16 @@ MARKS = {"pass": "✅", "fail": "❌", "inconclusive": "⚠️", "mismatch": "�
 
 def markdown_page(record: Record) -> str:
     """The page, ending with a line break."""
-    blocks = [f"{MARKS[record['verdict']]} **{plain(record['sentence'])}**"]
+    blocks = [f"{MARKS[record['verdict']]} **{markdown(record['sentence'])}**"]
     if record["contenders"]:
         blocks += [
             "\n".join(_table(record)),
             *map(_worst, record["contenders"]),
             *_slices(record),
-            plain(trust(record)),
+            markdown(trust(record)),
         ]
     else:
-        blocks += ["\n".join(f"- {plain(finding['text'])}" for finding in record["findings"])]
+        blocks += ["\n".join(f"- {markdown(finding['text'])}" for finding in record["findings"])]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
@@ -44,7 +43,7 @@ def _table(record: Record) -> Iterator[str]:
             change(row) if row["lists_changed"] else "none",
             f"{row['touched']:.0%} of {row['queries']}",
             percent(power["caught"]) + asleep,
-            plain(row["text"]),
+            markdown(row["text"]),
         )
         yield f"| {' | '.join(cells)} |"
 
@@ -54,7 +53,9 @@ def _worst(row: Record) -> str:
     if not row["worst"] or row["verdict"] == "pass":
         return ""
     lines = [
-        f"<details><summary>{len(row['worst'])} queries of {code(row['label'])} that lost most</summary>",
+        f"{len(row['worst'])} queries of {code(row['label'])} that lost most:",
+        "",
+        "<details><summary>both rankings of each</summary>",
         "",
         "| query | nDCG@10 | before | now |",
         "|---|---|---|---|",
@@ -79,27 +80,11 @@ def _slices(record: Record) -> Iterator[str]:
         for part in row["slices"]:
             if part["worse"]:
                 yield (
-                    f"{code(row['label'])} is worse on {plain(part['field'])} {code(part['value'])}: "
+                    f"{code(row['label'])} is worse on {markdown(part['field'])} {code(part['value'])}: "
                     f"{part['delta']:+.4f} over {part['queries']} queries, p = {part['p_adjusted']:.2g} corrected."
                 )
 
 
-def plain(text: str) -> str:
-    """Text of others as Markdown that shows it: no markup, no HTML, and nobody is mentioned.
-
-    Punctuation is written as entities, and a space without width parts an @ from a name.
-
-    >>> plain("a <b> | *c*, 0.5")
-    'a &#60;b&#62; &#124; &#42;c&#42;, 0.5'
-    """
-    shown = re.sub(r"(?<!\w)@(?=\w)", "@\N{ZERO WIDTH SPACE}", visible(text))
-    return "".join(char if char.isalnum() or char in " .,;:+%()='/-" else _entity(char) for char in shown)
-
-
-def _entity(char: str) -> str:
-    return f"&#{ord(char)};" if char.isascii() else char
-
-
 def code(text: str) -> str:
     """Text of others in a fixed font; there nothing mentions people or links."""
-    return f"<code>{plain(text)}</code>"
+    return f"<code>{markdown(text)}</code>"

@@ -22,7 +22,7 @@ from steelyard_eval.learn.rivals import rivals
 from steelyard_eval.learn.sentence import needed, sentence
 from steelyard_eval.learn.verdict import Judged
 from steelyard_eval.learn.views import STRENGTHS, flip, per_query, unseen
-from steelyard_eval.measures.statistics import Interval
+from steelyard_eval.measures.statistics import Interval, normal_interval
 from steelyard_eval.recommend.sentence import named
 
 Record = dict[str, Any]
@@ -78,7 +78,7 @@ def promise(judged: Judged, candidate: int) -> Interval:
     else:
         gain = float(judged.views.gain[1, candidate])
         error = float(np.hypot(judged.views.error[1, candidate], judged.views.refit[1, candidate]))
-    return Interval(gain, gain - 1.96 * error, gain + 1.96 * error)
+    return normal_interval(gain, error)
 
 
 def _promise(judged: Judged, candidate: int) -> Record:

@@ -18,6 +18,7 @@ from steelyard.feedback import ACTIONS, SCHEMA_VERSION, line
 from steelyard.files import STRICT_JSON
 from steelyard_eval.learn.offpolicy import OffPolicy, estimate
 from steelyard_eval.learn.reader import lines_of
+from steelyard_eval.measures.statistics import normal_interval
 
 UBI_ACTIONS = {
     "click": "clicked",
@@ -172,8 +173,8 @@ def _campaign(rows: Mapping[str, list[str]], name: str, logged: str, target: str
     weight = uniform[items] / numbers("propensity", logged)
     found = estimate(numbers("click", logged), weight, items, uniform, of=f"{target} from {logged}")
     rate = float(own.mean())
-    half = 1.96 * float(np.sqrt(rate * (1 - rate) / len(own)))
-    return Campaign(name, rate, rate - half, rate + half, found)
+    around = normal_interval(rate, float(np.sqrt(rate * (1 - rate) / len(own))))
+    return Campaign(name, rate, around.low, around.high, found)
 
 
 def _columns(path: str | Path) -> dict[str, list[str]]:

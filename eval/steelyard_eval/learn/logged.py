@@ -18,9 +18,7 @@ from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import fit
 from steelyard_eval.learn.lists import Lists
 from steelyard_eval.learn.offpolicy import OffPolicy, Value, refusal_of
-
-REACH = 1.96
-"""Standard errors to each side of a 95% interval."""
+from steelyard_eval.measures.statistics import normal_interval
 
 
 @dataclass(frozen=True)
@@ -119,5 +117,5 @@ def _robust(shown: Weighed, target: Bools, reward: Floats) -> Value:
 
 def _normal(mean: float, variance: float, n: float) -> Value:
     """A mean of n with its interval."""
-    reach = REACH * float(np.sqrt(max(variance, 0.0) / n))
-    return Value(mean, mean - reach, mean + reach)
+    found = normal_interval(mean, float(np.sqrt(max(variance, 0.0) / n)))
+    return Value(found.mean, found.low, found.high)

@@ -37,6 +37,11 @@ class Interval:
     high: float
 
 
+def normal_interval(mean: float, error: float) -> Interval:
+    """The 95% interval of a mean whose standard error is known: 1.96 errors on either side."""
+    return Interval(mean, mean - 1.96 * error, mean + 1.96 * error)
+
+
 @dataclass(frozen=True, slots=True)
 class Paired:
     """The comparison of a challenger with a baseline on the same queries; differences are challenger - baseline.

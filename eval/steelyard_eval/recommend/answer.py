@@ -155,7 +155,7 @@ def recommend(
     if recording is None:
         source = Live(workspace or Workspace.open(dataset, embedder, jobs=jobs))
     else:
-        source = Recorded(dataset, open_recording(Path(recording), dataset))
+        source = Recorded(dataset, open_recording(Path(recording), dataset), Path(recording))
     queries = judged(dataset, dataset.queries)
     size = limit or measures[0].cutoff or 10
     used = read_current(_default(source) if current is None else current, size, source)

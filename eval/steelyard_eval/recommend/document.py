@@ -12,7 +12,6 @@ import numpy as np
 from steelyard import __version__
 from steelyard.arrays import Floats
 from steelyard.config import SearchConfig
-from steelyard.fields import format_time
 from steelyard.query import Query
 from steelyard_eval.compare.comparison import DIALECT
 from steelyard_eval.compare.contenders import Contender
@@ -22,7 +21,7 @@ from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.measures.statistics import difference_interval, mean_interval
-from steelyard_eval.rankings import Lists, lists_of, ordered, query_rows, rankings, spelled
+from steelyard_eval.rankings import Lists, described, lists_of, ordered, query_rows, rankings, spelled
 from steelyard_eval.recommend.board import Board, Place, leaderboard
 from steelyard_eval.recommend.cost import timing
 from steelyard_eval.recommend.current import Current, of_config, of_lists
@@ -206,14 +205,9 @@ def _results(case: Case) -> Record:
     judged, tests = len(case.queries), board.comparisons(case.seed)
     return {
         "dataset": {
-            "name": dataset.name,
-            "description": dataset.description,
-            "licence": dataset.licence,
-            "sha256": dataset.sha256,
-            "entries": len(dataset.entries),
-            "queries": len(dataset.queries),
+            **described(dataset),
+            "queries": len(dataset.queries) - dataset.set_apart,
             "judged": judged,
-            "as_of": format_time(dataset.as_of),
         },
         "split": "all",
         "limit": case.limit,
@@ -260,10 +254,10 @@ def _listed(case: Case, place: Place) -> Lists:
 
 
 def _command(case: Case) -> str | None:
-    """The command that recommends the same; None where the current contender is known in Python alone."""
+    """The command that recommends the same; None where something of it is known in Python alone."""
     used = case.used
     word = used.source if isinstance(used, Listed) else used.label
     if isinstance(used, Listed) and used.kind not in ("run", "endpoint"):
         return None
     options = {"--current": word, "--metric": str(case.metric), "--limit": case.limit, "--seed": case.seed or None}
-    return spelled("recommend", case.source.dataset.name, options=options)
+    return spelled("recommend", case.source.dataset, options={**options, **case.source.options})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from steelyard.config import SearchConfig
@@ -46,6 +47,10 @@ class Source(Protocol):
     def space(self) -> Workspace | None:
         """What live search can be timed on."""
 
+    @property
+    def options(self) -> Mapping[str, object]:
+        """The options of a command that measures in the same place."""
+
     def usable(self, row: Contender) -> tuple[Contender, list[str]]:
         """The contender as far as it can be measured here, with notices; ConfigError where it cannot be."""
 
@@ -71,6 +76,11 @@ class Live:
     def model(self) -> str:
         """The model of its embedder."""
         return self.space.model
+
+    @property
+    def options(self) -> Mapping[str, object]:
+        """The embedder that was asked for."""
+        return self.space.options
 
     @property
     def recipe(self) -> str:
@@ -105,6 +115,7 @@ class Recorded:
 
     dataset: Dataset
     table: SignalTable
+    folder: Path
 
     @property
     def model(self) -> str:
@@ -129,6 +140,11 @@ class Recorded:
     @property
     def space(self) -> None:
         """None: nothing can be searched live."""
+
+    @property
+    def options(self) -> Mapping[str, object]:
+        """The folder of the recording."""
+        return {"--recording": self.folder}
 
     def usable(self, row: Contender) -> tuple[Contender, list[str]]:
         """The contender, where everything that it reads was recorded in the way that it searches, as deep."""

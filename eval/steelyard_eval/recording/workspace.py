@@ -45,12 +45,14 @@ def resumable(embedder: Embedder | None) -> Iterator[None]:
 class Workspace:
     """A data set, the store it is indexed in, and the embedder of its queries (None: keywords only).
 
-    `jobs` processes record; whatever their number, a recording has the same bits.
+    `jobs` processes record; whatever their number, a recording has the same bits. `asked` is the embedder that was
+    asked for, as `open` takes it.
     """
 
     dataset: Dataset
     store: Vault
     embedder: Embedder | None
+    asked: str = "auto"
     jobs: int = 1
 
     @classmethod
@@ -65,7 +67,12 @@ class Workspace:
         """
         store = Vault(":memory:") if vault is None else vault
         store.upsert(dataset.entries)
-        return cls(dataset, store, choose_embedder(dataset, embedder), jobs)
+        return cls(dataset, store, choose_embedder(dataset, embedder), embedder, jobs)
+
+    @property
+    def options(self) -> dict[str, object]:
+        """What a command needs to search in the same way."""
+        return {"--embedder": None if self.asked == "auto" else self.asked}
 
     @property
     def model(self) -> str:

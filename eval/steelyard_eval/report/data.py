@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from steelyard_eval.explain.moves import short_name
 from steelyard_eval.report.sides import sides
-from steelyard_eval.report.text import clip, visible
+from steelyard_eval.report.text import clip, legible
 
 Record = Mapping[str, Any]
 MOST = 1_000_000
@@ -71,16 +73,16 @@ def _data(results: Record, lists: Sequence[Record], places: int, columns: int) -
     at = {id_: index for index, id_ in enumerate(ids)}
     labels = [own["label"] for own in lists]
     return {
-        "labels": [visible(label) for label in labels],
+        "labels": [legible(label) for label in labels],
         "metric": results["primary"],
-        "dataset": visible(results["dataset"]["name"]),
-        "ids": [visible(id_) for id_ in ids],
+        "dataset": legible(shlex.quote(results["dataset"].get("path") or results["dataset"]["name"])),
+        "ids": [legible(id_) for id_ in ids],
         "texts": [clip(rankings["entries"].get(id_) or "", columns) for id_ in ids],
         "queries": [
             [
-                visible(query["id"]),
+                legible(query["id"]),
                 clip(query.get("text") or "", 2 * columns),
-                visible(query.get("category") or ""),
+                legible(query.get("category") or ""),
             ]
             for query in queries
         ],
@@ -110,7 +112,8 @@ def _columns(found: Sequence[Record | None], at: Mapping[str, int], places: int)
         "entries": [at[id_] for query in own for id_ in query["entries"][:places]],
         "tops": [float(f"{top:.4g}") for top in tops],
         "scores": _shares((query.get("scores", ())[:places] for query in own), tops),
-        "signals": [visible(name) for name in names],
+        "signals": [legible(name) for name in names],
+        "short": [legible(short_name(name)) for name in names],
         "parts": [_shares((_part(query, name, places) for query in own), tops) for name in names],
     }
 

@@ -6,14 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from steelyard_eval.measures.statistics import normal_interval
 from steelyard_eval.report.blocks import Block, Cell, Column, Figure, Page, Paragraph, Row, Section, Table, Terms
 from steelyard_eval.report.charts import Series, difference, forest_chart, places_chart
 from steelyard_eval.report.glossary import glossary
 from steelyard_eval.report.text import MISSING, number
 
 Record = Mapping[str, Any]
-_Z = 1.96
-"""Standard errors to each side of a 95% interval."""
 
 
 def learn_page(record: Record, sha256: str) -> Page:
@@ -24,6 +23,7 @@ def learn_page(record: Record, sha256: str) -> Page:
         Section("strategies", "Strategies", _strategies(record)),
         Section("acts", "How people act on lists", _acts(record)),
         Section("parts", "Halves of the log and intents", _parts(record)),
+        Section("propensities", "Value by logged probabilities", _off_policy(record)),
         Section("rivals", "What simpler rules would do", _rivals(record)),
         Section("log", "The log", _log(record)),
     ]
@@ -80,9 +80,9 @@ def _gain(record: Record) -> tuple[Block, ...]:
 
 
 def _forest(name: str, title: str, rows: Sequence[tuple[str, float, float]], note: str) -> tuple[Block, ...]:
+    around = [(label, normal_interval(gain, error)) for label, gain, error in rows]
     spans = [
-        difference(label, gain, {"low": gain - _Z * error, "high": gain + _Z * error}, "", "filled")
-        for label, gain, error in rows
+        difference(label, own.mean, {"low": own.low, "high": own.high}, "", "filled") for label, own in around
     ]
     chart = forest_chart(spans, name, title, "gain in nDCG@10")
     return (Figure(chart, note),) if chart else ()
@@ -94,6 +94,11 @@ def _strategies(record: Record) -> tuple[Block, ...]:
         ("chosen", chosen.get("strategy") or MISSING),
         ("best found", record["best"]["strategy"]),
         ("current", record["current"]["strategy"]),
+        *(
+            (f"{one['intent']} queries alone would choose", one["strategy"])
+            for one in record.get("intents", ())
+            if one.get("verdict") == "ship"
+        ),
     )
     return (Terms(pairs, code=True),)
 
@@ -137,6 +142,32 @@ def _parts(record: Record) -> tuple[Block, ...]:
     ]
     note = "The number of distinct queries is in brackets. Halves of the log are learned alone: they should agree."
     return _forest("parts", "Gain by half of the log and by intent with 95% intervals", rows, note)
+
+
+def _off_policy(record: Record) -> tuple[Block, ...]:
+    """What the best weights would have been worth, or why the log cannot tell."""
+    found = record.get("off_policy")
+    if not found:
+        return ()
+    if found["refusal"]:
+        return (Paragraph(f"{found['of']}: refused, {found['refusal']}.", "warning"),)
+    names = {"ips": "inverse propensity", "snips": "self-normalised", "dr": "doubly robust"}
+    rows = tuple(
+        Row((Cell(title), Cell(_with_ends(own), order=own["value"])))
+        for name, title in names.items()
+        if (own := found[name])
+    )
+    columns = (Column("estimate by", number=False), Column("acts per show"))
+    facts = (
+        ("shows", number(found["shows"], 0)),
+        ("worth", f"{number(found['effective'], 0)} shows of the new lists"),
+        ("largest weight", number(found["largest"], 1)),
+    )
+    return (Table("Values", f"What {found['of']} would have been worth.", columns, rows), Terms(facts))
+
+
+def _with_ends(found: Record) -> str:
+    return f"{number(found['value'])} [{number(found['low'])}, {number(found['high'])}]"
 
 
 def _rivals(record: Record) -> tuple[Block, ...]:

@@ -20,6 +20,7 @@ def facts(results: Record) -> Pairs:
         "queries": _count(dataset.get("queries")),
         "judged": _count(dataset.get("judged")),
         "split": results["split"],
+        "set apart": _apart(dataset.get("set_apart")),
         "limit": str(results["limit"]),
         "model": results.get("model"),
         "as of": dataset.get("as_of"),
@@ -76,6 +77,11 @@ _COSTS = (
         "embedding model. They differ from run to run, so report.json leaves them out; they are in timing.json.",
     ),
 )
+
+
+def _apart(queries: int | None) -> str:
+    """The queries that take part in nothing but simulated feedback."""
+    return f"{_count(queries)} queries of the split log, for simulated feedback" if queries else ""
 
 
 def _count(value: int | None) -> str:

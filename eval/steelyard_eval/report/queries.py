@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from steelyard_eval.explain.moves import cause, changed, short_name, standings
 from steelyard_eval.report.blocks import Block, Cell, Column, Hit, Pair, Pairs, Paragraph, Row, Table
 from steelyard_eval.report.leaderboard import configurations
 from steelyard_eval.report.sides import Sides
@@ -76,24 +77,57 @@ def _pair(
 ) -> Pair:
     own = [lists[label].get(query["id"], {"entries": []}) for label in (two.left, two.right)]
     before, after = (list(found["entries"]) for found in own)
+    by = movers(*own)
     rankings = results["rankings"]
     return Pair(
         text=clip(query.get("text") or MISSING, _TEXT_COLUMNS),
         about=", ".join(clip(part, 60) for part in (query["id"], query.get("category")) if part),
         change=f"{number(left)} to {number(right)}",
-        left=tuple(_hit(rankings, query["id"], own[0], at, after, "to", "left") for at in range(len(before))),
-        right=tuple(_hit(rankings, query["id"], own[1], at, before, "was", "new") for at in range(len(after))),
+        left=tuple(_hit(rankings, query["id"], own[0], at, after, ("to", "left")) for at in range(len(before))),
+        right=tuple(
+            _hit(rankings, query["id"], own[1], at, before, ("was", "new"), by) for at in range(len(after))
+        ),
     )
 
 
-def _hit(rankings: Record, query: str, own: Record, at: int, other: Sequence[str], way: str, gone: str) -> Hit:
+def movers(left: Record, right: Record) -> dict[str, str]:
+    """The signal that moved each entry of both lists most, as `steelyard explain` finds it, by entry."""
+    both = [id_ for id_ in right["entries"] if id_ in left["entries"]]
+    if not both or not (left.get("parts") and right.get("parts")):
+        return {}
+    before, after = (
+        standings({id_: _parts(own, own["entries"].index(id_)) for id_ in both}) for own in (left, right)
+    )
+    ranks = {id_: (left["entries"].index(id_), right["entries"].index(id_)) for id_ in both}
+    found = {id_: cause(*ranks[id_], changed(before[id_], after[id_])) for id_ in both}
+    return {id_: name for id_, name in found.items() if name is not None}
+
+
+def _parts(own: Record, at: int) -> dict[str, float]:
+    """What each signal adds at one place; a prior counts as one signal whatever its options."""
+    found: dict[str, float] = {}
+    for label, values in own["parts"].items():
+        name = short_name(label)
+        found[name] = found.get(name, 0.0) + values[at]
+    return found
+
+
+def _hit(
+    rankings: Record,
+    query: str,
+    own: Record,
+    at: int,
+    other: Sequence[str],
+    words: tuple[str, str],
+    by: Mapping[str, str] | None = None,
+) -> Hit:
     id_ = own["entries"][at]
     grade = rankings["grades"].get(query, {}).get(id_)
     parts = [(name, values[at]) for name, values in sorted(own.get("parts", {}).items()) if values[at]]
     return Hit(
         text=clip(rankings["entries"].get(id_) or id_, _HIT_COLUMNS),
         grade="" if grade is None else str(grade),
-        move=move(at, other, id_, way, gone),
+        move=move(at, other, id_, *words) + (f" by {clip(by[id_], 60)}" if by and id_ in by else ""),
         parts=", ".join(f"{name} {value:.3g}" for name, value in parts),
     )
 

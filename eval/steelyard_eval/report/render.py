@@ -21,7 +21,7 @@ from steelyard_eval.report.learning import learn_page
 from steelyard_eval.report.load import checked, kind_of
 from steelyard_eval.report.page import page
 from steelyard_eval.report.tables import leaderboard_csv, queries_csv
-from steelyard_eval.report.text import breakable, markdown, markdown_code, visible
+from steelyard_eval.report.text import breakable, legible, markdown, markdown_code
 
 _TEMPLATES = "templates"
 PAGES: Mapping[str, Callable[[Mapping[str, Any], str], Page]] = {
@@ -90,7 +90,7 @@ def _asset(name: str) -> Markup:
 @cache
 def _html() -> Environment:
     """The environment for HTML: every value has its control characters escaped and is then autoescaped."""
-    environment = _environment(lambda value: visible(value) if _is_plain(value) else value, autoescape=True)
+    environment = _environment(lambda value: legible(value) if _is_plain(value) else value, autoescape=True)
     environment.filters["breakable"] = breakable
     return environment
 

@@ -9,34 +9,34 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from steelyard.escape import visible
+
 MISSING = "–"  # noqa: RUF001 -- a dash, as in any printed table
 MINUS = "\N{MINUS SIGN}"  # as wide as a plus sign, so that columns of signed numbers align
 
-# Control characters, line separators, soft hyphens, what sets or overrides the direction of text, invisible
-# operators and tags, byte order marks, halves of pairs. Joiners stay: Persian and emoji are written with them.
-_UNSEEN = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
-    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
-)
+_KEPT = "\u200c\u200d\xa0\u2009\u202f\u3000"
+"""Joiners, with which Persian and emoji are written, and spaces: harmless in a page, if not on a terminal."""
 _LETTER = r"[^\W_]"
 _MARKDOWN = (
     # Underscores inside a word, and brackets around numbers, mean nothing; the rest could start something.
     (re.compile(rf"[\\`|*~$]|(?<!{_LETTER})_|_(?!{_LETTER})|\[(?![{MINUS}\d])|\](?=[(\[:])"), r"\\\g<0>"),
     # What a block starts with: a list item, a heading, a rule.
     (re.compile(r"^(\d*)([-+=#.)])(?=\s|$|[-=#])"), r"\1\\\2"),
+    # A space without width parts an @ from a name, so that nobody is told of a report.
+    (re.compile(r"(?<!\w)@(?=\w)"), "@\N{ZERO WIDTH SPACE}"),
     # Some renderers make links of bare addresses.
     (re.compile(r":(?=//)|(?<=www)\.", re.IGNORECASE), r"\\\g<0>"),
 )
 _CODE_BREAKS = re.compile(r"[`<>&|\\]|^\s|\s$|^$")
 
 
-def visible(text: str) -> str:
-    r"""Text with every control, direction and invisible character written as its escape.
+def legible(text: str) -> str:
+    r"""Text for a page, with every control, direction and invisible character written as its escape.
 
-    >>> print(visible("red \x1b[31m, one\ntwo"))
+    >>> print(legible("red \x1b[31m, one\ntwo"))
     red \x1b[31m, one\ntwo
     """
-    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
+    return visible(text, _KEPT)
 
 
 def markdown(text: str) -> str:
@@ -45,7 +45,7 @@ def markdown(text: str) -> str:
     >>> print(markdown("a|b <i> *c* nDCG@10 [0.1, 0.2] min_results"))
     a\|b &lt;i&gt; \*c\* nDCG@10 [0.1, 0.2] min_results
     """
-    escaped = visible(text).strip()
+    escaped = legible(text).strip()
     for pattern, replacement in _MARKDOWN:
         escaped = pattern.sub(replacement, escaped)
     # After the backslashes: an entity holds nothing that they escape.
@@ -55,7 +55,7 @@ def markdown(text: str) -> str:
 
 def markdown_code(text: str) -> str:
     """Text as a code span; plain text where a character in it could end the span, or means something in one."""
-    shown = visible(text)
+    shown = legible(text)
     return markdown(text) if _CODE_BREAKS.search(shown) else f"`{shown}`"
 
 
@@ -65,7 +65,7 @@ def clip(text: str, columns: int) -> str:
     >>> clip("weighted_sum", 9)
     'weighted…'
     """
-    shown = visible(text)
+    shown = legible(text)
     widths = [2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in shown]
     if sum(widths) <= columns:
         return shown
@@ -125,5 +125,5 @@ def system_name(record: Mapping[str, Any], apart_from: str = "") -> str:
 
 def breakable(text: str) -> Markup:
     """Text as HTML that lines may break after the marks of a strategy, not just anywhere."""
-    escaped = str(escape(visible(text)))  # as str: Markup would escape what is put in
+    escaped = str(escape(legible(text)))  # as str: Markup would escape what is put in
     return Markup(re.sub(r"[(,=:*]", r"\g<0><wbr>", escaped))  # noqa: S704 -- the marks stand in no entity

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -37,7 +37,10 @@ COLUMNS = 10_000
 
 @dataclass(frozen=True)
 class Task:
-    """A recording of the queries to tune on, which come first, and of those held out."""
+    """A recording of the queries to tune on, which come first, and of those held out.
+
+    `origin` has the options of a command that tell where the recording is from.
+    """
 
     dataset: Dataset
     config: SearchConfig
@@ -47,6 +50,7 @@ class Task:
     tuned_on: Sequence[Query]
     held_out: Sequence[Query]
     seed: int
+    origin: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -149,7 +153,8 @@ def prepare(
         raise ConfigError(f"{dataset.name}: tuning needs two judged queries at least; add some")
     recorded = _recorded(config, (*tuned_on, *held_out), space, table)
     judgments = Judgments.of(dataset.qrels, recorded.queries, recorded.entries)
-    return Task(dataset, config, recorded, judgments, measure, tuned_on, held_out, seed)
+    origin = space.options if space else {}
+    return Task(dataset, config, recorded, judgments, measure, tuned_on, held_out, seed, origin)
 
 
 def _recorded(

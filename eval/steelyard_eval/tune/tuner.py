@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,6 +133,8 @@ def tune(
     dataset = as_dataset(source)
     table = None if recording is None else open_recording(Path(recording), dataset)
     task = prepare(dataset, system, strategy, metric, limit, embedder, seed, workspace, table)
+    if recording is not None:
+        task = replace(task, origin={"--recording": recording})
     return proven(task, ablate, now)
 
 

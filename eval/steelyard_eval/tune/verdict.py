@@ -124,13 +124,12 @@ def judge(found: Judgment, now: Callable[[], float]) -> tuple[Record, SearchConf
 
 
 def _command(task: Task) -> str | None:
-    """The command that tunes the same; None for lists of other engines, whose recording has no name here."""
-    if recorded_lists(task.table) is not None:
-        return None
+    """The command that tunes the same; None where the data set is in memory alone."""
     config = task.config
-    options = {"--system": config.name.removesuffix(":documented"), "--strategy": str(config.strategy)}
+    system = None if recorded_lists(task.table) is not None else config.name.removesuffix(":documented")
+    options = {"--system": system, "--strategy": str(config.strategy)}
     shared = {"--metric": str(task.measure), "--limit": config.limit, "--seed": task.seed or None}
-    return spelled("tune", task.dataset.name, options={**options, **shared})
+    return spelled("tune", task.dataset, options={**options, **shared, **task.origin})
 
 
 def held_out_gain(task: Task, tuned: Floats, current: Floats) -> Record | None:

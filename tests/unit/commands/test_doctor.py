@@ -223,7 +223,19 @@ def test_a_vault_shows_what_is_kept_in_memory(tmp_path, monkeypatch):
     assert value == ("129 entries; vectors of up to 2 MiB, searched in memory; word indexes: 1, changes since: 1")
     monkeypatch.setenv("STEELYARD_MEMORY", "1")
     value = diagnose([str(tmp_path / "vault")]).rows[-1].value
-    assert "vectors of 2 MiB are left to sqlite-vec: STEELYARD_MEMORY is 1 MiB" in value
+    assert (
+        "vectors of 2 MiB are left to sqlite-vec: STEELYARD_MEMORY is 1 MiB; 1 MiB would do with "
+        "STEELYARD_VECTORS=int8"
+    ) in value
+    monkeypatch.setenv("STEELYARD_VECTORS", "int8")
+    value = diagnose([str(tmp_path / "vault")]).rows[-1].value
+    assert "vectors of up to 1 MiB in 8 bits a number, searched in memory; recall 1.0000;" in value
+    monkeypatch.setattr(Vault, "sampled_recall", lambda *_: 0.99)
+    row = diagnose([str(tmp_path / "vault")]).rows[-1]
+    assert (row.state, "recall 0.9900" in row.value) == ("fault", True)
+    monkeypatch.setenv("STEELYARD_VECTORS", "int4")
+    row = diagnose([str(tmp_path / "vault")]).rows[-1]
+    assert "STEELYARD_VECTORS is 'int4'; it must be float or int8" in row.value
 
 
 def test_no_value_of_the_environment_is_told_and_no_variable_of_the_tests(monkeypatch):

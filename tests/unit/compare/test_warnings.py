@@ -46,9 +46,10 @@ def test_too_few_queries_are_told_with_how_many_would_do():
 def test_hits_that_are_judged_less_often_are_told_on_either_side():
     judged = {"a": np.full(30, 0.8), "b": np.full(30, 0.7), "c": np.full(30, 0.9), "d": np.full(30, 0.82)}
     less, more = of(judged=judged)
-    assert "fewer of the first ten hits are judged than of a (80%)" in less
-    assert less.endswith("these may be better than they look: b")
-    assert more.endswith("so it may be better than it looks beside c")
+    missed = "and an unjudged hit counts as a miss"
+    assert less.startswith("b may be better than it looks beside a: ")
+    assert less.endswith(f"fewer of its first ten hits are judged than the 80% of a, {missed}")
+    assert more == f"a may be better than it looks beside c: only 80% of its first ten hits are judged, {missed}"
 
 
 def test_vectors_of_lsa_are_told():

@@ -1,25 +1,30 @@
 """Vectors searched in memory are found as sqlite-vec finds them: the same ids and the same float64 bits."""
 
+from dataclasses import replace
 from threading import Thread
 
+import apsw
 import numpy as np
 import pytest
+import sqlite_vec
 
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
-from steelyard.stores.sqlite.budget import VARIABLE
-from steelyard.stores.sqlite.matrix import Matrix, Rows
+from steelyard.stores.sqlite.budget import PRECISION, PRECISIONS, VARIABLE
+from steelyard.stores.sqlite.matrix import Matrix
+from steelyard.stores.sqlite.segments import Codes, Rows
 
 SPACE = Space("random", "text", "{text}")
 SCOPES = [EVERYTHING, Filters.of({"project": "p0"}), Filters.of({"tags": ["x"]}), Filters.of({"project": "none"})]
 
 
-@pytest.fixture
-def pair(tmp_path):
+@pytest.fixture(params=PRECISIONS)
+def pair(tmp_path, monkeypatch, request):
     """The same file twice: with the matrix from its first search on, and without it."""
+    monkeypatch.setenv(PRECISION, request.param)
     with Vault(tmp_path / "vault", create=True) as fast, Vault(tmp_path / "vault") as plain:
         fast._searches.update({f"vec_{at}": 2 for at in range(5)})
         plain._matrix = lambda *_: None
@@ -74,6 +79,9 @@ def test_random_vaults_give_the_same_bits_with_and_without_the_matrix(pair, seed
                 found = fast.nearest(SPACE, probe, scope, depth, first, metric)
                 assert found == plain.nearest(SPACE, probe, scope, depth, first, metric)
                 asked += len(found)
+        some = [*names[::3], "absent"]
+        kept = [{id_: row.tolist() for id_, row in vault.vectors_of(SPACE, some).items()} for vault in pair]
+        assert kept[0] == kept[1]
         write(rng, [fast, plain][int(rng.integers(0, 2))], names, dim)
     assert asked > 500
 
@@ -86,7 +94,91 @@ def test_the_margin_is_needed():
     matrix = Matrix.of(1, Rows.of(np.arange(400), near))
     found = matrix.near(base[0], 10, "cosine", None)
     assert found is not None
-    assert len(found[0]) > 10
+    assert len(found) > 10
+
+
+def shapes(rng, dim):
+    """float32[5, dim]: bells, heavy tails, one large number among small ones, one number alone, all alike."""
+    tails = rng.standard_cauchy(dim)
+    spike = np.where(np.arange(dim) == 0, 1000, rng.normal(size=dim))
+    return np.array([rng.normal(size=dim), tails, spike, np.eye(dim)[0], np.full(dim, 0.1)], dtype=np.float32)
+
+
+@pytest.mark.parametrize("kind", [Rows, Codes])
+@pytest.mark.parametrize("dim", [1, 2, 7, 384, 1536])
+def test_what_sqlite_vec_computes_lies_between_the_bounds(kind, dim):
+    rng = np.random.default_rng(dim)
+    stored = np.concatenate([scale * shapes(rng, dim) for scale in np.float32([1e-3, 1, 50])])
+    segment = kind.of(np.arange(len(stored)), stored)
+    db = apsw.Connection(":memory:")
+    db.enable_load_extension(True)
+    db.load_extension(sqlite_vec.loadable_path())
+    for query in [*shapes(rng, dim), *stored[:5]]:
+        products = segment.products([query])[0]
+        for metric, sql in (("cosine", "vec_distance_cosine"), ("l2", "vec_distance_L2")):
+            low, high = segment.bounds(products, query, metric)
+            rows = [db.execute(f"SELECT {sql}(?, ?)", (query.tobytes(), row.tobytes())) for row in stored]
+            distances = np.array([next(row)[0] for row in rows])
+            near = 1 - distances if metric == "cosine" else -np.square(distances)
+            assert (low <= near).all()
+            assert (near <= high).all()
+
+
+def test_products_of_whole_numbers_are_exact_where_they_are_largest():
+    """Of 100,000 numbers, each the largest there is, with a sum next to the largest int32."""
+    segment = Codes.of(np.arange(2), np.concatenate([np.ones((1, 100_000)), -np.ones((1, 100_000))]).astype("f4"))
+    found = segment.products([np.ones(100_000, np.float32), np.full(100_000, -3, np.float32)])
+    most = (2**31 - 1) // (127 * 100_000) * 127 * 100_000
+    assert found.tolist() == [[most, -most], [-most, most]]
+
+
+def test_without_the_bound_of_its_rounding_int8_loses_the_nearest():
+    rng = np.random.default_rng(0)
+    vectors_ = rng.normal(size=(2000, 64)).astype(np.float32)
+    codes = Codes.of(np.arange(2000), vectors_)
+    careless = replace(codes, errors=np.zeros_like(codes.errors))
+    lost = 0
+    for query in rng.normal(size=(50, 64)).astype(np.float32):
+        nearest = np.argsort(-(vectors_ @ query) / np.linalg.norm(vectors_, axis=1))[:10]
+        assert np.isin(nearest, Matrix.of(1, codes).near(query, 10, "cosine", None)).all()
+        lost += np.count_nonzero(~np.isin(nearest, Matrix.of(1, careless).near(query, 10, "cosine", None)))
+    assert lost > 0
+
+
+def test_a_sample_shows_what_is_found(pair, monkeypatch):
+    fast, _ = pair
+    rng = np.random.default_rng(0)
+    names = [f"e{at}" for at in range(60)]
+    fast.upsert(Entry(name) for name in names)
+    fast.put_vectors(SPACE, names, rng.normal(size=(60, 8)).astype(np.float32))
+    assert fast.sampled_recall(SPACE, depth=5) == 1.0
+    monkeypatch.setattr(Matrix, "near", lambda *_: np.arange(4))
+    assert fast.sampled_recall(SPACE, depth=5) < 0.5
+    assert fast.sampled_recall(Space("another", "text", "")) == 1.0
+
+
+def test_where_vectors_hardly_differ_sqlite_vec_searches(pair, monkeypatch):
+    fast, plain = pair
+    monkeypatch.setattr("steelyard.stores.sqlite.vectors.MANY", 1000)
+    names = [f"e{at:03d}" for at in range(300)]
+    fast.upsert(Entry(name) for name in names)
+    fast.put_vectors(SPACE, names, np.ones((300, 4), np.float32))
+    probe = np.array([1, 2, 3, 4], np.float32)
+    assert fast.nearest(SPACE, probe, EVERYTHING, 3, True) == plain.nearest(SPACE, probe, EVERYTHING, 3, True)
+
+
+def test_all_vectors_come_in_the_order_of_ids(pair):
+    fast, plain = pair
+    rng = np.random.default_rng(0)
+    names = [f"e{at:03d}" for at in rng.permutation(30)]
+    made = dict(zip(names, vectors(rng, 30, 5), strict=True))
+    fast.upsert(Entry(name, project=f"p{at % 2}") for at, name in enumerate(names))
+    fast.put_vectors(SPACE, names[:20], np.array([made[name] for name in names[:20]]))
+    plain.delete(names[:3])
+    for scope, some in ((EVERYTHING, names[3:20]), (SCOPES[1], names[4:20:2])):
+        ids, matrix = fast.vectors(SPACE, scope)
+        assert ids == sorted(some)
+        assert np.array_equal(matrix, [made[id_] for id_ in ids])
 
 
 def test_changes_are_read_and_not_the_whole_space(pair, monkeypatch):
@@ -99,6 +191,26 @@ def test_changes_are_read_and_not_the_whole_space(pair, monkeypatch):
     plain.put_vectors(SPACE, ["e3"], 5 * probe[None])
     plain.delete(["e7"])
     assert [hit.id for hit in fast.nearest(SPACE, probe, EVERYTHING, 2, True)] == ["e3", "e0"]
+
+
+def test_what_is_expected_is_computed_in_blocks(pair, monkeypatch):
+    fast, plain = pair
+    rng = np.random.default_rng(0)
+    names = [f"e{at}" for at in range(40)]
+    fast.upsert(Entry(name) for name in names)
+    fast.put_vectors(SPACE, names, vectors(rng, 40, 8))
+    monkeypatch.setattr("steelyard.stores.sqlite.matrix.AHEAD", 40 * 3)
+    probes = vectors(rng, 7, 8)
+    fast.expect(SPACE, probes)
+    (matrix,) = fast._memory_of.values()
+    sizes = []
+    counted = type(matrix.base).products
+    monkeypatch.setattr(
+        type(matrix.base), "products", lambda own, some: [sizes.append(len(some)), counted(own, some)][1]
+    )
+    for probe in probes:
+        assert fast.nearest(SPACE, probe, EVERYTHING, 5, True) == plain.nearest(SPACE, probe, EVERYTHING, 5, True)
+    assert sizes == [3, 3, 1]
 
 
 def test_what_was_never_committed_is_not_kept(pair):

@@ -48,6 +48,7 @@ VOCABULARY = [
 def always(monkeypatch):
     """Words are stored from the first entry on, and stored anew when three have changed."""
     monkeypatch.setattr(words, "WORTH_STORING", 0)
+    monkeypatch.setattr(words, "BLOCK", 7)
     monkeypatch.setattr(words, "CHANGES", 3)
     monkeypatch.setattr(words, "CHANGES_SHARE", 0.2)
 

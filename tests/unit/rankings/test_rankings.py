@@ -1,5 +1,6 @@
 """The lists in documents: those of the runs, with contributions that add up, the important ones first."""
 
+import json
 import shlex
 
 import pytest
@@ -8,6 +9,7 @@ from click.testing import CliRunner
 import steelyard_eval as sy
 from steelyard_eval.cli import main
 from steelyard_eval.compare.contenders import written_as
+from steelyard_eval.demonstration import starter
 from steelyard_eval.rankings import lists as kept
 from steelyard_eval.rankings.lists import Lists, ordered, rankings
 
@@ -70,18 +72,38 @@ def sy_ranked(queries):
     return Ranked.of([query.id for query in queries], [["m1"] for _ in queries])
 
 
-def test_the_command_of_a_document_makes_it_again(document, tmp_path):
-    words = shlex.split(document["command"])
-    assert words[:3] == ["steelyard", "compare", "starter"]
-    words[2] = str(sy.demonstration.starter())
-    out = tmp_path / "again.json"
-    result = CliRunner().invoke(main, [*words[1:], "--out", str(out)])
+def run_again(document, out):
+    """The document that its command makes, run as it stands."""
+    job = shlex.split(document["command"])
+    result = CliRunner().invoke(main, [*job[1:], "--json", "--out", str(out)])
+    assert job[0] == "steelyard"
     assert result.exit_code == 0, result.output
-    from steelyard_eval.report import load_results
+    return json.loads(result.stdout)
 
-    again = load_results(out)
-    assert again["results"] == document["results"]
-    assert again["comparisons"] == document["comparisons"]
+
+@pytest.mark.parametrize("embedder", ["auto", "none"])
+def test_the_command_of_a_comparison_makes_it_again(embedder, tmp_path):
+    made = sy.load(starter(), embedder=embedder).compare("fts, echovault", baseline="echovault", timed=False)
+    again = run_again(made.to_json(), tmp_path / "again.json")
+    assert [again[name] for name in ("command", "results", "comparisons")] == [
+        made.to_json()[name] for name in ("command", "results", "comparisons")
+    ]
+
+
+def test_the_command_of_a_tuning_over_a_recording_makes_it_again(data, tmp_path):
+    data.record(tmp_path / "own lists", "plain", split="all")
+    lists = tmp_path / "own lists" / "plain.documented"
+    made = data.compare("fts", recording=lists, timed=False).to_json()
+    assert run_again(made, tmp_path / "again.json")["results"] == made["results"]
+    strategy = "weighted_sum(0.3*fts, 0.7*vector, normalize=max)"
+    tuned = data.tune(strategy, recording=lists).to_json()
+    again = run_again(tuned, tmp_path / "weights.json")
+    assert (again["command"], again["strategy"]) == (tuned["command"], tuned["strategy"])
+
+
+def test_a_data_set_in_memory_has_no_command():
+    own = sy.load({"corpus": {"m1": "rotate the keys"}, "queries": {"q1": "keys"}, "qrels": {"q1": ["m1"]}})
+    assert own.compare("fts", timed=False).to_json()["command"] is None
 
 
 def test_a_contender_that_is_known_in_python_alone_has_no_command(data):

@@ -213,6 +213,9 @@ def test_the_first_line_is_the_verdict_in_words_and_the_rest_agrees(found):
     assert document["sentence"].startswith(f"Use {document['chosen']['strategy']}")
     assert "over your echovault" in document["sentence"]  # what dataset.json names
     assert document["current"]["label"] == "echovault"
+    assert (
+        document["command"] == f"steelyard recommend {starter()} --current echovault --metric nDCG@10 --limit 10"
+    )
     assert f"{document['promise']['value']:+.3f} nDCG@10 expected" in document["sentence"]
     assert str(found.config.effective) == document["chosen"]["strategy"]
     assert found.config.provenance["promise"] == document["promise"]
@@ -316,6 +319,7 @@ def test_a_recording_gives_the_choice_of_a_search_among_what_it_holds(space, tmp
     out = tmp_path / "own"
     record_systems(space.dataset, ["plain"], out, "all", 10, "auto")
     found = recommend(space.dataset, "fts", recording=out / "plain.documented").to_json()
+    assert found["command"].endswith(f"--recording {out / 'plain.documented'}")
 
     labels = {row["label"]: row for row in found["leaderboard"]}
     assert {"fts", "vector", "RRF, tuned", "weighted sum, tuned"} <= labels.keys()  # over fts: it has no bm25

@@ -50,7 +50,12 @@ LEARN = {
     "labels": {"queries": 40, "gain": 0.03, "error": 0.02, "pooled_gain": 0.025, "pooled_error": 0.009},
     "unseen": 0.08, "flip": 0.9, "queries_needed": 300, "effective_queries": 410.2, "candidates": 71,
     "halves": [{"half": "earlier", "queries": 300, "exponent": 1.2, "gain": 0.02, "error": 0.01}],
-    "intents": [{"intent": "fix_bug", "queries": 20, "gain": 0.01, "error": 0.01}],
+    "intents": [{"intent": "fix_bug", "queries": 20, "gain": 0.01, "error": 0.01, "verdict": "ship",
+                 "strategy": "graph"}],
+    "off_policy": {"of": "vector", "ips": {"value": 0.107, "low": 0.101, "high": 0.113},
+                   "snips": {"value": 0.108, "low": 0.1, "high": 0.116},
+                   "dr": {"value": 0.109, "low": 0.104, "high": 0.114}, "effective": 1066.0, "mean_weight": 1.0,
+                   "largest": 230.8, "shows": 20000, "refusal": ""},
     "rivals": [{"rule": "naive", "strategy": "bm25", "gain": -0.01}],
 }  # fmt: skip
 both = pytest.mark.parametrize("document", [GATE, LEARN], ids=["gate", "learn"])
@@ -82,6 +87,9 @@ def test_learning_shows_the_gain_in_every_view_and_the_log(tmp_path):
         "place to the power of",
         "8%",
         "has no hits",
+        "fix_bug queries alone would choose",
+        "doubly robust",
+        "0.109 [0.104, 0.114]",
         "99.3%",
         "naive",
     ):

@@ -1,4 +1,6 @@
-"""How much memory the vectors of one space, or the postings of one keyword index, may take."""
+"""How much memory the vectors of one space, or the postings of one keyword index, may take, and how vectors are
+kept there.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,19 @@ VARIABLE = "STEELYARD_MEMORY"
 """Names a number of MiB; 0 leaves all searches to SQLite. Without it a quarter of the machine's memory."""
 FALLBACK = 2**30
 """Bytes where the machine does not tell its memory."""
+
+
+PRECISION = "STEELYARD_VECTORS"
+"""Names how vectors are kept in memory: `float`, as they are, or `int8`, in a quarter of that."""
+PRECISIONS = ("float", "int8")
+
+
+def precision() -> str:
+    """One of `PRECISIONS`; ConfigError for another value."""
+    named = os.environ.get(PRECISION) or PRECISIONS[0]
+    if named not in PRECISIONS:
+        raise ConfigError(f"{PRECISION} is {shown(named)}; it must be {' or '.join(PRECISIONS)}")
+    return named
 
 
 def budget() -> int:

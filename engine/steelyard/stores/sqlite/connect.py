@@ -19,6 +19,8 @@ MEMORY = ":memory:"
 PATIENCE = 30_000
 """Milliseconds to wait for another process that is writing."""
 
+LARGEST_MAP = 2**40
+"""Bytes of a file that are mapped at most."""
 
 _numbers = itertools.count(1)
 
@@ -75,6 +77,11 @@ def _private(path: str) -> None:
 def be_patient(db: apsw.Connection, patient: bool) -> None:
     """Whether statements wait for another process that writes."""
     db.set_busy_timeout(PATIENCE if patient else 0)
+
+
+def map_file(db: apsw.Connection) -> None:
+    """Read the file where the system keeps it in memory, and copy nothing: a large value is a chain of pages."""
+    db.execute(f"PRAGMA mmap_size = {LARGEST_MAP}")
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from steelyard.stores.sqlite.connect import (
     connect,
     connect_memory,
     machine_errors,
+    map_file,
     memory_address,
 )
 from steelyard.stores.sqlite.damage import closed, damaged
@@ -154,6 +155,12 @@ class VaultFile:
             yield
         finally:
             be_patient(self._db, True)
+
+    def _map(self) -> None:
+        """See `map_file`, for this thread."""
+        if not getattr(self._thread, "mapped", False):
+            map_file(self._db)
+            self._thread.mapped = True
 
     def _end(self, how: str) -> None:
         """End a transaction unless it has ended: a full disk does that, and closing, which an interrupt may let

@@ -43,6 +43,7 @@ PRAGMAS = frozenset(
         "foreign_keys",
         "data_version",
         "quick_check",
+        "mmap_size",
     )
 )
 FUNCTIONS = frozenset(

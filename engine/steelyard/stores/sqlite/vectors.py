@@ -6,27 +6,33 @@ The first search of a space is left to sqlite-vec, which reads the file once, as
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Indices
 from steelyard.errors import DimensionMismatchError, VaultError, shown
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.stores.base import COSINE, Found, Space
-from steelyard.stores.sqlite.budget import budget
+from steelyard.stores.sqlite.budget import budget, precision
 from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.file import table_of
 from steelyard.stores.sqlite.journal import Journal
-from steelyard.stores.sqlite.matrix import Matrix, Rows, Vectors
+from steelyard.stores.sqlite.matrix import Matrix
 from steelyard.stores.sqlite.schema import space_statement, where
+from steelyard.stores.sqlite.segments import KINDS, Segment, Vectors
 
 K_MAX = 4096
 """The most neighbours a vec0 table returns."""
 CHANGES = 1024
 """More changes than these since the matrix was read, or a share of `CHANGES_SHARE`, and it is read anew."""
 CHANGES_SHARE = 1 / 64
+SAMPLE = 16
+"""Stored vectors whose nearest entries are searched for twice, to see that nothing is lost."""
+MANY = 32
+"""A share of the vectors that takes as long to read one by one as sqlite-vec takes for all of them."""
 DISTANCES = {COSINE: "vec_distance_cosine", "l2": "vec_distance_L2"}
 """The distance of two vectors by metric; the vec0 tables themselves have the cosine metric."""
 
@@ -96,7 +102,9 @@ class VectorTables(Journal):
             return []
         with self._steady():
             matrix = self._matrix(table, dim) if depth <= K_MAX else None
-            rows = self._recomputed(matrix, vector, filters, depth, filter_first, metric) if matrix else None
+            rows = (
+                self._recomputed(table, matrix, vector, filters, depth, filter_first, metric) if matrix else None
+            )
             if rows is None:
                 rows = self._scanned(table, vector, filters, depth, filter_first, metric)
         return [
@@ -117,64 +125,114 @@ class VectorTables(Journal):
         self._searches[table] += searches
         if self._searches[table] < 2 or self._writing:
             return None
-        key = (table, dim)
-        if key not in self._memory_of and self._bytes(table, dim) > budget():
+        kind = KINDS[precision()]
+        key = (table, dim, kind)
+        if key not in self._memory_of and self._bytes(table, dim, kind) > budget():
             return None
-        matrix = self._kept(key, lambda: self._read(table, dim), lambda known: self._updated(table, dim, known))
-        return matrix if matrix.base.sound() and matrix.tail.sound() else None
+        matrix = self._kept(key, lambda: self._read(table, dim, kind), lambda known: self._updated(table, known))
+        return matrix if matrix.sound() else None
 
-    def vector_bytes(self) -> dict[Space, int]:
-        """How much memory the vectors of each space take."""
-        return {space: self._bytes(table, dim) for table, space, dim in self._spaces()}
+    def vector_bytes(self, precise: str = "") -> dict[Space, int]:
+        """How much memory the vectors of each space take, as `float` or as `int8`; by default as they are kept."""
+        kind = KINDS[precise or precision()]
+        return {space: self._bytes(table, dim, kind) for table, space, dim in self._spaces()}
 
-    def _bytes(self, table: str, dim: int) -> int:
-        return 4 * dim * int(self._one(f"SELECT count(*) FROM {table}_rowids"))
+    def sampled_recall(self, space: Space, depth: int = 100) -> float:
+        """The share of the nearest entries of some stored vectors that the search in memory finds, 0..1.
 
-    def _read(self, table: str, dim: int) -> Matrix:
-        """All vectors of a space, from the blobs in which vec0 keeps them."""
+        The nearest are those that sqlite-vec finds; 1 where it does the search itself.
+        """
+        table, dim = self._table(space)
+        with self._steady():
+            matrix = None if table is None else self._matrix(table, dim, 2)
+            if table is None or matrix is None:
+                return 1.0
+            sample = matrix.rowids[:: max(1, len(matrix.rowids) // SAMPLE)]
+            wanted = found = 0
+            for vector in self._stored(table, dim, sample[:SAMPLE])[1]:
+                nearest = {id_ for id_, _, _ in self._scanned(table, vector, EVERYTHING, depth, True, COSINE)}
+                rows = self._recomputed(table, matrix, vector, EVERYTHING, depth, True, COSINE)
+                wanted += len(nearest)
+                found += len(nearest if rows is None else nearest.intersection(id_ for id_, _, _ in rows))
+        return found / wanted if wanted else 1.0
+
+    def _bytes(self, table: str, dim: int, kind: type[Segment]) -> int:
+        return kind.size(dim) * int(self._one(f"SELECT count(*) FROM {table}_rowids"))
+
+    def _read(self, table: str, dim: int, kind: type[Segment]) -> Matrix:
+        """All vectors of a space."""
+        count = int(self._one(f"SELECT count(*) FROM {table}_rowids"))
+        whole = kind.gathered(self._chunks(table, dim), count, dim)
+        twice = (np.diff(np.sort(whole.rowids)) == 0).any()
+        if twice or not np.isin(whole.rowids, self._inside(EVERYTHING), assume_unique=True).all():
+            raise damaged(self.path, f"{table} holds vectors of entries that are not there")
+        return Matrix.of(self.revision(), whole)
+
+    def _chunks(self, table: str, dim: int) -> Iterator[tuple[Indices, Vectors]]:
+        """The blobs in which vec0 keeps the vectors."""
         sql = (
             f"SELECT c.rowids, c.validity, v.vectors FROM {table}_chunks c "
             f"JOIN {table}_vector_chunks00 v ON v.rowid = c.chunk_id"
         )
-        rowids, parts = [np.zeros(0, np.int64)], [np.zeros((0, dim), np.float32)]
         for numbers, validity, blob in self._db.execute(sql):
             used = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").astype(bool)
-            rowids.append(np.frombuffer(numbers, np.int64)[used])
-            parts.append(np.frombuffer(blob, np.float32).reshape(-1, dim)[used])
-        every = np.concatenate(rowids)
-        if len(np.unique(every)) < len(every) or not np.isin(every, self._inside(EVERYTHING)).all():
-            raise damaged(self.path, f"{table} holds vectors of entries that are not there")
-        return Matrix.of(self.revision(), Rows.of(every, np.concatenate(parts)))
+            vectors = np.frombuffer(blob, np.float32).reshape(-1, dim)
+            yield np.frombuffer(numbers, np.int64)[used], vectors[used]
 
-    def _updated(self, table: str, dim: int, known: Matrix) -> Matrix:
+    def _updated(self, table: str, known: Matrix) -> Matrix:
         """The matrix with what changed since; read anew where that is much."""
         changed = self._changed(known.revision)
-        if len(changed) + len(known.tail.rowids) > max(CHANGES, CHANGES_SHARE * len(known.base.rowids)):
-            return self._read(table, dim)
+        if len(changed) + len(known.tail) > max(CHANGES, CHANGES_SHARE * len(known.base)):
+            return self._read(table, known.base.dim, type(known.base))
+        return known.updated(self.revision(), changed, *self._stored(table, known.base.dim, changed))
+
+    def _stored(self, table: str, dim: int, rowids: Indices) -> tuple[Indices, Vectors]:
+        """Those of some entries that have vectors, and their vectors."""
         sql = f"SELECT v.rowid, v.embedding FROM json_each(?) j JOIN {table} v ON v.rowid = j.value"
-        rows: list[Any] = self._db.execute(sql, (json.dumps(changed.tolist()),)).fetchall()
-        matrix = np.frombuffer(b"".join(blob for _, blob in rows), dtype=np.float32).reshape(len(rows), dim)
-        own = Rows.of(np.array([rowid for rowid, _ in rows], dtype=np.int64), matrix)
-        return known.updated(self.revision(), changed, own)
+        rows: list[Any] = self._db.execute(sql, (json.dumps(rowids.tolist()),)).fetchall()
+        vectors = np.frombuffer(b"".join(blob for _, blob in rows), dtype=np.float32).reshape(len(rows), dim)
+        return np.array([rowid for rowid, _ in rows], dtype=np.int64), vectors
 
     def _recomputed(
-        self, matrix: Matrix, vector: Vectors, filters: Filters, depth: int, filter_first: bool, metric: str
+        self,
+        table: str,
+        matrix: Matrix,
+        vector: Vectors,
+        filters: Filters,
+        depth: int,
+        filter_first: bool,
+        metric: str,
     ) -> list[tuple[str, float, int]] | None:
         """As `_scanned`, of the candidates that the matrix finds."""
         mask = matrix.mask(filters, self._inside) if filters and filter_first else None
-        found = matrix.near(np.ascontiguousarray(vector, dtype=np.float32), depth, metric, mask)
-        if found is None:
+        asked = np.ascontiguousarray(vector, dtype=np.float32)
+        at = matrix.near(asked, depth, metric, mask)
+        if at is None:
             return None
-        rowids, vectors = found
-        sql = f"SELECT {DISTANCES[metric]}(?1, substr(?2, j.value, ?3)) FROM json_each(?4) j"
-        size = 4 * vectors.shape[1]
-        begins = json.dumps(list(range(1, vectors.nbytes + 1, size)))
-        bound = (np.ascontiguousarray(vector, dtype=np.float32).tobytes(), vectors.tobytes(), size, begins)
-        computed: list[Any] = self._db.execute(sql, bound).fetchall()
+        rowids, vectors = matrix.chosen(at)
+        if vectors is None and len(at) > max(4 * depth, len(matrix) // MANY):
+            return None
+        computed = self._distances(table, asked, rowids, vectors, metric)
         late = bool(filters) and not filter_first
         inside = np.isin(rowids, self._inside(filters)).tolist() if late else [True] * len(rowids)
-        rows = zip(self._named(rowids), (distance for (distance,) in computed), inside, strict=True)
-        return sorted(rows, key=_by_distance)[:depth]
+        return sorted(zip(self._named(rowids), computed, inside, strict=True), key=_by_distance)[:depth]
+
+    def _distances(
+        self, table: str, vector: Vectors, rowids: Indices, vectors: Vectors | None, metric: str
+    ) -> list[float]:
+        """Those of some entries, by sqlite-vec; `vectors` are theirs, which the file has too."""
+        if vectors is None:
+            self._map()
+            values, sql = rowids.tolist(), f"v.embedding) FROM json_each(?2) j JOIN {table} v ON v.rowid = j.value"
+            bound: tuple[Any, ...] = ()
+        else:
+            size = 4 * vectors.shape[1]
+            values, sql = list(range(1, vectors.nbytes + 1, size)), "substr(?3, j.value, ?4)) FROM json_each(?2) j"
+            bound = (vectors.tobytes(), size)
+        rows: list[Any] = self._db.execute(
+            f"SELECT {DISTANCES[metric]}(?1, {sql}", (vector.tobytes(), json.dumps(values), *bound)
+        ).fetchall()
+        return [distance for (distance,) in rows]
 
     def _scanned(
         self, table: str, vector: Vectors, filters: Filters, depth: int, filter_first: bool, metric: str
@@ -221,23 +279,45 @@ class VectorTables(Journal):
         table, dim = self._table(space)
         if table is None:
             return [], np.zeros((0, 0), dtype=np.float32)
-        condition, values = where(filters)
-        sql = f"SELECT e.id, v.embedding FROM {table} v JOIN entries e ON e.rowid = v.rowid WHERE {condition}"
-        rows = sorted(self._db.execute(sql, values))
-        matrix = np.frombuffer(b"".join(blob for _, blob in rows), dtype=np.float32)
-        return [id_ for id_, _ in rows], matrix.reshape(len(rows), dim)
+        with self._steady():
+            rows: list[Any] = self._db.execute(f"SELECT rowid FROM {table}_rowids ORDER BY rowid").fetchall()
+            own = np.array([rowid for (rowid,) in rows], dtype=np.int64)
+            own = own[np.isin(own, self._inside(filters))]
+            ids = self._named(own)
+            order = sorted(range(len(ids)), key=ids.__getitem__)
+            place = np.argsort(order)
+            matrix = np.zeros((len(ids), dim), dtype=np.float32)  # filled in place: all are in memory once
+            for rowids, vectors in self._chunks(table, dim):
+                keep = np.isin(rowids, own)
+                matrix[place[np.searchsorted(own, rowids[keep])]] = vectors[keep]
+        return [ids[at] for at in order], matrix
 
     def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """See Store.vectors_of."""
-        table, _ = self._table(space)
+        table, dim = self._table(space)
         if table is None:
             return {}
+        with self._steady():
+            matrix = self._matrix(table, dim, 0)
+            known = None if matrix is None else self._exact(matrix, ids)
+        if known is not None:
+            return known
         sql = (
             f"SELECT e.id, v.embedding FROM json_each(?) j JOIN entries e ON e.id = j.value "
             f"JOIN {table} v ON v.rowid = e.rowid"
         )
         found = self._db.execute(sql, (json.dumps(list(ids)),))
         return {id_: np.frombuffer(blob, dtype=np.float32) for id_, blob in found}
+
+    def _exact(self, matrix: Matrix, ids: Sequence[str]) -> dict[str, Vectors] | None:
+        """The vectors of those entries that have one; None where they are not kept as they are."""
+        sql = "SELECT e.rowid, e.id FROM json_each(?) j JOIN entries e ON e.id = j.value"
+        rows: list[Any] = self._db.execute(sql, (json.dumps(list(ids)),)).fetchall()
+        names: dict[int, str] = dict(rows)
+        rowids, vectors = matrix.of_entries(np.array(list(names), dtype=np.int64))
+        if vectors is None:
+            return None
+        return {names[rowid]: vector for rowid, vector in zip(rowids.tolist(), vectors, strict=True)}
 
     def _table(self, space: Space) -> tuple[str | None, int]:
         table, dim = next(((table, dim) for table, known, dim in self._spaces() if known == space), (None, 0))

@@ -29,6 +29,8 @@ WORTH_STORING = 2_000
 """Entries; the words of fewer are counted in a tenth of a second."""
 CHANGES, CHANGES_SHARE = 1_024, 1 / 16
 """More changes than these since an index was stored, or than this share of its entries, and it is stored anew."""
+BLOCK = 2**15
+"""Texts whose words are in memory at a time while an index is made; of the others, how often each occurs where."""
 MOST_WORDS = 50_000
 """How many words' postings are kept of what is stored."""
 
@@ -129,8 +131,15 @@ class WordTables(Journal):
 
     def _store(self, analysis: Analysis, number: int) -> None:
         """Count all entries; the index gets a new number, so that nobody reads half of an old one."""
-        rowids, texts = self._texts(analysis)
-        counted = Postings.of(texts)
+        rowids: list[int] = []
+
+        def texts() -> Iterator[Read]:
+            for rowid, read in self._texts(analysis):
+                rowids.append(rowid)
+                yield read
+
+        blocks = list(Postings.blocks(texts(), BLOCK))
+        counted = Counted(blocks, None, lambda _: [], lambda _: np.zeros(0, dtype=bool))
         self._revise()
         for (old,) in self._db.execute(
             "SELECT number FROM word_indexes WHERE name = ?", (analysis.key,)
@@ -139,12 +148,13 @@ class WordTables(Journal):
             self._db.execute("DELETE FROM word_indexes WHERE number = ?", (old,))
         self._db.execute(
             "INSERT INTO word_indexes VALUES(?, ?, ?, ?, ?)",
-            (number, analysis.key, self.revision(), _bytes(rowids, 8), _bytes(counted.lengths, 4)),
+            (number, analysis.key, self.revision(), _bytes(np.array(rowids), 8), _bytes(counted.lengths, 4)),
         )
-        rows = ((number, word, *_encoded(counted.posting(word))) for word in sorted(counted.words))
+        words = sorted(set().union(*(block.words for block in blocks)))
+        rows = ((number, word, *_encoded(counted.read(word))) for word in words)
         self._db.executemany("INSERT INTO postings VALUES(?, ?, ?, ?, ?)", rows)
 
-    def _texts(self, analysis: Analysis, rowids: Indices | None = None) -> tuple[Indices, list[Read]]:
+    def _texts(self, analysis: Analysis, rowids: Indices | None = None) -> Iterator[tuple[int, Read]]:
         """The entries, all or these, by ascending rowid, and their words."""
         # Entries have ids; `skipped` is the one that a raw reader did not ask for.
         names = analysis.fields if "id" in analysis.fields else ("id", *analysis.fields)
@@ -157,11 +167,8 @@ class WordTables(Journal):
             cursor = self._db.execute(
                 f"{sql} JOIN json_each(?) j ON j.value = e.rowid ORDER BY e.rowid", (listed,)
             )
-        numbers, texts = [], []
         for rowid, *row in cursor:
-            numbers.append(rowid)
-            texts.append(analysis.read(row[skipped:] if analysis.index else from_row(names, row)))
-        return np.array(numbers, dtype=np.int64), texts
+            yield rowid, analysis.read(row[skipped:] if analysis.index else from_row(names, row))
 
     # Reading
 
@@ -173,8 +180,9 @@ class WordTables(Journal):
         sql = "SELECT number, revision, entries, lengths FROM word_indexes WHERE name = ?"
         row: Any = self._db.execute(sql, (analysis.key,)).fetchone()
         if row is None:
-            rowids, texts = self._texts(analysis)
-            return _Index(self.revision(), Postings.of(texts), rowids, np.ones(len(rowids), dtype=bool))
+            texts = dict(self._texts(analysis))
+            rowids = np.fromiter(texts, dtype=np.int64, count=len(texts))
+            return _Index(self.revision(), Postings.of(texts.values()), rowids, np.ones(len(rowids), dtype=bool))
         number, revision, entries, lengths = row
         rowids, sizes = self._numbers(entries, 8), self._numbers(lengths, 4)
         if len(rowids) != len(sizes) or (np.diff(rowids) <= 0).any():
@@ -187,8 +195,7 @@ class WordTables(Journal):
         if isinstance(known.base, _Stored) and not known.base.there():
             return self._load(analysis)
         changed = self._changed(known.revision)
-        rowids, texts = self._texts(analysis, changed)
-        updated = known.updated(self.revision(), changed, dict(zip(rowids.tolist(), texts, strict=True)))
+        updated = known.updated(self.revision(), changed, dict(self._texts(analysis, changed)))
         much = len(updated.changed) > max(CHANGES, CHANGES_SHARE * len(known.base.lengths))
         return self._load(analysis) if much and not isinstance(known.base, _Stored) else updated
 

@@ -135,12 +135,12 @@
       const look = own === undefined ? "x" : own >= 4 ? "4" : own >= 1 ? String(own) : "0";
       return make("span", `grade g${look}`, own === undefined ? "not judged" : `grade ${own}`);
     };
-    const move = (at, other, isRight) => {
+    const move = (at, other, isRight, by) => {
       if (other < 0) return make("span", "move", isRight ? "new" : "left");
       if (other === at) return make("span", "move", "same place");
       const up = isRight ? other > at : other < at;
       const text = isRight ? `was #${other + 1}` : `to #${other + 1}`;
-      return make("span", "move", `${up ? "\u2191" : "\u2193"} ${text}`);
+      return make("span", "move", `${up ? "\u2191" : "\u2193"} ${text}${by ? ` by ${by}` : ""}`);
     };
     const parts = (list, signals, at, place, top) => {
       const box = make("div");
@@ -159,6 +159,36 @@
       box.append(bar, make("span", "under", `score ${number((list.scores[at] / 1000) * top, digits)}: ${texts.join(", ")}`));
       return box;
     };
+    /* The signal that moved an entry most, as `steelyard explain` finds it: its standing is the distance of what it
+       adds from the mean over the entries of both lists, as a share of the way from their last score to the best. */
+    const standings = (side, query, both) => {
+      const [list, own] = [data.lists[side], entries(side, query)];
+      const parts = both.map((entry) => {
+        const [place, sums] = [list.starts[query] + own.indexOf(entry), new Map()];
+        list.short.forEach((name, at) => sums.set(name, (sums.get(name) ?? 0) + list.parts[at][place]));
+        return sums;
+      });
+      const totals = parts.map((sums) => [...sums.values()].reduce((a, b) => a + b, 0));
+      const spread = Math.max(...totals) - Math.min(...totals);
+      const mean = new Map(list.short.map((name) => [name, parts.reduce((sum, one) => sum + one.get(name), 0) / both.length]));
+      return parts.map((sums) => new Map([...sums].map(([name, value]) => [name, spread ? (value - mean.get(name)) / spread : 0])));
+    };
+    const ROUNDING = 0.01; // contributions are thousandths of the best score here
+    const movers = (sides, query) => {
+      const [left, right] = sides.map((side) => entries(side, query));
+      const both = right.filter((entry) => left.includes(entry));
+      if (!both.length || sides.some((side) => !data.lists[side].signals.length)) return new Map();
+      const [before, after] = sides.map((side) => standings(side, query, both));
+      const found = new Map();
+      both.forEach((entry, at) => {
+        const way = left.indexOf(entry) - right.indexOf(entry);
+        const names = [...new Set([...before[at].keys(), ...after[at].keys()])].sort();
+        const change = (name) => Math.sign(way) * ((after[at].get(name) ?? 0) - (before[at].get(name) ?? 0));
+        const best = names.reduce((a, b) => (change(b) >= change(a) ? b : a));
+        if (way && change(best) > ROUNDING) found.set(entry, best);
+      });
+      return found;
+    };
     const column = (side, other, query, isRight) => {
       const list = data.lists[side];
       const box = make("div");
@@ -166,6 +196,7 @@
       box.append(make("h3", "", `${data.labels[side]}: ${shown}`));
       const [own, against, known] = [entries(side, query), entries(other, query), grade(query)];
       const signals = used(side, query);
+      const by = isRight ? movers([other, side], query) : new Map();
       const legend = make("ul", "legend");
       for (const signal of signals) {
         const item = make("li");
@@ -176,7 +207,7 @@
       const rows = make("ol");
       own.forEach((entry, place) => {
         const row = make("li");
-        row.append(badge(known, entry), " ", move(place, against.indexOf(entry), isRight), " ", data.texts[entry] || data.ids[entry], make("span", "under", data.ids[entry]));
+        row.append(badge(known, entry), " ", move(place, against.indexOf(entry), isRight, by.get(entry)), " ", data.texts[entry] || data.ids[entry], make("span", "under", data.ids[entry]));
         if (signals.length) row.append(parts(list, signals, list.starts[query] + place, place, list.tops[query]));
         rows.append(row);
       });
