@@ -1,6 +1,6 @@
 """What the power iterations of LSA's SVD cost and bring: nDCG@10 of vector search on five collections.
 
-    python tests/benchmarks/lsa.py [--iterations 5,3,2,1] [SET...]
+python tests/benchmarks/lsa.py [--iterations 5,3,2,1] [SET...]
 """
 
 import argparse
@@ -45,7 +45,8 @@ def main() -> None:
         for iterations in map(int, asked.iterations.split(",")):
             row, seconds = measured(dataset, iterations)
             value = f"{row['mean']:.4f} [{row['low']:.4f}, {row['high']:.4f}]"
-            print(f"{name:10} {len(dataset.entries):6,} entries, {iterations} iterations: {value}, {seconds:.1f} s")
+            size = f"{len(dataset.entries):6,} entries"
+            print(f"{name:10} {size}, {iterations} iterations: {value}, {seconds:.1f} s")
 
 
 if __name__ == "__main__":
