@@ -139,3 +139,9 @@ def _lsa(model: str) -> list[str]:
     if not model.startswith("lsa"):
         return []
     return ["the vectors are LSA, fitted on these texts; a neural model may rank the strategies in another order"]
+
+
+def shallow(measures: Sequence[Measure], limit: int) -> list[str]:
+    """A notice when the limit is below a cutoff, because the missing results count as misses."""
+    cut = [str(measure) for measure in measures if (measure.cutoff or 0) > limit]
+    return [f"the limit {limit} is below the cutoff of {', '.join(cut)}"] if cut else []

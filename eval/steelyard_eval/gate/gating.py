@@ -13,8 +13,8 @@ from typing import Any
 from steelyard.errors import ConfigError, DataError, nearest, shown, together
 from steelyard.files import write_texts
 from steelyard.query import Query
-from steelyard_eval.compare.comparison import DIALECT
 from steelyard_eval.compare.contenders import GivenMany
+from steelyard_eval.compare.document import DIALECT
 from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.gate.answers import Answers, Asked, Field, read_asked

@@ -67,15 +67,17 @@ def decide(
     """Apply the rule to every labelled query: each serves to choose and, left out in its turn, to prove.
 
     `exact` gives the differences of one candidate, float64[n], for what is reported; by default the matrix does.
-    Ships the proven candidate of largest posterior mean where its promise is positive; else names the best one as
-    worth trying where it is likely better, and gains out of fold; else keeps what there is.
+    Ships the proven candidate of largest posterior mean where its promise is positive (over all families: where
+    the gain out of fold exceeds its standard error); else names the best one as worth trying where it is likely
+    better, and gains out of fold; else keeps what there is.
     """
     row = exact or (lambda c: np.asarray(evidence.metric[c], dtype=np.float64))
     composite, metric = evidence.of_composite, evidence.of_metric
     passing = passed(evidence, gates)
     limit = bound(evidence.metric, evidence.groups)
-    folded = _folded(evidence, seed, row)
-    if passing.any():
+    gains = _folded(evidence, seed, row)
+    folded = difference_interval(gains, evidence.groups.tolist())
+    if passing.any() and (not gates.folded or shrinkage(gains, evidence.groups) > 0):
         chosen = int(np.argmax(np.where(passing, composite.mean, -np.inf)))
         promise = scaled(folded, shrinkage(row(chosen), evidence.groups, gates.selected))
         if promise.mean > SMALLEST:
@@ -87,12 +89,11 @@ def decide(
     return Decision("keep", None, Interval(0.0, 0.0, 0.0), 0.0, limit, 3 * evidence.metric.shape[1])
 
 
-def _folded(evidence: Evidence, seed: int, row: Callable[[int], Floats]) -> Interval:
-    """The gain out of fold of the ungated rule, with its interval."""
+def _folded(evidence: Evidence, seed: int, row: Callable[[int], Floats]) -> Floats:
+    """float64[n]: the gain out of fold of the ungated rule."""
     choices = chosen_out_of_fold(evidence, seed)
     rows = {candidate: row(candidate) for _, candidate in choices if candidate is not None}
-    gains = out_of_fold(rows, choices, evidence.metric.shape[1])
-    return difference_interval(gains, evidence.groups.tolist())
+    return out_of_fold(rows, choices, evidence.metric.shape[1])
 
 
 def scaled(interval: Interval, factor: float) -> Interval:

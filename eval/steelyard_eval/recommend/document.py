@@ -13,8 +13,8 @@ from steelyard import __version__
 from steelyard.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard.query import Query
-from steelyard_eval.compare.comparison import DIALECT
 from steelyard_eval.compare.contenders import Contender
+from steelyard_eval.compare.document import DIALECT
 from steelyard_eval.compare.lists import Listed
 from steelyard_eval.compare.warnings import JUDGED, warnings
 from steelyard_eval.datasets.groups import unit_numbers
@@ -30,7 +30,7 @@ from steelyard_eval.recommend.layout import Layout
 from steelyard_eval.recommend.priors import known
 from steelyard_eval.recommend.provenance import estimate, origin, promised
 from steelyard_eval.recommend.rule import ALL_FAMILIES, Evidence
-from steelyard_eval.recommend.sentence import is_stated, named, sentence
+from steelyard_eval.recommend.sentence import depths_read, is_stated, named, sentence
 from steelyard_eval.recommend.source import Source
 from steelyard_eval.tune.candidate import candidates
 from steelyard_eval.tune.verdict import curve_of
@@ -157,7 +157,7 @@ def _chosen(case: Case) -> Record | None:
         "system": case.picked.system,
         "profile": case.picked.profile,
         "strategy": str(case.picked.effective),
-        "depths": case.picked.depths,
+        "depths": depths_read(case.picked),
         "in_sample": estimate(mean_interval(values, case.evidence.groups.tolist()), len(values)),
         "plateau": list(candidate.plateau(candidate.start, every)),
         **curve_of(candidate, every),
@@ -171,7 +171,7 @@ def _chosen(case: Case) -> Record | None:
 
 def _configuration(case: Case, place: Place) -> Record:
     values = estimate(mean_interval(place.values[case.metric], case.evidence.groups.tolist()), len(case.queries))
-    depths = place.config.depths if place.config else {}
+    depths = depths_read(place.config) if place.config else {}
     return {**place.about(), "depths": depths, "in_sample": values, "embedding_calls": place.calls}
 
 

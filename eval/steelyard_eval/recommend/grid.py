@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from steelyard.arrays import Floats, Indices
 from steelyard.config import SearchConfig
 from steelyard.finish import Cut
+from steelyard.fusion.description import RECIPROCAL, Linear
 from steelyard.table import SignalTable
 from steelyard_eval.exact.optimise import movable, on_simplices
 from steelyard_eval.kernel import Form, Kernel, forms
@@ -89,9 +90,9 @@ class Grid:
         return np.concatenate(([0], np.cumsum([len(block.weights) for block in self.blocks]))).astype(np.int64)
 
     def config(self, candidate: int) -> SearchConfig:
-        """The configuration of a candidate."""
+        """The configuration of a candidate; the weights of a sum sum to 1 where nothing depends on their scale."""
         block = int(np.searchsorted(self.starts, candidate, side="right")) - 1
-        return self.blocks[block].written(candidate - int(self.starts[block]))
+        return _to_one(self.blocks[block].written(candidate - int(self.starts[block])))
 
     def keys(self, known: Container[str]) -> list[str]:
         """The names of the candidates in tables of other collections; empty where their setting is not `known`."""
@@ -101,6 +102,18 @@ class Grid:
             there = key_of(block.written(0)) in known
             found += [key_of(block.written(row)) if there else "" for row in rows]
         return found
+
+
+def _to_one(config: SearchConfig) -> SearchConfig:
+    strategy = config.strategy
+    total = sum(strategy.weights)
+    shape = strategy.describe()
+    free = isinstance(shape, Linear) and shape.scale != RECIPROCAL
+    if not free or total <= 0 or not all(isinstance(stage, Cut) for stage in config.finish):
+        return config
+    return config.with_strategy(
+        strategy.with_weights([round(weight / total, DIGITS) for weight in strategy.weights])
+    )
 
 
 def grid(

@@ -19,13 +19,17 @@ def is_stated(config: SearchConfig | None, queries: int) -> bool:
 
 def named(config: SearchConfig) -> str:
     """A configuration as one would write it: the system where it has one, the strategy, unusual depths."""
-    own = find_system(config.name)
-    usual = own.config(config.limit).depths
-    read = config.effective.signals() & usual.keys()
-    moved = {depth for name, depth in config.depths.items() if name in read and depth != usual[name] and depth}
+    usual = find_system(config.name).config(config.limit).depths
+    moved = {depth for name, depth in depths_read(config).items() if depth and depth != usual.get(name, depth)}
     depths = f" at depth {', '.join(map(str, sorted(moved)))}" if moved else ""
     lead = "" if config.system == "plain" else f"{config.name.removesuffix(':documented')} with "
     return f"{lead}{config.effective}{depths}"
+
+
+def depths_read(config: SearchConfig) -> dict[str, int | None]:
+    """The depth of every retriever whose list the strategy uses."""
+    used = config.effective.signals()
+    return {name: depth for name, depth in config.depths.items() if name in used}
 
 
 def sentence(

@@ -51,8 +51,8 @@ def _measurement(results: Record) -> Iterator[tuple[str, str]]:
 def _statistics(primary: str) -> Iterator[tuple[str, str]]:
     yield (
         "Intervals",
-        f"{1 - ALPHA:.0%}, Student's t over queries (or their groups); those of differences count one query more "
-        f"that differs by {UNSEEN}, since a few queries may not show how configurations differ.",
+        f"{1 - ALPHA:.0%}, Student's t over queries (or their groups); those of differences allow for a "
+        f"query that was not drawn and differs by {UNSEEN}; the more queries differ, the less it counts.",
     )
     yield (
         "Test",
@@ -60,7 +60,7 @@ def _statistics(primary: str) -> Iterator[tuple[str, str]]:
         f"{DRAWS:,} patterns. The corrected p is Holm's over all challengers of one baseline, "
         f"on the primary metric, {primary}.",
     )
-    yield "Better, worse", f"the corrected p is below {ALPHA}."
+    yield "Better, worse", f"the corrected p is below {ALPHA}, and 0 is outside the interval."
     yield "No difference", f"otherwise, when the whole interval of the difference is within \u00b1{MARGIN}."
     yield "Unresolvable", "neither: these queries cannot decide it. It does not mean that the two are equal."
     yield (

@@ -50,14 +50,27 @@ def test_grouped_interval_of_unequal_groups_by_hand():
     assert found.high - found.mean == pytest.approx(4.302653 * 0.06 / math.sqrt(3), rel=1e-6)
 
 
-def test_intervals_of_differences_count_one_query_more():
-    # Four zeros: the sum of squares is 0.35^2, so the standard error is sqrt(0.1225 / 3 / 4); t(3) is 3.182446.
+def test_where_nothing_differs_the_interval_is_what_one_more_query_may_show():
+    # Four zeros: the sum of squares is 0.65^2, so the standard error is sqrt(0.4225 / 3 / 4); t(3) is 3.182446.
     found = difference_interval([0.0] * 4)
-    assert (found.mean, found.high) == (0, pytest.approx(3.182446 * math.sqrt(0.1225 / 12), rel=1e-6))
+    assert (found.mean, found.high) == (0, pytest.approx(3.182446 * math.sqrt(0.4225 / 12), rel=1e-6))
     assert found.low == -found.high
-    wide = difference_interval(SKEWED)
-    assert wide.high > mean_interval(SKEWED).high
-    assert compare_paired(SKEWED, np.zeros(60)).high == wide.high
+
+
+def test_the_more_queries_differ_the_less_an_unseen_one_counts():
+    # Differences 0.5, -0.5, 0.5, -0.5: squares 1; four that differ, so 0.4225 / sqrt(5) more.
+    found = difference_interval([0.5, -0.5, 0.5, -0.5])
+    assert found.high == pytest.approx(3.182446 * math.sqrt((1 + 0.4225 / math.sqrt(5)) / 12), rel=1e-6)
+    assert difference_interval(SKEWED).high == pytest.approx(mean_interval(SKEWED).high, rel=5e-3)
+    assert compare_paired(SKEWED, np.zeros(60)).high == difference_interval(SKEWED).high
+
+
+def test_groups_that_differ_are_counted():
+    # Sums 0.4, 0, 0 of 2 queries each: pulls 4/30, -2/30, -2/30 of mean size 2 around a mean of 2/30; squares
+    # 6 * (2/30)^2 = 8/300; one differs, so (0.65 / 2)^2 / sqrt(2) more; t(2) at 97.5% is 4.302653.
+    found = difference_interval([0.1, 0.3, 0.0, 0.0, 0.0, 0.0], list("aabbcc"))
+    squares = 8 / 300 + 0.325**2 / math.sqrt(2)
+    assert found.high - found.mean == pytest.approx(4.302653 * math.sqrt(squares / 6), rel=1e-6)
 
 
 def test_interval_covers_about_as_often_as_it_says():
@@ -195,8 +208,9 @@ def test_detectable_effect_is_detected_four_times_in_five():
 
 
 def test_equal_systems_do_not_differ():
-    found = compare_paired(SKEWED, SKEWED)
-    assert (found.delta, found.low, found.p, found.ties) == (0, -found.high, 1, 60)
+    many = np.tile(SKEWED, 2)
+    found = compare_paired(many, many)
+    assert (found.delta, found.low, found.p, found.ties) == (0, -found.high, 1, 120)
     assert (found.mde, found.queries_needed, found.verdict) == (0, None, "no difference")
 
 
@@ -212,6 +226,7 @@ def test_verdicts():
         ({"delta": 0.1, "low": 0.02, "high": 0.2, "p_holm": 0.049}, "better"),
         ({"delta": -0.1, "low": -0.2, "high": -0.02, "p_holm": 0.01}, "worse"),
         ({"delta": 0.1, "low": 0.02, "high": 0.2, "p_holm": 0.05}, "unresolvable"),
+        ({"delta": 0.1, "low": -0.001, "high": 0.2, "p_holm": 0.01}, "unresolvable"),
         ({"delta": 0.0, "low": -0.02, "high": 0.02, "p_holm": 0.9}, "no difference"),
         ({"delta": 0.0, "low": -0.021, "high": 0.02, "p_holm": 0.9}, "unresolvable"),
         ({"delta": 0.01, "low": 0.005, "high": 0.015, "p_holm": 0.01}, "better"),  # small, but there

@@ -1,0 +1,62 @@
+"""What is compared with what: the contenders that a call names, or the usual ones, and the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from steelyard.errors import ConfigError, nearest, shown
+from steelyard_eval import SYSTEMS
+from steelyard_eval.compare.contenders import (
+    Given,
+    GivenMany,
+    Named,
+    read,
+    read_all,
+    read_strategies,
+    read_systems,
+)
+from steelyard_eval.compare.lists import Listed
+
+Reader = Callable[[], Named | Listed]
+
+
+def read_contenders(
+    contenders: GivenMany | None,
+    strategies: str | Sequence[str],
+    systems: str | Sequence[str] | None,
+    lists: tuple[str, ...] | None,
+) -> list[Reader]:
+    """A reader for every contender that is named, or for the usual ones when none is."""
+    if contenders is None and systems is None:
+        systems = SYSTEMS if lists is None else ()
+        contenders = [*(lists or ()), *([f"rrf({', '.join(lists)})"] if lists and len(lists) > 1 else [])]
+    return [
+        *read_all(contenders, lists or ()),
+        *read_systems(systems or ()),
+        *read_strategies(strategies, lists or ()),
+    ]
+
+
+def with_baseline(
+    named: list[Named | Listed], given: Given | int | None, lists: Collection[str]
+) -> tuple[str, list[Named | Listed]]:
+    """The label of the baseline, and the contenders including it, in front if it was not among them."""
+    labels = [one.label for one in named]
+    if given is None:
+        return labels[0], named
+    if isinstance(given, int):
+        if not 0 <= given < len(labels):
+            places = f"0..{len(labels) - 1}, the places of {', '.join(labels)}"
+            raise ConfigError(f"baseline {given} is outside {places}")
+        return labels[given], named
+    if isinstance(given, str) and given.removesuffix(":documented") in labels:
+        return given.removesuffix(":documented"), named
+    try:
+        added = read(given, lists=lists)
+    except ConfigError as error:
+        if isinstance(given, str) and "=" not in given and "(" not in given:
+            raise ConfigError(f"baseline {shown(given)} is not compared{nearest(given, labels)}") from None
+        raise ConfigError(f"baseline: {error}") from None
+    if added.label in labels:
+        return added.label, named
+    return added.label, [added, *named]

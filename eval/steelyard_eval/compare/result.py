@@ -1,0 +1,122 @@
+"""The result of a comparison: frames, figures and reports of its document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from steelyard.arrays import Floats
+from steelyard.errors import ConfigError, nearest, shown, visible
+from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.results import Result, frame_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Result):
+    """The result of a comparison; `record` is the JSON document of the command line.
+
+    `values` has every metric of every query: label -> metric name -> float64[Q], in the order of
+    `queries`.
+    """
+
+    record: Mapping[str, Any]
+    values: Mapping[str, Mapping[str, Floats]]
+    queries: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document as plain JSON values."""
+        return dict(self.record)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each configuration and metric, with the mean and its interval.
+
+        Without judgments: a row for each pair of contenders, with RBO and Jaccard@10.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self.record["results"] or self.record["agreement"])
+
+    def tests(self) -> pd.DataFrame:
+        """Return a row for each challenger: its difference from the baseline, interval, p, wins, verdict."""
+        import pandas as pd
+
+        return pd.DataFrame(self.record["comparisons"]).drop(columns=["baseline", "metric"], errors="ignore")
+
+    def table(self, round: int | None = None) -> pd.DataFrame:  # noqa: A002 -- PyTerrier's name for it
+        """Return a row for each contender and a column for each metric, as PyTerrier's Experiment does.
+
+        Beside them are queries won and lost against the baseline on the primary metric, and the corrected p-value.
+        `round` is the number of decimals.
+        """
+        import pandas as pd
+
+        primary = self.record["primary"]
+        tests = {row["challenger"]: row for row in self.record["comparisons"]}
+        rows = []
+        for label, own in self.values.items():
+            test = tests.get(label, dict.fromkeys(("wins", "losses", "p_holm")))
+            names = zip(("+", "-", "p-value"), ("wins", "losses", "p_holm"), strict=True)
+            means = {metric: float(values.mean()) for metric, values in own.items()}
+            rows.append({"name": label, **means, **{f"{primary} {sign}": test[name] for sign, name in names}})
+        return _rounded(pd.DataFrame(rows).set_index("name"), round)
+
+    def per_query(self, metric: str | None = None, round: int | None = None) -> pd.DataFrame:  # noqa: A002
+        """Return a row for each query: text, category, and one metric (the primary one) of every contender."""
+        import pandas as pd
+
+        wanted = str(parse_measures([metric or self.record["primary"]])[0])
+        if wanted not in self._metrics:
+            raise ConfigError(f"metric {shown(wanted)} was not compared{nearest(wanted, self._metrics)}")
+        facts = [{name: row[name] for name in ("id", "text", "category")} for row in self.record["per_query"]]
+        frame = pd.DataFrame(facts).set_index("id")
+        return _rounded(frame.assign(**{label: own[wanted] for label, own in self.values.items()}), round)
+
+    @property
+    def _metrics(self) -> list[str]:
+        return list(next(iter(self.values.values())))
+
+    def __repr__(self) -> str:
+        return visible(f"Comparison({', '.join(self.values)} on {self.record['dataset']['name']})")
+
+    def _repr_html_(self) -> str:
+        return frame_html(self.table().reset_index() if self.record["results"] else self.to_frame())
+
+    def plot(self, metric: str | None = None, *, what: str = "means") -> Figure:
+        """Plot a figure of the comparison.
+
+        Parameters
+        ----------
+        metric : str
+            Of the means; the primary one by default. All other figures are of the primary metric.
+        what : str
+            means (with intervals), differences (to the baseline), queries (the difference on each), categories,
+            cost (quality against latency).
+        """
+        from steelyard_eval.figures import compared
+
+        self._refuse_unlabelled("plot")
+        return compared(self.record, what, metric)
+
+    def report(self, path: str | Path) -> list[Path]:
+        """Write the report (HTML, Markdown, JSON, timing.json) into this folder and return the paths."""
+        from steelyard_eval.report import write_report
+
+        self._refuse_unlabelled("report")
+        return write_report(self.to_json(), path)
+
+    def _refuse_unlabelled(self, what: str) -> None:
+        if not self.record["results"]:
+            name = self.record["dataset"]["name"]
+            raise ConfigError(
+                f"{name} has no judgments, so there is nothing to {what}; print it, or add qrels.txt"
+            )
+
+
+def _rounded(frame: pd.DataFrame, decimals: int | None) -> pd.DataFrame:
+    return frame if decimals is None else frame.round(decimals)
