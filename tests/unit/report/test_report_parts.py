@@ -9,6 +9,7 @@ from steelyard_eval.report.blocks import Pairs, Table, Terms
 from steelyard_eval.report.coverage import coverage
 from steelyard_eval.report.decision import promised
 from steelyard_eval.report.gating import gate_page
+from steelyard_eval.report.leaderboard import cost
 from steelyard_eval.report.learning import learn_page
 from steelyard_eval.report.queries import pairs
 from steelyard_eval.report.shapes import Scale
@@ -97,3 +98,22 @@ def test_the_current_strategy_is_shown_where_there_is_one(current, shown):
     _, strategies = promised(record)
     assert dict(strategies.pairs)["chosen"] == "vector"
     assert dict(strategies.pairs)["current"] == shown
+
+
+@pytest.mark.parametrize(("times", "axis"), [((2.0, 5.0), "p50 ms"), ((5.0, 5.0), "embedding calls")])
+def test_costs_are_milliseconds_unless_they_do_not_differ(times, axis):
+    labels = ("fts", "vector")
+    results = {
+        "primary": "nDCG@10",
+        "baseline": "fts",
+        "configurations": [{"label": label} for label in labels],
+        "results": [share("fts", 0.4, "nDCG@10"), share("vector", 0.5, "nDCG@10")],
+        "timing": [
+            {"label": label, "p50_ms": ms, "embedding_calls": calls}
+            for label, ms, calls in zip(labels, times, (0, 30), strict=True)
+        ],
+    }
+    figure, listed = cost(results)
+    assert f"{axis} to the right" in figure.note
+    assert "fts" in listed.text
+    assert "vector" in listed.text
