@@ -13,7 +13,7 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.0 --no-header
 # What `make check` tests: what runs in seconds, chosen by measured CPU time.
 FAST := tests/unit/engine tests/unit/measures tests/unit/terminal tests/unit/report tests/unit/datasets
 
-.PHONY: help check demo test browser docs pictures gate curves lab lint types parity bench bench-large evidence coverage priors feedback fuzz endpoints interference tenants kills mutants lock clean
+.PHONY: help check demo test browser docs pictures gate curves lab lint types parity bench bench-large identity evidence coverage priors feedback fuzz endpoints interference tenants kills mutants lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -45,7 +45,7 @@ pictures: .venv/tested  ## the pictures of the documentation, made from the real
 	$(BIN)/python docs/pictures/make.py
 
 lab: .venv/tested  ## JupyterLab on the notebooks
-	$(BIN)/jupyter lab notebooks
+	$(BIN)/jupyter lab notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 browser: .venv/tested  ## JupyterLab and reports in a headless Chromium, with the time from a key to the picture
 	$(BIN)/python -m pytest tests/browser
@@ -59,6 +59,9 @@ bench: .venv/benched  ## speed, as ratios against peers in one process
 
 bench-large: .venv/tested  ## a million entries: built, recorded, searched; kept in reports/large (LARGE='--entries 100000')
 	$(BIN)/python tests/benchmarks/large.py $(LARGE)
+
+identity: .venv/tested  ## whether what is faster than SQLite gives its bits, over all collections (IDENTITY='--minutes 30')
+	$(BIN)/python tests/benchmarks/identity.py $(IDENTITY)
 
 evidence: .venv/tested  ## whether recommendations keep what they promise (STEELYARD_DATA; EVIDENCE='--minutes 30')
 	$(BIN)/python tests/benchmarks/evidence.py $(EVIDENCE)

@@ -18,7 +18,7 @@ from steelyard.errors import ConfigError, EmbedderError, LostError, SteelyardErr
 from steelyard.finish import facts_read
 from steelyard.fusion import Expr
 from steelyard.identity import identity
-from steelyard.join import Lists, join
+from steelyard.join import Lists, Part, ScoreIds, complete, join, part
 from steelyard.query import Query
 from steelyard.signals import PRIORS
 from steelyard.sources import Sources
@@ -129,13 +129,28 @@ class Candidates:
 
     def record(
         self,
+        parts: Sequence[Part],
         queries: Sequence[Query],
         signals: Iterable[str],
         max_depth: int | None,
         corpus: str,
-        progress: Callable[[Sequence[Query]], Iterable[Query]],
     ) -> SignalTable:
         """See Searcher.record; the queries are admitted already."""
+        names = set(signals)
+        clocks = [query.asked_at or 0.0 for query in queries]
+        homes = self._directories.of if names & set(LAYERS) else None
+        table = complete(parts, queries, clocks, self._store.get, homes)
+        cut = {name: max_depth for name in names & RETRIEVERS - set(LAYERS) if max_depth}
+        return replace(table, fingerprint=self.fingerprint(corpus, cut))
+
+    def part(
+        self,
+        queries: Sequence[Query],
+        signals: Iterable[str],
+        max_depth: int | None,
+        progress: Callable[[Sequence[Query]], Iterable[Query]] = iter,
+    ) -> Part:
+        """See Searcher.part; the queries are admitted already."""
         names = sorted(signals, key=lambda name: (name in DEPENDENT, name))
         depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
         lists: list[Lists] = []
@@ -147,10 +162,9 @@ class Candidates:
                 for name, depth in depths.items():
                     own[name] = self.sources.retrieve(name, query, depth, own)
                 lists.append(own)
-            table = self._table(queries, lists, [name for name in names if name in SCORERS], True)
+            return part(queries, lists, self._scores(name for name in names if name in SCORERS))
         except EmbedderError as error:
             raise EmbedderError(f"{error}; {len(lists)} of {len(queries)} queries were done") from None
-        return replace(table, fingerprint=self.fingerprint(corpus, {k: v for k, v in depths.items() if v}))
 
     def fingerprint(self, corpus: str, max_depth: Mapping[str, int]) -> dict[str, Any]:
         """Return what a replay of a recording cannot change, as JSON values."""
@@ -165,11 +179,13 @@ class Candidates:
             "max_depth": dict(max_depth),
         }
 
+    def _scores(self, names: Iterable[str]) -> dict[str, ScoreIds]:
+        return {name: partial(self.sources.score, name) for name in names}
+
     def _table(
         self, queries: Sequence[Query], lists: Sequence[Lists], scorers: Sequence[str], facts: bool
     ) -> SignalTable:
         clocks = [query.asked_at or 0.0 for query in queries]
-        score = {name: partial(self.sources.score, name) for name in scorers}
         layered = any(name in LAYERS for own in lists for name in own)
         homes = self._directories.of if layered else None
-        return join(queries, clocks, lists, score, self._store.get if facts else None, homes)
+        return join(queries, clocks, lists, self._scores(scorers), self._store.get if facts else None, homes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -49,6 +50,22 @@ def join(
     ConfigError
         When a retriever or scorer returned a number that is not finite.
     """
+    return complete([part(queries, lists, scorers)], queries, clocks, get, directories)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of some queries, as in `SignalTable`, without facts."""
+
+    entries: Sequence[str]
+    offsets: NDArray[np.int64]
+    entry: Ints
+    columns: Mapping[str, Floats]
+    positions: Mapping[str, Ints]
+
+
+def part(queries: Sequence[Query], lists: Sequence[Lists], scorers: Mapping[str, ScoreIds]) -> Part:
+    """Join the lists of some queries, and score their candidates; see `join`."""
     codes = _Codes.of([part for own in lists for part in own.values()])
     ids = codes.ids
     coded = [{name: codes.within(part) for name, part in own.items()} for own in lists]
@@ -58,17 +75,54 @@ def join(
     for name, score in scorers.items():
         parts = (score(q, [ids[e] for e in union]) for q, union in zip(queries, unions, strict=True))
         columns[name] = np.concatenate([np.zeros(0), *(_finite(name, part) for part in parts)])
+    return Part(ids, offsets, np.concatenate([np.zeros(0, np.int32), *unions]), columns, positions)
+
+
+def complete(
+    parts: Sequence[Part],
+    queries: Sequence[Query],
+    clocks: Sequence[float],
+    get: Callable[[Sequence[str], Sequence[str]], list[Entry]] | None,
+    directories: Callable[[Sequence[str]], list[str]] | None,
+) -> SignalTable:
+    """Put the parts of all queries together, in their order, and add what is known of queries and entries."""
+    whole = parts[0] if len(parts) == 1 else _together(parts)
+    code, ids = {id_: at for at, id_ in enumerate(whole.entries)} if directories else {}, list(whole.entries)
     tags: dict[str, int] = {}
     return SignalTable(
         queries=tuple(query.id for query in queries),
         entries=tuple(ids),
-        offsets=offsets,
-        entry=np.concatenate([np.zeros(0, np.int32), *unions]),
-        columns=columns,
-        positions=positions,
+        offsets=whole.offsets,
+        entry=whole.entry,
+        columns=whole.columns,
+        positions=whole.positions,
         about=entry_facts(get(ids, FACT_FIELDS), tags) if get else NO_FACTS,
         asked=query_facts(queries, clocks, tags),
-        directory=_homes(codes.code, ids, directories(ids)) if directories else None,
+        directory=_homes(code, ids, directories(ids)) if directories else None,
+    )
+
+
+def _together(parts: Sequence[Part]) -> Part:
+    """One part of the same bits as if it had been made at once."""
+    ids = sorted(set().union(*(part.entries for part in parts)))
+    code = {id_: at for at, id_ in enumerate(ids)}
+    entry = [np.array([code[id_] for id_ in part.entries], dtype=np.int32)[part.entry] for part in parts]
+    sizes = np.concatenate([np.diff(part.offsets) for part in parts])
+
+    def column(name: str, empty: float, of: Callable[[Part], Mapping[str, Any]]) -> Any:  # noqa: ANN401 -- of floats or of ints
+        return np.concatenate([of(part).get(name, np.full(len(part.entry), empty)) for part in parts])
+
+    names = sorted({name for part in parts for name in part.columns})
+    return Part(
+        ids,
+        np.concatenate([[0], np.cumsum(sizes)]),
+        np.concatenate(entry),
+        {name: column(name, np.nan, lambda part: part.columns) for name in names},
+        {
+            name: column(name, 0, lambda part: part.positions).astype(np.int32)
+            for name in names
+            if any(name in part.positions for part in parts)
+        },
     )
 
 

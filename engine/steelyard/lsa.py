@@ -23,6 +23,8 @@ from steelyard.text import terms
 MODEL = "lsa"
 DIMENSIONS = 192
 VOCABULARY = 30_000
+ITERATIONS = 2
+"""Power iterations of the SVD; more cost time and find no better neighbours (docs/benchmarks.md)."""
 
 
 class LsaEmbedder:
@@ -63,7 +65,7 @@ class LsaEmbedder:
         )
         rank = min(DIMENSIONS, len(rows) - 1, len(kept) - 1)
         with np.errstate(invalid="ignore"):  # identical texts have no variance to explain
-            svd = TruncatedSVD(rank, random_state=seed).fit(matrix)
+            svd = TruncatedSVD(rank, n_iter=ITERATIONS, random_state=seed).fit(matrix)
         return cls(vocabulary, idf, np.ascontiguousarray(svd.components_.T, dtype=np.float32))
 
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:

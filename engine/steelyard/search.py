@@ -25,6 +25,7 @@ from steelyard.explore import Explore, interleaved
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.finish import Ranking, finish, reranked, stages_without, to_rerank
 from steelyard.fusion import Expr, fuse
+from steelyard.join import Part
 from steelyard.query import Query, clean_query
 from steelyard.rerank import CrossEncoder, Document
 from steelyard.results import SearchResult, hits_of
@@ -290,6 +291,7 @@ class Searcher:
         max_depth: int | None,
         corpus: str,
         progress: Callable[[Sequence[Query]], Iterable[Query]] = iter,
+        parts: Sequence[Part] | None = None,
     ) -> SignalTable:
         """Build the table of many queries, with the complete column of every signal.
 
@@ -303,6 +305,8 @@ class Searcher:
             The hash of what was indexed, for the fingerprint.
         progress : callable
             Wraps the queries, for example to draw a progress bar.
+        parts : sequence of Part, optional
+            What `part` gave for these queries, in their order, perhaps in other processes; made here by default.
 
         Raises
         ------
@@ -311,7 +315,13 @@ class Searcher:
             to keywords.
         """
         admitted = [self.admitted(query) for query in queries]
-        return self._candidates.record(admitted, signals, max_depth, corpus, progress)
+        if parts is None:
+            parts = [self._candidates.part(admitted, signals, max_depth, progress)]
+        return self._candidates.record(parts, admitted, signals, max_depth, corpus)
+
+    def part(self, queries: Sequence[Query], signals: Iterable[str], max_depth: int | None) -> Part:
+        """The rows of a recording of some queries, for `record`, which has the parameters."""
+        return self._candidates.part([self.admitted(query) for query in queries], signals, max_depth)
 
     # Inside
 

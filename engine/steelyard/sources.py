@@ -87,7 +87,7 @@ class Sources:
         names = list(names)
         if any(RETRIEVER_KINDS[name].layer for name in names):
             texts = list(dict.fromkeys(query.embedded for query in queries))
-            own = [(embedder, row) for embedder in self.usable() for row in _embedded(embedder, texts)]
+            own = [(embedder, row) for embedder in self.usable() for row in embedded(embedder, texts)]
             self._thread.ahead = {(id(embedder), text): row for embedder, (text, row) in own}
         for name in names:
             retriever = self._retriever(name)
@@ -197,7 +197,7 @@ class Sources:
         return known[1]
 
 
-def _embedded(embedder: Embedder, texts: Sequence[str]) -> Iterable[tuple[str, Vectors]]:
+def embedded(embedder: Embedder, texts: Sequence[str]) -> Iterable[tuple[str, Vectors]]:
     """Texts with their vectors: all in one call where the embedder remembers them, so that a later call for one of
     them gives the same bits, else one by one.
     """

@@ -39,6 +39,7 @@ def load(
     vectors: Mapping[str, Sequence[ArrayLike]] | None = None,
     text_for_embedding: str = "{title}\n{text}",
     embedder: str = "auto",
+    jobs: int = 1,
 ) -> Workbench:
     """A data set, checked and ready to be worked on.
 
@@ -59,6 +60,8 @@ def load(
         The template of the text that these vectors stand for.
     embedder : str
         auto (recorded vectors, else LSA fitted on the texts), recorded, lsa, none, minilm, minilm-int8, api.
+    jobs : int
+        Processes that search, which pays off for thousands of queries; results are the same.
 
     Raises
     ------
@@ -72,12 +75,12 @@ def load(
     from steelyard_eval.workbench import Workbench
 
     if isinstance(source, str | Path):
-        return Workbench(load_folder(source), embedder)
+        return Workbench(load_folder(source), embedder, jobs)
     given = {"corpus": source, "queries": queries, "qrels": qrels, "vectors": vectors}
     parts = {name: part for name, part in given.items() if part is not None}
     if isinstance(source, Mapping) and "corpus" in source:
-        return Workbench(load_dict(source), embedder)
-    return Workbench(load_dict({**parts, "text_for_embedding": text_for_embedding}), embedder)
+        return Workbench(load_dict(source), embedder, jobs)
+    return Workbench(load_dict({**parts, "text_for_embedding": text_for_embedding}), embedder, jobs)
 
 
 def demo() -> Workbench:

@@ -49,11 +49,14 @@ class Workbench:
         What is searched, and how it is judged.
     embedder : str
         The source of the vectors; see `Workspace.open`.
+    jobs : int
+        Processes that search for recordings; results are the same.
     """
 
-    def __init__(self, dataset: Dataset, embedder: str = "auto") -> None:
+    def __init__(self, dataset: Dataset, embedder: str = "auto", jobs: int = 1) -> None:
         self.dataset = dataset
         self.embedder = embedder
+        self.jobs = jobs
 
     def __repr__(self) -> str:
         return repr(self.dataset).replace("Dataset", "Workbench", 1)
@@ -61,7 +64,7 @@ class Workbench:
     @cached_property
     def workspace(self) -> Workspace:
         """The data set, indexed, with its embedder."""
-        return Workspace.open(self.dataset, self.embedder)
+        return Workspace.open(self.dataset, self.embedder, jobs=self.jobs)
 
     def check(self) -> Checked:
         """Return the notices on the data set; `load` refuses one with faults and lists them."""
@@ -459,4 +462,4 @@ class Workbench:
         if lists is not None:
             return save_lists(self.dataset, lists, Path(out), split or "all")[0]
         names = separate(systems) if isinstance(systems, str) else list(systems)
-        return record_systems(self.dataset, names, Path(out), split, limit, self.embedder)
+        return record_systems(self.dataset, names, Path(out), split, limit, self.embedder, jobs=self.jobs)

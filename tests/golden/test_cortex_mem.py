@@ -30,7 +30,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem import DOCUMENTED, SHIPPED
 from steelyard.systems.cortex_mem.client import CortexMem, SearchOptions
-from steelyard.systems.cortex_mem.intents import THRESHOLDS, intent_of
+from steelyard.systems.cortex_mem.intents import THRESHOLDS, intent_of, is_entity
 from steelyard.systems.cortex_mem.layers import ask, extract, with_layers
 from steelyard.systems.cortex_mem.rewriting import Rewriter, accepted, profile_of
 from steelyard.systems.cortex_mem.snippets import snippet, snippet_shipped
@@ -128,6 +128,23 @@ class TestIntents:
     @pytest.mark.parametrize("query", ["elastic search", "agony of choice", "the blast furnace", "finding nemo"])
     def test_words_inside_other_words_are_no_signs(self, query):
         assert intent_of(query) == "general"
+
+    @pytest.mark.parametrize(
+        ("query", "entity"),
+        [
+            ("Docker", True),
+            ("Alice Smith", True),
+            ("Alice Smith Jones", False),
+            ("Alice Smith-Johnstones", False),  # 22 characters
+            ("alice", False),
+            ("What now", False),
+            ("\u8bb0\u5fc6", True),  # two Chinese characters
+            ("\u8bb0", False),
+            ("", False),
+        ],
+    )
+    def test_the_program_takes_one_or_two_short_words_for_the_name_of_a_thing(self, query, entity):
+        assert is_entity(query) == entity
 
     @pytest.mark.parametrize(("query", "passes"), [("What is this", True), ("machine learning", False)])
     def test_factual_queries_open_abstracts_from_04_on(self, query, passes):

@@ -186,8 +186,8 @@ def node_of(name):
     at = next((at for at, part in enumerate(parts) if part.startswith("test_")), None)
     if at is None or at + 1 == len(parts):
         return None
-    where = next((test for test in tests() if test.stem == parts[at]), None)
-    return where and "::".join((str(where.relative_to(ROOT)), *parts[at + 1 :]))
+    file = Path(*parts[:at], f"{parts[at]}.py")
+    return "::".join((str(file), *parts[at + 1 :])) if ROOT / file in tests() else None
 
 
 def measure(folder):

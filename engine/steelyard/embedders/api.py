@@ -24,8 +24,6 @@ ATTEMPTS = 5
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 PATIENCE = 60.0
 """Seconds a server may ask us to wait; when it asks for more, the call fails at once."""
-EXCERPT = 2000
-"""Characters of an answer that are looked at for a message."""
 PROBE = 0.5
 """Seconds within which Ollama has to list its loaded models. Source: EchoVault's program."""
 
@@ -144,12 +142,12 @@ class ApiEmbedder:
         try:
             return answer.json()
         except ValueError:
-            problem = shown(answer.text[:EXCERPT])
+            problem = shown(answer.text)
         raise self._again(f"answered with {problem}, not with whole JSON", self._remedy())
 
     def _refusal(self, answer: Answer) -> EmbedderError:
         """The error for a status other than 200."""
-        status, said = answer.status, answer.text[:EXCERPT]
+        status, said = answer.status, answer.text
         what = f"refused with status {status}" + (f": {shown(said, 300)}" if said.strip() else "")
         if answer.may_pass:
             pause = _retry_after(answer.headers.get("retry-after", ""))

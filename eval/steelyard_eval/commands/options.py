@@ -59,6 +59,13 @@ recording_option = click.option(
     metavar="FOLDER",
     help="Replay a folder that `steelyard record` wrote, instead of searching.",
 )
+jobs_option = click.option(
+    "--jobs",
+    type=click.IntRange(1, 256),
+    default=1,
+    show_default=True,
+    help="Processes that search; the result is the same, and more than one pays off for thousands of queries.",
+)
 seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 
 

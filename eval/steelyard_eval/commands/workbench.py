@@ -15,6 +15,7 @@ from steelyard_eval.commands.manners import note
 from steelyard_eval.commands.options import (
     contenders_of,
     embedder_option,
+    jobs_option,
     json_option,
     limit_option,
     listed,
@@ -84,6 +85,7 @@ RERANK = (
 @limit_option
 @embedder_option
 @click.option("--rerank", default="top", show_default=True, type=click.Choice(["top", "all"]), help=RERANK)
+@jobs_option
 @json_option
 def record(
     dataset: str,
@@ -94,6 +96,7 @@ def record(
     limit: int | None,
     embedder: str,
     rerank: str,
+    jobs: int,
     as_json: bool,
 ) -> None:
     """Save signal tables of systems, a folder for each under OUT, or of lists of other engines."""
@@ -102,7 +105,9 @@ def record(
     from steelyard_eval.recording.record import record_systems
 
     if runs is None:
-        folders = record_systems(load(dataset), listed(systems), Path(out), split, limit or 10, embedder, rerank)
+        folders = record_systems(
+            load(dataset), listed(systems), Path(out), split, limit or 10, embedder, rerank, jobs
+        )
     else:
         folders, notices = save_lists(load(dataset), runs, Path(out), split or "all")
         for notice in notices:
@@ -157,6 +162,7 @@ def record(
 @click.option("--verify", is_flag=True, help="Compute every metric of the runs again with ir_measures.")
 @click.option("--out", type=click.Path(), help="Write the JSON document to this file, for `steelyard report`.")
 @embedder_option
+@jobs_option
 @seed_option
 @json_option
 def compare(
@@ -176,6 +182,7 @@ def compare(
     verify: bool,
     out: str | None,
     embedder: str,
+    jobs: int,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -205,6 +212,7 @@ def compare(
         split=split,
         limit=limit,
         embedder=embedder,
+        jobs=jobs,
         recording=recording,
         runs=runs,
         verify=verify,
@@ -296,6 +304,7 @@ def tune(
 @recording_option
 @limit_option
 @embedder_option
+@jobs_option
 @seed_option
 @json_option
 def recommend(
@@ -307,6 +316,7 @@ def recommend(
     recording: str | None,
     limit: int | None,
     embedder: str,
+    jobs: int,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -321,7 +331,14 @@ def recommend(
     from steelyard_eval.terminal import recommendation
 
     found = run(
-        load(dataset), current, metric=metric, limit=limit, embedder=embedder, seed=seed, recording=recording
+        load(dataset),
+        current,
+        metric=metric,
+        limit=limit,
+        embedder=embedder,
+        jobs=jobs,
+        seed=seed,
+        recording=recording,
     )
     document = found.to_json()
     for notice in document["notices"]:

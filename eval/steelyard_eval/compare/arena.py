@@ -98,9 +98,8 @@ class Arena:
         dataset: Dataset,
         named: Sequence[Named | Listed],
         limit: int,
-        embedder: str,
         table: SignalTable | None,
-        space: Workspace | Callable[[], Workspace] | None,
+        space: Workspace | Callable[[], Workspace],
     ) -> Arena:
         """Make the arena for these contenders at a limit."""
         if table is not None:
@@ -109,7 +108,7 @@ class Arena:
             )
         if not any(isinstance(one, Named) for one in named):
             return cls(dataset, Setting(limit), None, None)
-        opened = space() if callable(space) else space or Workspace.open(dataset, embedder)
+        opened = space() if callable(space) else space
         return cls(dataset, Setting(limit, opened.model), None, opened)
 
     @property

@@ -39,6 +39,7 @@ def compare(
     split: str | None = None,
     limit: int | None = None,
     embedder: str = "auto",
+    jobs: int = 1,
     recording: str | Path | None = None,
     runs: str | Path | None = None,
     verify: bool = False,
@@ -74,6 +75,8 @@ def compare(
         Length of every list; the largest cutoff of the metrics by default.
     embedder : str
         See `Workspace.open`.
+    jobs : int
+        Processes that search; the result is the same.
     recording : str or Path
         A folder that `record` wrote: contenders are replayed from it and nothing is searched.
     runs : str or Path
@@ -110,7 +113,8 @@ def compare(
     if not chosen:
         raise ConfigError(f"{dataset.name}: the split has no queries; add some to queries.jsonl")
     size = limit or max((m.cutoff or 10 for m in measures), default=10)
-    arena = Arena.of(dataset, named, size, embedder, table, workspace)
+    opened = workspace or partial(Workspace.open, dataset, embedder, jobs=jobs)
+    arena = Arena.of(dataset, named, size, table, opened)
     rows = arena.run(named, queries or chosen, timed)
     values = {row.label: _values(row.ranked, dataset, measures) if queries else {} for row in rows}
     with run_folder(None if runs is None else Path(runs), verify) as folder:

@@ -57,7 +57,7 @@ def choices(strategy: Expr, path: tuple[int, ...] = ()) -> Iterator[Choice]:
         own = getattr(strategy, one.name)
         near = [v for v in strategy.variants() if _alike(v, strategy, one.name)]
         values = list(dict.fromkeys([getattr(v, one.name) for v in near])) if len(near) > 1 else []
-        if len(values) > 1 and own in values:
+        if own in values:
             texts = tuple(_text(value) for value in values)
             label = f"{one.name} of {_title(strategy)}" if one.name != "options" else _title(strategy)
             yield Choice(path, one.name, label, texts, tuple(values), values.index(own))

@@ -6,7 +6,7 @@ by the same number, so the order stays. `Fusion.shares` relies on this, and is t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from steelyard.config import SearchConfig
@@ -137,7 +137,7 @@ def with_priors(strategy: Expr) -> tuple[list[Term], list[Term]]:
     return found, [term for term in described.terms if term not in found]
 
 
-def keyword_of(names: Mapping[str, float]) -> str | None:
+def keyword_of(names: Iterable[str]) -> str | None:
     """Return the keyword list among the names, or None."""
     return next((name for name in names if name in KEYWORDS), None)
 

@@ -125,7 +125,7 @@ def _inputs(lists: list[str]) -> list[str]:
 
 def _functions(config: SearchConfig, strategy: Expr, lists: list[str]) -> list[str]:
     bodies: dict[str, str] = {}
-    if (keyword := keyword_of(dict.fromkeys(lists, 1.0))) is not None:
+    if (keyword := keyword_of(lists)) is not None:
         parts = (f"{number_text(weight)} * bm25({field})" for field, weight in fields(config, keyword).items())
         bodies["keywords"] = " + ".join(parts)
     for signal in leaves(strategy):

@@ -131,8 +131,8 @@ def _rates(cells: Cells, exponent: float, kinds: Indices) -> tuple[Floats, Float
 
 def _evidence(a: Floats, b: Floats, place: Indices, shown: Floats, acts: Floats) -> Floats:
     """The logarithm of each cell's likelihood ratio, relevant over not; float64[M]."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        kinds = np.where((a > 0) & (b > 0), np.log(a / b), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):  # rates are 0 in both classes or in neither
+        kinds = np.where(a > 0, np.log(a / b), 0.0)
     silent = np.log((1 - _total(a)) / (1 - _total(b)))
     found = (acts * kinds[place]).sum(axis=1) + (shown - acts.sum(axis=1)) * silent[place]
     return np.asarray(found, dtype=np.float64)

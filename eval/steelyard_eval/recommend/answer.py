@@ -116,6 +116,7 @@ def recommend(
     metric: str = "nDCG@10",
     limit: int | None = None,
     embedder: str = "auto",
+    jobs: int = 1,
     seed: int = 0,
     timed: bool = True,
     recording: str | Path | None = None,
@@ -135,6 +136,8 @@ def recommend(
         Length of the lists; the metric's cutoff by default.
     embedder : str
         See `Workspace.open`.
+    jobs : int
+        Processes that search; the answer is the same.
     seed : int
         Of the folds.
     timed : bool
@@ -150,7 +153,7 @@ def recommend(
     measures = parse_measures([metric, *METRICS])
     source: Source
     if recording is None:
-        source = Live(workspace or Workspace.open(dataset, embedder))
+        source = Live(workspace or Workspace.open(dataset, embedder, jobs=jobs))
     else:
         source = Recorded(dataset, open_recording(Path(recording), dataset), Path(recording))
     queries = judged(dataset, dataset.queries)

@@ -18,6 +18,7 @@ from steelyard.table import DEPENDENT, FETCHED, FINDERS, LAYERS, SignalTable
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.progress import bar
 from steelyard_eval.recording.files import save
+from steelyard_eval.recording.workers import parts_of
 from steelyard_eval.recording.workspace import Workspace, resumable
 
 
@@ -37,7 +38,12 @@ def record(
     label = f"recording {', '.join(sorted({config.system for config in chosen}))}"
     searcher = workspace.searcher(replace(chosen[0], retrievers=every))
     with resumable(workspace.embedder):
-        table = searcher.record(queries, signals, depth, workspace.dataset.sha256, bar(label))
+        parts = None
+        if min(workspace.jobs, len(queries)) > 1:
+            now = workspace.dataset.as_of
+            own = (sorted(signals), depth, workspace.jobs, now, workspace.embedder, bar(label))
+            parts = parts_of(searcher, queries, *own)
+        table = searcher.record(queries, signals, depth, workspace.dataset.sha256, bar(label), parts)
     if any(reranked(config.finish) for config in chosen):
         table = rescored(workspace, queries, chosen, table, rerank)
     return replace(table, fingerprint={**table.fingerprint, "vectors": workspace.dataset.vectors_sha256})
@@ -67,9 +73,10 @@ def record_systems(
     limit: int,
     embedder: str,
     rerank: str = "top",
+    jobs: int = 1,
 ) -> dict[str, int]:
     """Record each system to OUT/<system>.<profile>; return the number of rows by folder."""
-    workspace = Workspace.open(dataset, embedder)
+    workspace = Workspace.open(dataset, embedder, jobs=jobs)
     written = {}
     for system in find_systems(systems):
         table = record(

@@ -45,16 +45,20 @@ def resumable(embedder: Embedder | None) -> Iterator[None]:
 class Workspace:
     """A data set, the store it is indexed in, and the embedder of its queries (None: keywords only).
 
-    `asked` is the embedder that was asked for, as `open` takes it.
+    `jobs` processes record; whatever their number, a recording has the same bits. `asked` is the embedder that was
+    asked for, as `open` takes it.
     """
 
     dataset: Dataset
     store: Vault
     embedder: Embedder | None
     asked: str = "auto"
+    jobs: int = 1
 
     @classmethod
-    def open(cls, dataset: Dataset, embedder: str = "auto", vault: Vault | None = None) -> Workspace:
+    def open(
+        cls, dataset: Dataset, embedder: str = "auto", vault: Vault | None = None, jobs: int = 1
+    ) -> Workspace:
         """Index the data set, in memory unless a vault is given.
 
         `embedder` is recorded (the vectors of the data set), lsa (fitted on its texts), none, one of
@@ -63,7 +67,7 @@ class Workspace:
         """
         store = Vault(":memory:") if vault is None else vault
         store.upsert(dataset.entries)
-        return cls(dataset, store, choose_embedder(dataset, embedder), embedder)
+        return cls(dataset, store, choose_embedder(dataset, embedder), embedder, jobs)
 
     @property
     def options(self) -> dict[str, object]:

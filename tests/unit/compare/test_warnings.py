@@ -141,3 +141,10 @@ def test_the_command_prints_it(tmp_path, monkeypatch):
     assert ended.stdout.startswith("Keep bm25 for now: without labels nothing can be said of quality")
     assert "against bm25" in ended.stdout
     assert "label first" in ended.stdout
+
+
+def test_five_contenders_are_four_and_one_other():
+    judged = {"a": np.full(30, 0.9)} | {name: np.full(30, 0.1) for name in "bcde"}
+    assert of(judged=judged)[0].endswith(": b; c; d; e")
+    assert of(judged=judged | {"f": np.full(30, 0.1)})[0].endswith(": b; c; d; e and 1 other")
+    assert of(judged=judged | {n: np.full(30, 0.1) for n in "fg"})[0].endswith(": b; c; d; e and 2 others")

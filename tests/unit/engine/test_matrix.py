@@ -79,6 +79,9 @@ def test_random_vaults_give_the_same_bits_with_and_without_the_matrix(pair, seed
                 found = fast.nearest(SPACE, probe, scope, depth, first, metric)
                 assert found == plain.nearest(SPACE, probe, scope, depth, first, metric)
                 asked += len(found)
+        some = [*names[::3], "absent"]
+        kept = [{id_: row.tolist() for id_, row in vault.vectors_of(SPACE, some).items()} for vault in pair]
+        assert kept[0] == kept[1]
         write(rng, [fast, plain][int(rng.integers(0, 2))], names, dim)
     assert asked > 500
 

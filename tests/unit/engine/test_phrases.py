@@ -129,6 +129,10 @@ def test_phrases_are_read():
         Phrase(("token",), False),
         Phrase((), False),
     ]
+    assert phrases('"token"OR"cache"', "porter unicode61") == [
+        Phrase(("token",), False),
+        Phrase(("cach",), False),
+    ]
     assert phrases("token AND cache", "porter unicode61") is None
 
 

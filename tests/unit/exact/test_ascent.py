@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from search_forms import directly, form_of, measure, random_form
 
 from steelyard.errors import ConfigError
-from steelyard_eval.exact.ascent import Point, ascend, line_of
+from steelyard_eval.exact.ascent import DIRECTIONS, Point, ascend, line_of, wander
 from steelyard_eval.exact.evolve import evolved
 from steelyard_eval.exact.objective import Objective
 from steelyard_eval.exact.optimise import movable, optimise
@@ -226,3 +226,11 @@ def test_cma_es_counts_the_queries_it_is_told_and_moves_its_own_weights_only():
     assert found[2] == 0.2
     values = Objective.of(form, NDCG)
     assert values.values(found)[some].mean() >= values.values(start)[some].mean()
+
+
+def test_random_directions_end_after_so_many_in_a_row_without_a_gain():
+    form = form_of([[0.5, 0.9], [0.1, 0.8], [0.2, 0.7]], [1, 0], [2])  # the relevant row is always second
+    objective = Objective.of(form, measure("RR"))
+    start = Point(np.full(3, 1 / 3), mean(form, np.full(3, 1 / 3), "RR"), 7)
+
+    assert wander(objective, start, np.arange(3), np.random.default_rng(0)).looks == 7 + DIRECTIONS

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from steelyard.config import SearchConfig
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError
-from steelyard.finish import Cut, Files
+from steelyard.finish import Cut, Drop, Files
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.identity import identity
 from steelyard.query import Query
@@ -646,3 +646,16 @@ def test_directories_that_a_stage_drops_are_no_rows_of_a_form():
     assert len(form) < np.isfinite(fuse(table, config.strategy)).sum()
     with pytest.raises(ConfigError, match="cannot be searched under the finish stage"):
         Form.of(table, replace(config, finish=(Files("entries"), Cut(50))), config.strategy, judgments)
+
+
+def test_rows_that_a_stage_drops_are_no_rows_of_a_form():
+    """drop(lexical) keeps what is not 0, as in the finished replay."""
+    table, _, judgments = case(7)
+    lexical = np.arange(len(table)) % 3 / 2.0  # 0, a half and 1 in turn
+    table = replace(table, columns={**table.columns, "lexical": lexical})
+    config = replace(configured("weighted_sum(0.4*fts, 0.6*bm25)"), finish=(Drop("lexical"), Cut(50)))
+
+    form = Form.of(table, config, config.strategy, judgments)
+
+    assert np.diff(form.offsets).tolist() == np.diff(replay(table, config).ranking.offsets).tolist()
+    assert (lexical[form.row] > 0).all()

@@ -15,6 +15,7 @@ from steelyard_eval.compare.contenders import read_strategy
 from steelyard_eval.datasets import load
 from steelyard_eval.demonstration import starter
 from steelyard_eval.explain import explain
+from steelyard_eval.explain.show import clip
 from steelyard_eval.recording.workspace import Workspace
 
 HARM = "<script>alert(1)</script>\x1b[31m\u202e"
@@ -411,3 +412,9 @@ def test_bad_input_is_one_message_and_code_2(words, part):
     assert result.exit_code == 2
     assert result.stdout == ""
     assert part in result.stderr
+
+
+def test_a_cell_is_clipped_in_its_middle():
+    assert clip("conversation-26-session-14", 16) == "convers..sion-14"
+    assert clip("conversation-26-session-14", 17) == "conversa..sion-14"
+    assert clip("sixteen letters!", 16) == "sixteen letters!"

@@ -810,3 +810,30 @@ def test_other_fusions_are_refused_by_name(name, to) -> None:
         return
     with pytest.raises(ConfigError, match=rf"strategy '{name}\(.*cannot be expressed in {to}"):
         export(config("boost(fts, decay)" if name == "boost" else f"{name}(fts, vector)"), to)
+
+
+def test_importance_of_1_to_10_is_a_tenth_of_it_in_qdrants_formula() -> None:
+    query = said("weighted_sum(1*vector, 0.2*importance)", "qdrant")["query"]
+
+    assert query["query"]["formula"]["sum"][1] == {"mult": [0.2, 0.1, "importance"]}
+    assert query["query"]["defaults"] == {"importance": 5.0}  # where none is stated
+
+
+def test_qdrants_k_is_a_whole_number_of_31_bits_after_one_was_added() -> None:
+    largest = said("rrf(fts, vector, k=2147483646)", "qdrant")
+    assert largest["query"]["query"]["rrf"]["k"] == 2_147_483_647
+    with pytest.raises(ConfigError, match="k"):
+        said("rrf(fts, vector, k=2147483647)", "qdrant")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "versions"),
+    [
+        ("vector", set()),
+        ("rrf(fts, vector, k=60)", {"1.16"}),
+        ("rrf(fts, 3*vector, k=0)", {"1.16", "1.17"}),
+    ],
+)
+def test_the_versions_that_qdrant_needs_are_told(strategy: str, versions: set[str]) -> None:
+    notes = " ".join(said(strategy, "qdrant")["about"]["notes"])
+    assert set(re.findall(r"Qdrant (\d\.\d+)", notes)) == versions

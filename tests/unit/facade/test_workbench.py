@@ -1,5 +1,6 @@
 """`import steelyard_eval as sy`: every job from one object, loaded from a folder, tables or a dictionary."""
 
+import inspect
 import json
 import subprocess
 import sys
@@ -226,3 +227,15 @@ def test_harmful_text_stays_text_in_every_page():
     ]
 
     assert not any("<script" in page for page in pages)
+
+
+def test_chance_begins_at_0_wherever_none_is_asked_for():
+    jobs = [getattr(sy.Workbench, name) for name in ("compare", "recommend", "tune", "judge", "gate")]
+    assert [inspect.signature(job).parameters["seed"].default for job in jobs] == [0] * 5
+
+
+def test_what_was_checked_is_told_by_the_name_of_the_set():
+    found = sy.load(
+        {"name": "Dataset", "corpus": {"m": "x"}, "queries": {"q": "x"}, "qrels": {"q": ["m"]}}
+    ).check()
+    assert repr(found).startswith("Checked('Dataset': 1 entries, 1 queries")

@@ -1,5 +1,6 @@
 """What people and their tools read of a gate: each format by its own reader, with hostile texts in it."""
 
+import copy
 import json
 import os
 import re
@@ -125,6 +126,12 @@ def test_markdown_shows_both_rankings_of_what_failed(found):
     assert "10 queries of" in html
     assert html.count("<summary>") == 1
     assert "alert(1)" in html  # as text
+
+
+def test_markdown_shows_160_characters_of_a_query(found):
+    record = copy.deepcopy(found["fail"].record)
+    record["contenders"][0]["worst"][0]["text"] = "x" * 400
+    assert max(map(len, re.findall("x+", markdown_page(record)))) == 160
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)

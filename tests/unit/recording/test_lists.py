@@ -1,10 +1,12 @@
 """Lists of other engines as retrievers: recorded, compared, tuned, with ir_measures and ranx as witnesses."""
 
 import json
+from dataclasses import replace
 
 import bm25s
 import faiss
 import ir_measures
+import numpy as np
 import pytest
 import tantivy
 from ir_measures import nDCG
@@ -15,6 +17,8 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.fusion import parse_strategy
 from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
+from steelyard.table import TagSets
+from steelyard.testing import random_table
 from steelyard_eval.cli import main
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
@@ -279,3 +283,22 @@ def test_tuning_on_a_recording_tries_no_depth_beyond_it(dataset, tmp_path):
     assert tuned["looks"] > 1
     assert tuned["depths"]["current"]["fts"] == 100  # as it was recorded; twice that is tried in a live search
     assert tuned["depths"]["tuned"]["fts"] <= 100
+
+
+def test_a_configuration_of_ours_among_lists_is_named_alone(dataset, runs, tmp_path):
+    with pytest.raises(
+        ConfigError, match=r"^rrf\(bm25, vector, k=60\): our own engine would have to search for it"
+    ):
+        save_lists(dataset, f"words={runs['words']}, rrf(bm25, vector)", tmp_path / "x")
+
+
+def test_some_queries_of_a_recording_keep_their_own_facts(dataset):
+    table = random_table(np.random.default_rng(3), columns=("fts", "vector"))
+    tags = TagSets.of([("a", "b"), (), ("c",), ("b",)], {})
+    queries = table.queries[:4]
+    asked = replace(only(table, queries).asked, tags=tags)
+    some = only(replace(only(table, queries), asked=asked), [queries[2], queries[0], queries[1]])
+
+    assert some.asked.tags.offsets.tolist() == [0, 1, 3, 3]
+    assert some.asked.tags.codes.tolist() == [2, 0, 1]
+    assert some.offsets.tolist() == np.cumsum([0, *np.diff(table.offsets)[[2, 0, 1]]]).tolist()

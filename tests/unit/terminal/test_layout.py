@@ -85,3 +85,9 @@ def test_there_is_no_colour_in_files():
 def test_half_lives_are_read_in_four_digits():
     assert brief("recency(half_life=68.96756393652842h)") == "recency(half_life=68.97h)"
     assert brief("weighted_sum(0.123456789*fts, 1*vector)") == "weighted_sum(0.123456789*fts, 1*vector)"
+
+
+def test_a_column_is_no_narrower_than_the_longest_word_of_its_head():
+    """30 characters that cannot be folded and 50 that can to 26, in 58: two spaces lie between them."""
+    lines = table([{"a": "x", "b": "word " * 10}], {"a": "h" * 30, "b": ""}, 58).splitlines()
+    assert lines[1] == f"{'-' * 30}  {'-' * 26}"

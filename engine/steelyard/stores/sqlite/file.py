@@ -170,6 +170,19 @@ class VaultFile:
             if self._db.in_transaction:
                 self._db.execute(how)
 
+    def in_file(self, path: str | Path) -> str:
+        """The path of the vault; a vault in memory is copied to this one."""
+        if not self._memory:
+            return self.path
+        with machine_errors(str(path)):
+            copy = apsw.Connection(str(path))
+            try:
+                with copy.backup("main", self._db, "main") as backup:
+                    backup.step()
+            finally:
+                copy.close()
+        return str(path)
+
     def faults(self) -> list[str]:
         """What SQLite finds wrong with the pages of the file; none when it is whole."""
         found = [str(row[0]) for row in self._db.execute("PRAGMA quick_check")]

@@ -294,15 +294,30 @@ class VectorTables(Journal):
 
     def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """See Store.vectors_of."""
-        table, _ = self._table(space)
+        table, dim = self._table(space)
         if table is None:
             return {}
+        with self._steady():
+            matrix = self._matrix(table, dim, 0)
+            known = None if matrix is None else self._exact(matrix, ids)
+        if known is not None:
+            return known
         sql = (
             f"SELECT e.id, v.embedding FROM json_each(?) j JOIN entries e ON e.id = j.value "
             f"JOIN {table} v ON v.rowid = e.rowid"
         )
         found = self._db.execute(sql, (json.dumps(list(ids)),))
         return {id_: np.frombuffer(blob, dtype=np.float32) for id_, blob in found}
+
+    def _exact(self, matrix: Matrix, ids: Sequence[str]) -> dict[str, Vectors] | None:
+        """The vectors of those entries that have one; None where they are not kept as they are."""
+        sql = "SELECT e.rowid, e.id FROM json_each(?) j JOIN entries e ON e.id = j.value"
+        rows: list[Any] = self._db.execute(sql, (json.dumps(list(ids)),)).fetchall()
+        names: dict[int, str] = dict(rows)
+        rowids, vectors = matrix.of_entries(np.array(list(names), dtype=np.int64))
+        if vectors is None:
+            return None
+        return {names[rowid]: vector for rowid, vector in zip(rowids.tolist(), vectors, strict=True)}
 
     def _table(self, space: Space) -> tuple[str | None, int]:
         table, dim = next(((table, dim) for table, known, dim in self._spaces() if known == space), (None, 0))

@@ -1,6 +1,7 @@
 """Parts of a recommendation, each beside what it has to be by hand."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from steelyard_eval.compare.contenders import distinct, read_all
 from steelyard_eval.datasets import load
 from steelyard_eval.demonstration import starter
 from steelyard_eval.recommend.answer import recommend
+from steelyard_eval.recommend.cost import _mark_front
 from steelyard_eval.recommend.families import PRESETS, starts
 from steelyard_eval.recommend.rule import Evidence, chosen_out_of_fold
 from steelyard_eval.recommend.source import Recorded
@@ -102,3 +104,22 @@ def test_agreement_reads_ten_places():
     one, other = ([f"{side}{at}" for at in range(10)] + ["shared"] for side in "ab")
     assert overlap(one, other) == 0.0
     assert rank_biased(one, other) == 0.0
+
+
+def test_the_front_counts_the_bytes_of_both_indexes_together():
+    def row(value, ms, calls, keywords, vectors):
+        sizes = {"keyword_bytes": keywords, "vector_bytes": vectors}
+        place = SimpleNamespace(values={"m": np.array([value, value])})
+        return place, {"p50_ms": ms, "embedding_calls": calls, **sizes}
+
+    rows = [
+        row(0.5, 2.0, 3, 10, 60),
+        row(0.5, 2.0, 3, 0, 50),  # as good as the first in everything else, in fewer bytes
+        row(0.5, 2.0, 3, 50, 0),  # just as many
+        row(0.6, 9.0, 3, 60, 60),  # better
+        row(0.1, 1.0, 0, 90, 90),  # faster
+        row(0.4, 2.0, 4, 0, 50),  # worse in two
+    ]
+    records = [record for _, record in rows]
+    _mark_front(SimpleNamespace(metric="m", places=[place for place, _ in rows]), records)
+    assert [record["pareto"] for record in records] == [False, True, True, True, True, False]

@@ -1,0 +1,89 @@
+"""Limits at their last value and one beyond it; the numbers are those of the documents and messages."""
+
+import json
+
+import apsw
+import pytest
+
+from steelyard.config import SearchConfig
+from steelyard.entry import Entry
+from steelyard.errors import ConfigError, EmbedderError
+from steelyard.fusion import parse_strategy
+from steelyard.inputs import open_regular
+from steelyard.lsa import LsaEmbedder
+from steelyard.query import Query
+from steelyard.retrievers.bm25 import Bm25Retriever
+from steelyard.stores.sqlite import Vault, budget, damage
+from steelyard.systems import find_system
+
+
+def test_memory_is_a_number_of_mib_of_nine_digits_at_most(monkeypatch):
+    monkeypatch.setenv(budget.VARIABLE, "999999999")
+    assert budget.budget() == 999_999_999 * 1_048_576
+    monkeypatch.setenv(budget.VARIABLE, "1000000000")
+    with pytest.raises(ConfigError, match="must be a whole number of MiB"):
+        budget.budget()
+
+
+def test_a_file_may_be_as_large_as_is_allowed_and_not_a_byte_larger(tmp_path, monkeypatch):
+    monkeypatch.setenv("STEELYARD_LARGEST_FILE_MB", "1")
+    path = tmp_path / "file"
+    path.write_bytes(bytes(1_048_576))
+    open_regular(path).close()
+    path.write_bytes(bytes(1_048_577))
+    with pytest.raises(OSError, match="has more than 1 MB; set STEELYARD_LARGEST_FILE_MB"):
+        open_regular(path)
+
+
+def test_a_strategy_may_be_as_long_as_is_allowed():
+    fits, long = "a" * 9_986, "a" * 9_987  # "rrf(b, " before and ", k=60)" behind are 14 more
+    assert len(str(parse_strategy(f"rrf(b, {fits})", [fits, "b"]))) == 10_000
+    with pytest.raises(ConfigError, match="is 10001 characters when its defaults are written out"):
+        parse_strategy(f"rrf(b, {long})", [long, "b"])
+
+
+def test_what_is_wrong_with_a_file_is_told_in_200_characters(tmp_path):
+    config = find_system("echovault").config(10, "minilm").to_json()
+    (tmp_path / "w.json").write_text(json.dumps({**config, "limit": "x" * 900}))
+    with pytest.raises(ConfigError) as caught:
+        SearchConfig.load(tmp_path / "w.json")
+    told = str(caught.value)
+    assert len(told[told.index("\"'xxx") :]) == 200
+    assert f"('{'r' * 196}...)" in str(damage.damaged("v", "r" * 900))  # quote, 196, three dots
+
+
+def test_a_value_of_a_vault_has_256_mib_at_most(tmp_path):
+    with Vault(tmp_path / "vault", create=True) as vault:
+        limits = (apsw.SQLITE_LIMIT_LENGTH, apsw.SQLITE_LIMIT_SQL_LENGTH, apsw.SQLITE_LIMIT_ATTACHED)
+        assert [vault._db.limit(own) for own in limits] == [268_435_456, 1_048_576, 0]
+
+
+@pytest.mark.parametrize(("b", "refused"), [(1.0, False), (1.5, True), (-0.5, True)])
+def test_bm25s_b_lies_between_0_and_1(tmp_path, b, refused):
+    record = find_system("bm25").config(10).to_json()
+    record["retrievers"]["bm25"]["b"] = b
+    (tmp_path / "w.json").write_text(json.dumps(record))
+    if refused:
+        with pytest.raises(ConfigError, match=r"bm25\.b"):
+            SearchConfig.load(tmp_path / "w.json")
+    else:
+        assert SearchConfig.load(tmp_path / "w.json").retrievers["bm25"].parameters["b"] == b
+
+
+def test_three_texts_of_three_words_are_enough_for_lsa():
+    model = LsaEmbedder.fit(["one two", "two three", "three one"])
+    assert model.embed(["one"]).shape == (1, 2)
+    for texts in (["one two", "two", "one"], ["one two three", "three"]):
+        with pytest.raises(EmbedderError, match="at least 3 entries and 3 different words"):
+            LsaEmbedder.fit(texts)
+
+
+def test_the_words_of_two_thousand_entries_are_stored_and_of_fewer_are_not(tmp_path):
+    entries = [Entry(f"e{at}", text="token") for at in range(2_000)]
+    with Vault(tmp_path / "vault", create=True) as vault:
+        vault.upsert(entries[:-1])
+        Bm25Retriever(vault).retrieve(Query("token"), 9)
+        assert vault.word_indexes() == []
+        vault.upsert(entries[-1:])
+        Bm25Retriever(vault).retrieve(Query("token"), 9)
+        assert len(vault.word_indexes()) == 1

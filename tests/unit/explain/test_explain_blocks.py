@@ -1,0 +1,23 @@
+"""Columns of an explained list, from records written out by hand."""
+
+from steelyard_eval.explain.blocks import _finished
+
+
+def finished(score, fused, combine, **parts):
+    own = [{"text": text, "value": value} for text, value in parts.items()]
+    return {"score": score, "fused": fused, "finished": {"combine": combine, "parts": own}}
+
+
+def test_the_parts_of_a_product_are_columns_and_empty_where_an_entry_has_none():
+    entries = [
+        finished(0.72, 0.5, "product", rerank=0.8, length=0.9),
+        finished(0.4, 0.25, "product", length=1.0),
+        {"score": 0.125},
+    ]
+    columns = {name: [cell.strip() for cell in cells] for name, cells in _finished(entries).items()}
+    assert [float(cell) for cell in columns["fused"]] == [0.5, 0.25, 0.125]
+    assert [float(cell) for cell in columns["length"][:2]] == [0.9, 1.0]
+    assert float(columns["rerank"][0]) == 0.8
+    assert columns["rerank"][1:] == [columns["length"][2]] * 2
+    assert _finished([{"score": 1.0}]) == {}
+    assert list(_finished([finished(1.0, 0.5, "mean", x=2.0)])) == ["fused"]
