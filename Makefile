@@ -45,7 +45,7 @@ pictures: .venv/tested  ## the pictures of the documentation, made from the real
 	$(BIN)/python docs/pictures/make.py
 
 lab: .venv/tested  ## JupyterLab on the notebooks
-	$(BIN)/jupyter lab notebooks
+	$(BIN)/jupyter lab notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 browser: .venv/tested  ## JupyterLab and reports in a headless Chromium, with the time from a key to the picture
 	$(BIN)/python -m pytest tests/browser

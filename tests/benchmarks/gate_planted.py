@@ -21,19 +21,17 @@ ENGINE = "engine/steelyard"
 COMMAND = ("-m", "steelyard_eval", "gate", "qrels/starter", "--json", "-q")
 
 SCORES = """
-        total = np.zeros(len(self.ids))
+        total = np.zeros(len(self.counted.lengths))
         for word in words:
-            if word in self.postings:
-                at, impact = self.postings[word]
-                total[at] += impact
+            total[self.counted.posting(word).at] += self._impact(word)
         return total
 """
 
 REGRESSIONS = {
     "keywords that forget the query's filter": (
         f"{ENGINE}/retrievers/bm25.py",
-        "self._index(self._corpus(query) if self._words.whole else query.filters)",
-        "self._index(EVERYTHING)",
+        "index = self._index(corpus)",
+        "index = self._index(EVERYTHING)",
     ),
     "recency with a wrong sign": (
         f"{ENGINE}/signals/recency.py",
@@ -63,7 +61,7 @@ REGRESSIONS = {
     ),
     "rare words count no more than common ones": (
         f"{ENGINE}/retrievers/bm25.py",
-        "idf = np.log(1 + (size - len(at) + 0.5) / (len(at) + 0.5))",
+        "idf = np.log(1 + (size - len(found.at) + 0.5) / (len(found.at) + 0.5))",
         "idf = 1.0",
     ),
     "scores not brought to one scale": (
@@ -73,8 +71,8 @@ REGRESSIONS = {
     ),
     "half of the candidates": (
         f"{ENGINE}/retrievers/bm25.py",
-        'best = at[np.argsort(-scores[at], kind="stable")][:depth]',
-        'best = at[np.argsort(-scores[at], kind="stable")][: 5 if depth else None]',
+        "best = index.counted.best(scores, np.flatnonzero(found), depth)",
+        "best = index.counted.best(scores, np.flatnonzero(found), 5 if depth else None)",
     ),
 }
 REFACTORINGS = {
@@ -96,8 +94,8 @@ REFACTORINGS = {
     ),
     "the same formula in another order": (
         f"{ENGINE}/retrievers/bm25.py",
-        "return at, idf * tf * (k1 + 1) / (tf + norm[at])",
-        "return at, idf * (tf * (k1 + 1) / (tf + norm[at]))",
+        "impacts: Floats = idf * tf * (self.k1 + 1) / (tf + self._norm[found.at])",
+        "impacts: Floats = idf * (tf * (self.k1 + 1) / (tf + self._norm[found.at]))",
     ),
     "half-lives as powers of a half": (
         f"{ENGINE}/signals/recency.py",

@@ -79,9 +79,8 @@ def main():
             own = np.array(found[n])
             print(f"{label:12} n={n:<4} {len(own):>4} cells: mean {own.mean():.1%}, least {own.min():.1%}")
     for n in SIZES:
-        print(
-            f"false better n={n:<4} {len(wrong[n]):>4} cells: mean {np.mean(wrong[n]):.1%}, most {np.max(wrong[n]):.1%}"
-        )
+        own = np.array(wrong[n])
+        print(f"false better n={n:<4} {len(own):>4} cells: mean {own.mean():.1%}, most {own.max():.1%}")
     locomo = Collection("locomo", asked.folder)
     queries = [query for query in locomo.space.dataset.queries if query.id in locomo.space.dataset.qrels]
     groups = np.array([query.id.split(":")[0] for query in queries])

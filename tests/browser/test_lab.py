@@ -172,12 +172,12 @@ def test_how_long_a_key_takes_is_printed(big, capsys):
     for _ in range(25):
         slider.press("ArrowRight")
         drawn(big)
-        big.wait_for_timeout(150)  # nobody presses the next key as soon as the curves are there
+        big.wait_for_timeout(50)  # nobody presses the next key as soon as the curves are there
     keys, curves = taken(big, "data-times"), taken(big, "data-curve-times")
     box = big.get_by_label("normalize of weighted_sum")
     for at in range(8):
         box.select_option(index=at % 4)
-        big.wait_for_timeout(400)
+        big.wait_for_timeout(250)
     scales = taken(big, "data-times")[len(keys) + 1 :]
 
     with capsys.disabled():

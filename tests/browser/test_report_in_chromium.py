@@ -92,6 +92,31 @@ def test_two_clicks_lead_to_both_rankings(browser, report):
     page.context.close()
 
 
+def test_an_entry_that_moved_tells_by_which_signal(browser, tmp_path):
+    """The worked example of `test_who_moved_and_by_which_signal` in tests/unit/explain/test_explain_query.py."""
+    before = {"entries": ["a", "b", "c"], "scores": [1, 0.6, 0.2], "parts": {"importance": [1, 0.6, 0.2]}}
+    parts = {"importance": [0.12, 0.04, 0.2], "tags": [0.8, 0.4, 0]}
+    after = {"entries": ["b", "c", "a"], "scores": [0.92, 0.44, 0.2], "parts": parts}
+    results = {
+        "schema_version": 1, "split": "test", "limit": 10, "primary": "nDCG@10", "baseline": "old",
+        "dataset": {"name": "workshop"},
+        "configurations": [{"label": one, "strategy": "fts"} for one in ("old", "new")],
+        "results": [{"label": one, "metric": "nDCG@10", "mean": 0.5} for one in ("old", "new")], "comparisons": [],
+        "per_query": [{"id": "q", "text": "cache", "values": {"old": 0.2, "new": 0.4}}],
+        "rankings": {
+            "lists": [
+                {"label": "old", "queries": {"q": before}}, {"label": "new", "queries": {"q": after}},
+            ],
+            "grades": {"q": {"b": 1}}, "entries": {one: one for one in "abc"},
+        },
+    }  # fmt: skip
+    page = opened(browser, write_report(results, tmp_path)[0])
+    page.locator(".open").first.click()
+    moves = page.locator("#explorer .two > div").nth(1).locator(".move").all_inner_texts()
+    assert moves == ["↑ was #2 by tags", "↑ was #3 by importance", "↓ was #1 by tags"]
+    page.context.close()
+
+
 def test_queries_are_searched_filtered_and_set_side_by_side(browser, report):
     page, document = opened(browser, report[0]), report[1]
     page.get_by_label("show", exact=True).select_option("worse")

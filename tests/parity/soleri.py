@@ -140,7 +140,13 @@ def expired_too(fixture):
 
 
 def idf(fixture, store):
-    return Vocabulary(store.counted(SHIPPED.reading.words.analysis, valid_at(fixture.now))).idf
+    known = Vocabulary(store.counted(SHIPPED.reading.words.analysis, valid_at(fixture.now)))
+
+    def of(word):
+        known.learn([word])
+        return known.weigh([word])[0].get(word, 0.0)  # of one word, whose frequency is 1
+
+    return of
 
 
 def vocabulary(fixture):

@@ -45,8 +45,8 @@ def resumable(embedder: Embedder | None) -> Iterator[None]:
 class Workspace:
     """A data set, the store it is indexed in, and the embedder of its queries (None: keywords only).
 
-    `asked` is the embedder that was asked for, as `open` takes it. `jobs` processes record; whatever their number,
-    a recording has the same bits.
+    `jobs` processes record; whatever their number, a recording has the same bits. `asked` is the embedder that was
+    asked for, as `open` takes it.
     """
 
     dataset: Dataset

@@ -20,11 +20,11 @@ def facts(results: Record) -> Pairs:
         "queries": _count(dataset.get("queries")),
         "judged": _count(dataset.get("judged")),
         "split": results["split"],
-        "set apart": _apart(dataset.get("set_apart")),
         "limit": str(results["limit"]),
         "model": results.get("model"),
         "as of": dataset.get("as_of"),
         "licence": dataset.get("licence"),
+        "set apart": _apart(dataset.get("set_apart")),
     }
     return tuple((name, value) for name, value in found.items() if value)
 

@@ -81,10 +81,14 @@ def _verdict(label: str, tested: Mapping[str, Record], baseline: str) -> str:
 def _challengers(means: Mapping[str, Record], tested: Mapping[str, Record]) -> str:
     """The verdicts on the challengers of a baseline that has the highest mean."""
     counts = Counter(record["verdict"] for label, record in tested.items() if label in means)
-    parts = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict]]
-    missing = len(means) - 1 - counts.total()
-    parts += [f"{missing} not compared"] if missing > 0 else []
-    return f"of {len(means) - 1} other{'s' if len(means) > 2 else ''}, {listed(parts, 5)}"
+    others = len(means) - 1
+    found = [(counts[verdict], verdict) for verdict in VERDICTS if counts[verdict]]
+    missing = others - counts.total()
+    found += [(missing, "not compared")] if missing > 0 else []
+    if len(found) == 1:
+        state = {"no difference": f"equal within {MARGIN}"}.get(found[0][1], found[0][1])
+        return f"the other is {state}" if others == 1 else f"all {others} others are {state}"
+    return f"of {others} others, {listed([f'{count} {verdict}' for count, verdict in found], 5)}"
 
 
 def _against(comparison: Record | None, base: Record | None, baseline: str) -> str:

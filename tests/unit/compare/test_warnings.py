@@ -145,6 +145,6 @@ def test_the_command_prints_it(tmp_path, monkeypatch):
 
 def test_five_contenders_are_four_and_one_other():
     judged = {"a": np.full(30, 0.9)} | {name: np.full(30, 0.1) for name in "bcde"}
-    assert of(judged=judged)[0].count("other") == 0
-    assert "b; c; d; e and 1 other " in of(judged=judged | {"f": np.full(30, 0.1)})[0]
-    assert "b; c; d; e and 2 others " in of(judged=judged | {n: np.full(30, 0.1) for n in "fg"})[0]
+    assert of(judged=judged)[0].startswith("b; c; d; e may be")
+    assert of(judged=judged | {"f": np.full(30, 0.1)})[0].startswith("b; c; d; e and 1 other may be")
+    assert of(judged=judged | {n: np.full(30, 0.1) for n in "fg"})[0].startswith("b; c; d; e and 2 others may be")

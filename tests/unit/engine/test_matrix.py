@@ -9,7 +9,7 @@ import pytest
 import sqlite_vec
 
 from steelyard.entry import Entry
-from steelyard.errors import ConfigError
+from steelyard.errors import ConfigError, VaultError
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
@@ -79,6 +79,9 @@ def test_random_vaults_give_the_same_bits_with_and_without_the_matrix(pair, seed
                 found = fast.nearest(SPACE, probe, scope, depth, first, metric)
                 assert found == plain.nearest(SPACE, probe, scope, depth, first, metric)
                 asked += len(found)
+        some = [*names[::3], "absent"]
+        kept = [{id_: row.tolist() for id_, row in vault.vectors_of(SPACE, some).items()} for vault in pair]
+        assert kept[0] == kept[1]
         write(rng, [fast, plain][int(rng.integers(0, 2))], names, dim)
     assert asked > 500
 
@@ -152,6 +155,20 @@ def test_a_sample_shows_what_is_found(pair, monkeypatch):
     monkeypatch.setattr(Matrix, "near", lambda *_: np.arange(4))
     assert fast.sampled_recall(SPACE, depth=5) < 0.5
     assert fast.sampled_recall(Space("another", "text", "")) == 1.0
+
+
+def test_a_vector_that_is_listed_and_not_there_is_a_damaged_vault(tmp_path, monkeypatch):
+    monkeypatch.setenv(PRECISION, "int8")
+    with Vault(tmp_path / "vault", create=True) as vault:
+        vault.upsert([Entry("a"), Entry("b")])
+        vault.put_vectors(SPACE, ["a", "b"], np.eye(2, dtype=np.float32))
+    db = apsw.Connection(str(tmp_path / "vault"))
+    db.execute("DELETE FROM vec_1_rowids WHERE rowid = 1")
+    db.close()
+    with Vault(tmp_path / "vault") as vault:
+        vault._searches["vec_1"] = 2
+        with pytest.raises(VaultError, match="damaged"):
+            vault.nearest(SPACE, np.ones(2, np.float32), EVERYTHING, 2, True)
 
 
 def test_where_vectors_hardly_differ_sqlite_vec_searches(pair, monkeypatch):

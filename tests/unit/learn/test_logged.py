@@ -77,7 +77,8 @@ def learned(tmp_path, share):
     words = ("--policy", "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)", "--sessions", "3000")
     mixed = ("--explore", "mix", "--share", str(share), "-o", str(log))
     assert CliRunner().invoke(main, ["simulate", str(starter()), *words, *mixed]).exit_code == 0
-    found = CliRunner().invoke(main, ["learn", str(starter()), "--feedback", str(log), "--no-labels", "--json"])
+    out = ("--out", str(tmp_path / "weights.json"), "--json")
+    found = CliRunner().invoke(main, ["learn", str(starter()), "--feedback", str(log), "--no-labels", *out])
     assert found.exit_code == 0, found.stderr
     return json.loads(found.stdout)["off_policy"]
 

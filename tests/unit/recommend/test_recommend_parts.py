@@ -1,6 +1,7 @@
 """Parts of a recommendation, each beside what it has to be by hand."""
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -85,20 +86,19 @@ def test_the_presets_are_three_baselines_and_five_systems():
     assert set(PRESETS) == {"fts", "bm25", "vector", "soleri", "spec_kit", "echovault", "moltnet", "cortex_mem"}
 
 
-def test_each_of_two_lists_of_other_engines_is_tried_as_the_first_tier(space, tmp_path):
+def test_each_of_two_lists_of_other_engines_is_tried_as_the_first_tier(space):
     perfect, nothing = right(space)
     listed = {one.label: one for one in distinct(read_all({"mine": perfect, "theirs": nothing}))}
     table, _ = record_lists(space.dataset, listed, "all")
     queries = space.dataset.queries
-    both = {
-        start.label: str(start.config.strategy)
-        for start in starts(Recorded(space.dataset, table, tmp_path), queries, 10)
-    }
+    place = Path("lists")
+    tried = starts(Recorded(space.dataset, table, place), queries, 10)
+    both = {start.label: str(start.config.strategy) for start in tried}
     alone, _ = record_lists(space.dataset, {"mine": listed["mine"]}, "all")
 
     assert both["mine first"].startswith("tiered(mine, min_results=10")
     assert both["theirs first"].startswith("tiered(theirs, min_results=10")
-    assert [start.label for start in starts(Recorded(space.dataset, alone, tmp_path), queries, 10)] == ["mine"]
+    assert [start.label for start in starts(Recorded(space.dataset, alone, place), queries, 10)] == ["mine"]
 
 
 def test_agreement_reads_ten_places():

@@ -18,6 +18,7 @@ from steelyard_eval.report import load_results, write_report
 from steelyard_eval.report import text as texts
 from steelyard_eval.report.charts import Point, cost_chart, curve_chart, forest_chart, interval_chart
 from steelyard_eval.report.charts import difference as difference_of
+from steelyard_eval.report.queries import movers
 from steelyard_eval.report.sentences import answer, decision
 from steelyard_eval.report.shapes import Dot, Line, Scale, Text
 
@@ -534,6 +535,18 @@ def test_the_answer_when_nothing_beats_the_baseline():
     assert answer(means, tested, "nDCG@10", "fts") == expected
 
 
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [("worse", "all 2 others are worse"), ("no difference", "all 2 others are equal within 0.02")],
+)
+def test_the_answer_when_all_others_have_one_verdict(verdict, words):
+    means = {"fts": mean("fts", 0.5), "vector": mean("vector", 0.4), "bm25": mean("bm25", 0.45)}
+    tested = {label: compared(label, -0.1, verdict) for label in ("vector", "bm25")}
+    assert answer(means, tested, "nDCG@10", "fts").endswith(f"(0.500): {words}.")
+    alone = {label: means[label] for label in ("fts", "bm25")}
+    assert answer(alone, tested, "nDCG@10", "fts").endswith(f": the other is {words.partition('are ')[2]}.")
+
+
 def test_a_shared_first_place_is_called_one():
     means = {"a": mean("a", 0.5), "b": mean("b", 0.5 + 1e-14), "fts": mean("fts", 0.4)}
     tested = {"a": compared("a", 0.1, "better"), "b": compared("b", 0.1, "unresolvable")}
@@ -779,3 +792,11 @@ def test_the_best_setting_found_is_told_beside_the_one_chosen():
 
     assert {("chosen", "a"), ("best found", "b")} <= set(strategies.pairs)
     assert {("value of the chosen setting", "0.500"), ("best value found", "0.750")} <= set(facts.pairs)
+
+
+def test_the_signal_that_moved_an_entry_is_the_one_that_explain_finds():
+    """The worked example of `test_who_moved_and_by_which_signal` in tests/unit/explain/test_explain_query.py."""
+    left = {"entries": ["a", "b", "c"], "parts": {"importance": [1, 0.6, 0.2]}}
+    right = {"entries": ["b", "c", "a"], "parts": {"importance": [0.12, 0.04, 0.2], "tags": [0.8, 0.4, 0]}}
+    assert movers(left, right) == {"b": "tags", "c": "importance", "a": "tags"}
+    assert movers(left, {"entries": ["c", "a"]}) == {}  # the list of another engine

@@ -95,6 +95,11 @@ class Matrix:
         rowids = np.concatenate([part.rowids[own] for part, own in parts])
         return rowids, np.concatenate(known) if known else None
 
+    def of_entries(self, rowids: Indices) -> tuple[Indices, Vectors | None]:
+        """As `chosen`, of those of these entries that have vectors."""
+        rows, alive = np.flatnonzero(np.isin(self.rowids, rowids)), self._counts(None)
+        return self.chosen(rows if alive is None else rows[alive[rows]])
+
     def mask(self, filters: Filters, inside: Callable[[Filters], Indices]) -> Bools:
         """The rows in a scope, bool[n]; `inside` gives its rowids."""
         known = self._masks.get(filters)

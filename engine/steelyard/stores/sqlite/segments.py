@@ -61,7 +61,10 @@ class Segment(ABC):
 
     @abstractmethod
     def cosines(self, products: NDArray[Any], vector: Vectors) -> tuple[Vectors, Vectors]:
-        """The cosines of a vector and each row, float32[n], and how wrong they may be, float32[n] or [1]."""
+        """The cosines of a vector and each row, float32[n], and their largest errors, float32[n] or [1].
+
+        Both are new arrays, which the caller may change.
+        """
 
     @abstractmethod
     def exact(self, at: Indices) -> Vectors | None:
@@ -74,9 +77,11 @@ class Segment(ABC):
         """
         cosines, error = self.cosines(products, vector)
         # three times (n + 4) u for both roundings, and the few of these lines
-        error = error + np.float32((3 * (self.dim + 4) + 8) * UNIT)
-        if metric == COSINE:
-            return cosines - error, cosines + error
+        error += np.float32((3 * (self.dim + 4) + 8) * UNIT)
+        if metric == COSINE:  # in place: new memory costs more than the sums
+            high = cosines + error
+            cosines -= error
+            return cosines, high
         length = np.float32(length_of(vector))
         both, squares = 2 * self.lengths * length, np.square(self.lengths + length)
         near = cosines * both - (self.lengths * self.lengths + length * length)
@@ -202,8 +207,11 @@ class Codes(Segment):
     def cosines(self, products: NDArray[Any], vector: Vectors) -> tuple[Vectors, Vectors]:
         """See Segment.cosines."""
         _, step, lacks = _levels(vector)
-        cosines: Vectors = np.multiply(products, self.steps * np.float32(step), dtype=np.float32)
-        return cosines, self.errors * np.float32(1 + lacks) + np.float32(lacks)
+        cosines: Vectors = np.multiply(products, self.steps, dtype=np.float32)
+        cosines *= np.float32(step)
+        errors: Vectors = self.errors * np.float32(1 + lacks)
+        errors += np.float32(lacks)
+        return cosines, errors
 
     def exact(self, at: Indices) -> Vectors | None:
         """See Segment.exact."""

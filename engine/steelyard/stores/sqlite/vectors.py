@@ -161,7 +161,8 @@ class VectorTables(Journal):
 
     def _read(self, table: str, dim: int, kind: type[Segment]) -> Matrix:
         """All vectors of a space."""
-        count = int(self._one(f"SELECT count(*) FROM {table}_rowids"))
+        used = self._db.execute(f"SELECT validity FROM {table}_chunks")
+        count = sum(int.from_bytes(bits, "little").bit_count() for (bits,) in used)
         whole = kind.gathered(self._chunks(table, dim), count, dim)
         twice = (np.diff(np.sort(whole.rowids)) == 0).any()
         if twice or not np.isin(whole.rowids, self._inside(EVERYTHING), assume_unique=True).all():
@@ -223,7 +224,10 @@ class VectorTables(Journal):
         """Those of some entries, by sqlite-vec; `vectors` are theirs, which the file has too."""
         if vectors is None:
             self._map()
-            values, sql = rowids.tolist(), f"v.embedding) FROM json_each(?2) j JOIN {table} v ON v.rowid = j.value"
+            values, sql = (
+                rowids.tolist(),
+                f"v.embedding) FROM json_each(?2) j CROSS JOIN {table} v ON v.rowid = j.value",
+            )
             bound: tuple[Any, ...] = ()
         else:
             size = 4 * vectors.shape[1]
@@ -232,6 +236,8 @@ class VectorTables(Journal):
         rows: list[Any] = self._db.execute(
             f"SELECT {DISTANCES[metric]}(?1, {sql}", (vector.tobytes(), json.dumps(values), *bound)
         ).fetchall()
+        if len(rows) < len(rowids):
+            raise damaged(self.path, f"{table} lacks a vector that it lists")
         return [distance for (distance,) in rows]
 
     def _scanned(
@@ -294,15 +300,30 @@ class VectorTables(Journal):
 
     def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """See Store.vectors_of."""
-        table, _ = self._table(space)
+        table, dim = self._table(space)
         if table is None:
             return {}
+        with self._steady():
+            matrix = self._matrix(table, dim, 0)
+            known = None if matrix is None else self._exact(matrix, ids)
+        if known is not None:
+            return known
         sql = (
             f"SELECT e.id, v.embedding FROM json_each(?) j JOIN entries e ON e.id = j.value "
             f"JOIN {table} v ON v.rowid = e.rowid"
         )
         found = self._db.execute(sql, (json.dumps(list(ids)),))
         return {id_: np.frombuffer(blob, dtype=np.float32) for id_, blob in found}
+
+    def _exact(self, matrix: Matrix, ids: Sequence[str]) -> dict[str, Vectors] | None:
+        """The vectors of those entries that have one; None where they are not kept as they are."""
+        sql = "SELECT e.rowid, e.id FROM json_each(?) j JOIN entries e ON e.id = j.value"
+        rows: list[Any] = self._db.execute(sql, (json.dumps(list(ids)),)).fetchall()
+        names: dict[int, str] = dict(rows)
+        rowids, vectors = matrix.of_entries(np.array(list(names), dtype=np.int64))
+        if vectors is None:
+            return None
+        return {names[rowid]: vector for rowid, vector in zip(rowids.tolist(), vectors, strict=True)}
 
     def _table(self, space: Space) -> tuple[str | None, int]:
         table, dim = next(((table, dim) for table, known, dim in self._spaces() if known == space), (None, 0))
