@@ -1,14 +1,16 @@
 """Keywords searched in memory are found as FTS5 finds them: the same ids and the same float64 bits."""
 
+import apsw
 import numpy as np
 import pytest
 
 from steelyard.entry import Entry
+from steelyard.errors import VaultError
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite import Vault, keywords
 from steelyard.stores.sqlite.phrases import Phrase, phrases
-from steelyard.stores.sqlite.terms import Terms, _sums
+from steelyard.stores.sqlite.terms import Terms, _lengths
 
 INDEXES = [
     KeywordIndex("one", ("title", "text", "tags")),
@@ -191,7 +193,7 @@ def test_only_the_words_that_are_asked_for_are_read(pair, monkeypatch):
 )
 def test_numbers_of_tokens_are_read(blobs, sums):
     """Varints of SQLite's file format: seven bits a byte, the highest first."""
-    assert _sums(blobs, 2).tolist() == sums
+    assert _lengths(blobs, 2).tolist() == sums
 
 
 @pytest.mark.parametrize(
@@ -199,7 +201,43 @@ def test_numbers_of_tokens_are_read(blobs, sums):
 )
 def test_sizes_that_are_no_numbers_of_tokens_are_refused(blobs):
     with pytest.raises(ValueError, match="number"):
-        _sums(blobs, 2)
+        _lengths(blobs, 2)
+
+
+def damage(path, sql, *values):
+    """Change a vault as somebody else would, without its guard."""
+    db = apsw.Connection(str(path))
+    db.execute(sql, values)
+    db.close()
+
+
+def test_a_size_that_is_a_large_number_takes_no_memory(pair, tmp_path):
+    """bytes(n) would be n zeros; FTS5 reads the size of rows that match alone, and this one does not."""
+    fast, _ = pair
+    fast.upsert([Entry("a", text="token"), Entry("b", text="other")])
+    fast.ensure_index(INDEXES[1])
+    damage(tmp_path / "vault", "UPDATE fts_two_docsize SET sz = ? WHERE id = 2", 10**13)
+    with pytest.raises(VaultError, match="damaged"):
+        fast.keyword(INDEXES[1], "token", [1.0] * 2, EVERYTHING, 9)
+
+
+def test_a_position_beyond_the_last_field_is_damage(pair, tmp_path):
+    """The list of a word is rowid 1, 3 bytes, of column 1 the offset 0 (+ 2); it becomes 2**25 (fts5_index.c)."""
+    fast, _ = pair
+    fast.upsert([Entry("a", text="filler", title="alpha"), Entry("b", text="filler", title="alpha")])
+    fast.ensure_index(INDEXES[1])
+    path, where = tmp_path / "vault", "WHERE id = 137438953473"
+    with apsw.Connection(str(path)) as db:
+        block = db.execute(f"SELECT block FROM fts_two_data {where}").fetchone()[0]
+    old, new = (
+        bytes.fromhex("616C706861 0106010102 0106010102"),
+        bytes.fromhex("616C706861 01100101 8090808002 03"),
+    )
+    assert block.count(old) == 1
+    assert len(old) == len(new)
+    damage(path, f"UPDATE fts_two_data SET block = ? {where}", block.replace(old, new))
+    with pytest.raises(VaultError, match="contradicts itself"):
+        fast.keyword(INDEXES[1], "alpha", [1.0] * 2, EVERYTHING, 9)
 
 
 def test_few_searches_read_nothing(tmp_path, monkeypatch):

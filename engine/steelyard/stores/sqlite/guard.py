@@ -32,7 +32,7 @@ OWN = re.compile(
     r"|entries_(created|project|kind|valid_from|valid_until)|edges_(source|target|insert|delete|update)"
     r"|changes_(revision|insert|delete|update)"
 )
-"""The names of everything else that lies in a vault."""
+"""The names of everything else that lies in a vault, and of the temporary tables `terms_...` (see terms.py)."""
 TABLE_FUNCTIONS = frozenset({"json_each", "pragma_user_version", "pragma_application_id"})
 PRAGMAS = frozenset(
     (
@@ -231,4 +231,5 @@ _ALLOWED: dict[int, Callable[[str | None, str | None], bool]] = {
     ),
     apsw.SQLITE_ALTER_TABLE: lambda database, table: database == "main" and _table(table),
 }
-"""What each action may name; what is not here (ATTACH, views, temporary tables, ANALYZE, ...) is denied."""
+"""What each action may name; what is not here (ATTACH, views, ANALYZE, temporary tables that are not virtual, ...)
+is denied."""

@@ -55,7 +55,7 @@ class Terms:
         rows: list[Any] = file._db.execute(f"SELECT id, sz FROM fts_{index}_docsize ORDER BY id").fetchall()
         rowids = np.fromiter((rowid for rowid, _ in rows), dtype=np.int64, count=len(rows))
         try:
-            lengths = _sums([bytes(sizes) for _, sizes in rows], len(fields))
+            lengths = _lengths([sizes for _, sizes in rows], len(fields))
         except (TypeError, ValueError) as error:
             raise damaged(file.path, error) from None
         return cls(file, index, fields, rowids, lengths)
@@ -68,7 +68,8 @@ class Terms:
         if row is None or row[0] is None:
             return NOTHING
         rowids, places = (np.fromstring(text or "", dtype=np.int64, sep=" ") for text in row)
-        if len(rowids) != len(places) or (np.diff(rowids) < 0).any():
+        beyond = places.max(initial=0) >= len(self.fields) << FIELD
+        if len(rowids) != len(places) or (np.diff(rowids) < 0).any() or beyond:
             raise self._odd()
         first = np.flatnonzero(np.diff(rowids, prepend=rowids[0] - 1))
         at = np.searchsorted(self.rowids, rowids[first])
@@ -94,10 +95,11 @@ class Terms:
         return damaged(self.file.path, f"the keyword index {self.index} contradicts itself")
 
 
-def _sums(blobs: Sequence[bytes], fields: int) -> Indices:
+def _lengths(blobs: Sequence[bytes], fields: int) -> Indices:
     """How many tokens each row has: blobs of a varint a field, seven bits a byte with the highest first.
 
-    Raises ValueError for what is none. Source: SQLite, Database File Format, section 1.6, and fts5_storage.c.
+    Raises TypeError for a value that is no blob, ValueError for one that is cut off or counts other fields.
+    Source: SQLite, Database File Format, section 1.6, and fts5_storage.c.
     """
     raw = np.frombuffer(b"".join(blobs), dtype=np.uint8)
     last = raw < 128
@@ -110,5 +112,5 @@ def _sums(blobs: Sequence[bytes], fields: int) -> Indices:
     if (np.diff(counted, prepend=0) != fields).any() or place.max(initial=0) >= LONGEST_SIZE:
         raise ValueError("the numbers of tokens are not one a field")
     sizes = np.bincount(number, weights=(raw & 127) * 128.0**place, minlength=len(ends))
-    sums: Indices = sizes.astype(np.int64).reshape(len(blobs), fields).sum(axis=1)
-    return sums
+    lengths: Indices = sizes.astype(np.int64).reshape(len(blobs), fields).sum(axis=1)
+    return lengths
