@@ -55,7 +55,11 @@ class LostError(SteelyardError):
 
     def __init__(self, signal: str, reason: SteelyardError) -> None:
         super().__init__(f"{signal} failed: {reason}")
-        self.signal = signal
+        self.signal, self.reason = signal, reason
+
+    def __reduce__(self) -> tuple[type[LostError], tuple[str, SteelyardError]]:
+        """The arguments that it was made with: processes of --jobs send it to the one that started them."""
+        return LostError, (self.signal, self.reason)
 
 
 class MachineError(SteelyardError):

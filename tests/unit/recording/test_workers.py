@@ -1,10 +1,12 @@
 """Recordings by several processes have the bytes of one process, and leave nothing behind when they end early."""
 
 import multiprocessing
+import pickle
 import signal
 
 import pytest
 
+from steelyard.errors import LostError, VaultError
 from steelyard.join import complete, join, part
 from steelyard.query import Query
 from steelyard.stores.base import Found
@@ -48,6 +50,13 @@ def test_parts_together_are_what_one_part_is():
     for kind in ("columns", "positions"):
         made, expected = getattr(found, kind), getattr(whole, kind)
         assert {name: made[name].tobytes() for name in made} == {n: expected[n].tobytes() for n in expected}
+
+
+def test_an_error_of_a_process_reaches_the_one_that_started_it():
+    """Errors come pickled; one that cannot be read again would look as if the process had ended early."""
+    sent = LostError("bm25", VaultError("the vault is closed"))
+    got = pickle.loads(pickle.dumps(sent))  # noqa: S301 -- as multiprocessing does with what it sent itself
+    assert (str(got), got.signal, type(got.reason)) == ("bm25 failed: the vault is closed", "bm25", VaultError)
 
 
 def test_ctrl_c_ends_all_processes_and_leaves_no_file(tmp_path, monkeypatch):
