@@ -88,7 +88,7 @@ class Searcher:
     Attributes
     ----------
     degraded : int
-        The number of searches in which the embedder failed; the first is logged as a warning.
+        The number of degraded searches, as above.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Sorts the first places again by what a re-ranker says."""
+"""Sorts the first places again by a re-ranker's scores."""
 
 from __future__ import annotations
 

@@ -121,8 +121,24 @@ def compare(
         files = _write_runs(folder, rows) if folder else {}
         own = {query.id: dataset.qrels[query.id] for query in queries}
         verified = {"verification": verify_runs(files, own, values, measures)} if verify and queries else {}
-    about = (dataset, arena, named, rows, values, chosen, queries, names, measures, base)
-    case = Case(*about, split, limit, size, seed, timed, recording)
+    case = Case(
+        dataset=dataset,
+        arena=arena,
+        named=named,
+        rows=rows,
+        values=values,
+        chosen=chosen,
+        queries=queries,
+        asked=names,
+        measures=measures,
+        baseline=base,
+        split=split,
+        asked_limit=limit,
+        limit=size,
+        seed=seed,
+        timed=timed,
+        recording=recording,
+    )
     return Comparison({**document(case), **verified}, values, tuple(query.id for query in queries))
 
 

@@ -1,4 +1,4 @@
-"""What a document says of the data set it was made on."""
+"""What a document records of the data set it was made on."""
 
 from __future__ import annotations
 

@@ -40,9 +40,16 @@ def record(
     with resumable(workspace.embedder):
         parts = None
         if min(workspace.jobs, len(queries)) > 1:
-            now = workspace.dataset.as_of
-            own = (sorted(signals), depth, workspace.jobs, now, workspace.embedder, bar(label))
-            parts = parts_of(searcher, queries, *own)
+            parts = parts_of(
+                searcher,
+                queries,
+                sorted(signals),
+                depth,
+                jobs=workspace.jobs,
+                as_of=workspace.dataset.as_of,
+                embedder=workspace.embedder,
+                progress=bar(label),
+            )
         table = searcher.record(queries, signals, depth, workspace.dataset.sha256, bar(label), parts)
     if any(reranked(config.finish) for config in chosen):
         table = rescored(workspace, queries, chosen, table, rerank)
