@@ -92,7 +92,7 @@ class Reading:
     """The words that TF-IDF counts."""
     bm25_words: Words = field(default_factory=Words)
     """What BM25 counts."""
-    classify: Callable[[str], str] = no_intent
+    classify: Classifier = no_intent
     """The intent of a query that names none."""
     rewrite: Callable[[str], str] = as_asked
     """The text that keywords match; what is embedded is the text as asked."""

@@ -31,7 +31,6 @@ UBI_ACTIONS = {
     "dismiss": "dismissed",
 }
 """What common action names of UBI stand for; names of ours stand for themselves, others are left out."""
-FORMATS = ("ubi", "soleri")
 
 
 def from_ubi(paths: Iterable[str | Path]) -> Iterator[str]:
