@@ -32,7 +32,8 @@ SETTLED = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "SOURCE_DATE_EPO
 
 
 def settle():
-    """Start again with the environment settled, unless it is."""
+    """Start again with the environment settled, unless it is; words of a small vault are stored, too."""
+    commands.keep_words()
     if not SETTLED.items() <= os.environ.items():
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **SETTLED})  # noqa: S606 -- ourselves
 
@@ -47,7 +48,6 @@ def beside(name):
 
 commands, steps = beside("commands"), beside("steps")
 LostError = commands.LostError
-commands.keep_words()
 
 
 @dataclass

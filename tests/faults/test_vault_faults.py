@@ -108,7 +108,7 @@ class TestOpening:
         db.close()
 
         with pytest.raises(
-            VaultError, match=r"newer Steelyard \(schema 99, this one knows 3\); upgrade Steelyard"
+            VaultError, match=r"newer Steelyard \(schema 99, this one knows 4\); upgrade Steelyard"
         ):
             Vault(path)
 
