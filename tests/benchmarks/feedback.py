@@ -29,8 +29,7 @@ from steelyard_eval.learn.simulator import cells_of, simulate
 from steelyard_eval.learn.verdict import (
     ACTS,
     LIFT,
-    Z_QUERIES,
-    Z_REFITS,
+    SURE,
     Source,
     best_of,
     decide,
@@ -165,7 +164,7 @@ def _few(own, rest, policy, alone, gain):
     error = np.sqrt(np.maximum(prior.variance, 1e-6) / prior.worth)
     pooled = pool(alone.views, [Source(prior.mean, error, 0)])
     far = alone.classes.lift >= LIFT and not alone.examination.at_bound and alone.cells.positive.sum() >= ACTS
-    found = {"bold": gain(best_of(alone.views.mean, far & (alone.views.bound(Z_QUERIES, Z_REFITS) > 0)))}
+    found = {"bold": gain(best_of(alone.views.mean, far & (alone.views.bound(*SURE) > 0)))}
     for z in (1.0, 1.5, 2.0):
         found[f"prior{z:g}"] = gain(best_of(pooled.gain, far & sure(pooled, z)))
     found["both"] = gain(best_of(pooled.gain, far & sure(pooled, 1.0) & (alone.views.bound(2.0, 2.0) > 0)))

@@ -164,14 +164,17 @@ def _intents(case: Case, judged: Judged, intents: Mapping[str, Judged], candidat
 
 
 def _sentence(case: Case, judged: Judged, intents: Mapping[str, Judged], own: Mapping[str, Expr]) -> str:
-    """What to do, and what to do otherwise for single intents."""
+    """What to do, and what to do otherwise for single intents; what ships comes first."""
     chosen = named(case.lists.config(judged.candidate)) if judged.candidate else ""
-    parts = [sentence(judged, chosen, case.label)]
+    parts = []
     for intent, strategy in own.items():
         found = intents[intent]
         gain = promise(found, found.candidate).mean
         parts.append(f"For {intent} queries use {strategy}: {gain:+.3f}, by {len(found.cells.queries)} of them.")
-    return " ".join(parts)
+    whole = sentence(judged, chosen, case.label)
+    if judged.verdict == "ship" or not parts:
+        return " ".join([whole, *parts])
+    return " ".join([*parts, f"For all others: {whole[0].lower()}{whole[1:]}"])
 
 
 def _rivals(case: Case, judged: Judged) -> list[Record]:

@@ -10,7 +10,7 @@ import numpy as np
 from steelyard.arrays import Indices
 from steelyard.config import SearchConfig
 from steelyard_eval.learn.case import Case
-from steelyard_eval.learn.verdict import Judged, judge
+from steelyard_eval.learn.verdict import SURER, Judged, judge
 
 LEAST = 20
 """Queries of an intent, or of a half of the log, below which it is not told apart."""
@@ -28,7 +28,7 @@ def numbers(case: Case, queries: Indices) -> dict[str, Indices]:
 def by_intent(case: Case, judged: Judged, labels: bool) -> dict[str, Judged]:
     """The decision on the queries of each intent; nothing where the log as a whole was refused.
 
-    Labels are pooled where an intent has enough of them.
+    Labels are pooled where an intent has enough of them; without, its gain has to be surer than for all queries.
     """
     if judged.refusal is not None:
         return {}
@@ -37,7 +37,7 @@ def by_intent(case: Case, judged: Judged, labels: bool) -> dict[str, Judged]:
     for intent, at in numbers(case, judged.cells.queries).items():
         cells = judged.cells.on(judged.cells.queries[at])
         own = case.labels[:, labelled[intent]] if labels and intent in labelled else None
-        found[intent] = judge(case.lists, cells, own, case.log.given)
+        found[intent] = judge(case.lists, cells, own, case.log.given, SURER)
     return found
 
 

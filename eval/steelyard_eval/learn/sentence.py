@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from steelyard_eval.learn.verdict import Z_QUERIES, Judged
+from steelyard_eval.learn.verdict import SURE, Judged
 from steelyard_eval.recommend.sentence import rough
 
 
@@ -58,7 +58,7 @@ def needed(judged: Judged, candidate: int) -> int | None:
     queries = len(judged.cells.queries)
     if gain <= 0 or candidate == 0:
         return None
-    count = queries * (Z_QUERIES * error / gain) ** 2
+    count = queries * (SURE[0] * error / gain) ** 2
     if not math.isfinite(count) or count > 100 * queries:
         return None
     return max(queries + 1, math.ceil(count))

@@ -21,8 +21,10 @@ from steelyard_eval.learn.lists import Lists
 from steelyard_eval.learn.views import Views, statistics, views
 from steelyard_eval.recommend.decision import Verdict
 
-Z_QUERIES, Z_REFITS = 3.0, 2.0
+SURE = (3.0, 2.0)
 """Query errors and refit errors that a gain has to exceed in every view."""
+SURER = (4.0, 2.5)
+"""The same for weights of one intent of several: each is another chance to be wrong."""
 Z_POOLED = 2.0
 """Errors of the pooled gain, where labels are pooled with the log."""
 Z_TRY = 1.0
@@ -122,7 +124,13 @@ class Judged:
         return self.evidence.views
 
 
-def judge(lists: Lists, cells: Cells, labels: Floats | None = None, given: Floats | None = None) -> Judged:
+def judge(
+    lists: Lists,
+    cells: Cells,
+    labels: Floats | None = None,
+    given: Floats | None = None,
+    errors: tuple[float, float] = SURE,
+) -> Judged:
     """Learn from the cells of a log, and decide.
 
     Parameters
@@ -131,15 +139,17 @@ def judge(lists: Lists, cells: Cells, labels: Floats | None = None, given: Float
         nDCG@10 of every candidate on labelled queries; pooled where there are at least `LABELS` of them.
     given : float64[PLACES]
         Probabilities of examination that the log holds.
+    errors : tuple of float
+        Query errors and refit errors that a gain has to exceed to ship, where no labels are pooled.
     """
     examination = examine(lists, cells, given)
     classes = fit(lists, cells, examination.exponent)
     seen = views(lists, cells, classes, examination.exponent)
-    return decide(Evidence(cells, examination, classes, seen), labels)
+    return decide(Evidence(cells, examination, classes, seen), labels, errors)
 
 
-def decide(evidence: Evidence, labels: Floats | None = None) -> Judged:
-    """Decide on what was learned; `labels` as in `judge`.
+def decide(evidence: Evidence, labels: Floats | None = None, errors: tuple[float, float] = SURE) -> Judged:
+    """Decide on what was learned; `labels` and `errors` as in `judge`.
 
     A log of fewer than `QUERIES` distinct queries ships nothing; what would have shipped otherwise is worth a try.
     """
@@ -147,7 +157,7 @@ def decide(evidence: Evidence, labels: Floats | None = None) -> Judged:
     enough = labels is not None and labels.shape[1] >= LABELS
     together = pool(seen, [], of_labels(labels)) if labels is not None and enough else None
     mean = seen.mean if together is None else together.gain
-    proven = seen.bound(Z_QUERIES, Z_REFITS) > 0 if together is None else sure(together, Z_POOLED)
+    proven = seen.bound(*errors) > 0 if together is None else sure(together, Z_POOLED)
     likely = seen.bound(Z_TRY, Z_TRY) > 0 if together is None else sure(together, Z_TRY)
     refusal = refused(evidence.cells, evidence.examination, evidence.classes)
     verdict: Verdict = "keep"
