@@ -97,8 +97,12 @@ def answers(world, searcher, scopes):
             given += [str(result.strategy), *(str(result.explain(hit)) for hit in result.hits[:3]), result.notes]
         except SteelyardError as error:
             given.append(str(error))
-    hits, total = searcher.context("heron", topup_recent=True)
-    given += [[hit.entry.id, hit.score] for hit in hits] + [total, store.count(), store.count(world.filters)]
+    try:
+        hits, total = searcher.context("heron", topup_recent=True)
+        given += [[hit.entry.id, hit.score] for hit in hits] + [total]
+    except SteelyardError as error:
+        given.append(str(error))
+    given += [store.count(), store.count(world.filters)]
     given += [e.id for e in store.recent(world.filters, 5)] + [e.to_json() for e in store.entries()]
     given += [sorted(map(str, store.spaces()))]
     signals = [name for name in searcher.config.retrievers if name not in ("l0", "l1", "l2")]
@@ -162,10 +166,11 @@ def by_command(number):
         for turn in range(3):
             for name, path in paths.items():
                 own = [e for e in kept[name] if sees(e, scopes)]
+                embedder = "lsa" if len(own) > 2 else "none"  # fewer cannot be fitted
                 ids = [f"{worlds.one(rng, 'a', 'z')}{at}" for at in range(rng.integers(0, 9))]
                 own += [hidden(rng, id_, scopes, [e.id for e in kept[name]]) for id_ in ids]
                 changes += len(ids) if turn else 0
-                written(path, own)
+                written(path, own, embedder)
             after = [asked(words, paths, scopes, system) for words in COMMANDS]
             if before is not None and after != before:
                 moved = next(words for words, a, b in zip(COMMANDS, before, after, strict=True) if a != b)
@@ -174,13 +179,13 @@ def by_command(number):
     return {"changes": changes, "changes by command line": changes}
 
 
-def written(path, entries):
-    """A vault file of these entries, its model fitted on all of them."""
+def written(path, entries, embedder):
+    """A vault file of these entries, its model, if any, fitted on all of them."""
     Path(path).unlink(missing_ok=True)
     with Vault(path, create=True) as vault:
         vault.upsert(entries)
     dataset = replace(load(Path(__file__).parents[2] / "qrels" / "starter"), entries=tuple(entries))
-    index_dataset(dataset, path, "lsa")
+    index_dataset(dataset, path, embedder)
 
 
 def asked(words, paths, scopes, system):
