@@ -113,7 +113,7 @@ def test_nothing_visible_moves(number):
 def test_too_little_to_fit_lsa_on_is_searched_by_keywords(tmp_path):
     """The whole vault has enough words; what is visible has not, and nothing may be borrowed."""
     path = str(tmp_path / "v.db")
-    noninterference.written(path, [OURS[0], *THEIRS])
+    noninterference.written(path, [OURS[0], *THEIRS], "lsa")
     words, scopes = ("search", "VAULT", "token", "--json"), {"tenant": ("a",)}
     outcome = noninterference.asked(words, {"VAULT": path}, scopes, "echovault")
     assert outcome[0] == 0

@@ -81,7 +81,7 @@ def test_searches_go_on_while_a_thread_writes(vault):
             assert counts[0] == counts[1]
             assert counts[0] % 2 == 0  # both entries of a pair, or neither
             seen += 1
-            time.sleep(0.01)  # a vault in memory lets a writer in only while nobody reads
+            time.sleep(0.05)  # a vault in memory lets a writer in only while nobody reads
         return seen
 
     readers = 1 if vault.path == ":memory:" else THREADS - 1
