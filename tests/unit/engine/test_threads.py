@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from steelyard.entry import Entry
-from steelyard.errors import VaultError
+from steelyard.errors import MachineError, VaultError
 from steelyard.filters import EVERYTHING
 from steelyard.search import Searcher
 from steelyard.stores.base import KeywordIndex
@@ -62,6 +62,7 @@ def test_eight_threads_on_one_searcher_get_what_one_gets(vault, name):
 def test_searches_go_on_while_a_thread_writes(vault):
     """What was there before is found throughout, whole; at the end all that was written."""
     searcher = Searcher(vault, find_system("soleri").config(50))
+    searcher.search("heron")  # makes the indexes: a snapshot cannot write beside a writer
     done = threading.Event()
 
     def write():
@@ -90,6 +91,28 @@ def test_searches_go_on_while_a_thread_writes(vault):
         writing.result()
         assert all(each.result() for each in reading)
     assert vault.count() == len(ENTRIES) + 120
+
+
+def test_a_snapshot_cannot_make_an_index_beside_a_writer(vault):
+    """SQLite does not let a reader wait for a writer who waits for the reader."""
+    index, begun, done = KeywordIndex("threads", ("title",)), threading.Event(), threading.Event()
+
+    def write():
+        with vault.transaction():
+            begun.set()
+            done.wait(10)
+
+    with ThreadPoolExecutor(1) as pool:
+        with vault.snapshot():
+            vault.count()
+            writing = pool.submit(write)
+            begun.wait(10)
+            who = "thread" if vault.path == ":memory:" else "process"
+            with vault._waiting(False), pytest.raises(MachineError, match=f"another {who} is writing"):
+                vault.ensure_index(index)
+            done.set()
+        writing.result()
+        vault.ensure_index(index)
 
 
 def test_a_transaction_is_of_the_thread_that_began_it(tmp_path):

@@ -90,7 +90,8 @@ def machine_errors(path: str) -> Iterator[None]:
     try:
         yield
     except apsw.BusyError:
-        raise MachineError(f"another process is writing {path}; try again when it is done") from None
+        other = "thread" if path == MEMORY else "process"
+        raise MachineError(f"another {other} is writing {path}; try again when it is done") from None
     except (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError) as error:
         raise MachineError(f"cannot write {path}: {error}; free space or check permissions") from None
 

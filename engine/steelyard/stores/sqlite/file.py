@@ -134,7 +134,8 @@ class VaultFile:
     def snapshot(self) -> Iterator[None]:
         """What this thread reads inside is one state of the file, whatever others write meanwhile.
 
-        A vault in memory is not written meanwhile: writers wait until the snapshot ends.
+        A vault in memory is not written meanwhile: writers wait until the snapshot ends. A search that has to
+        make its index first writes; inside a snapshot it raises MachineError when somebody else is writing.
         """
         with machine_errors(self.path):
             self._db.execute("BEGIN")
