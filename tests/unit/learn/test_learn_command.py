@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import re
 from pathlib import Path
 
@@ -174,10 +173,9 @@ def test_a_search_is_logged_acted_upon_and_compared(tmp_path):
     assert len(log.read_text().splitlines()) >= 4
 
 
-@pytest.mark.skipif("STEELYARD_DATA" not in os.environ, reason="needs the shared collections")
-def test_open_bandit_is_covered_where_policies_overlap_and_refused_where_not():
+def test_open_bandit_is_covered_where_policies_overlap_and_refused_where_not(data_root):
     """The uniform policy's own click rates are in its log: all 38, men 46, women 46 of 10,000 (dataset.json)."""
-    file = Path(os.environ["STEELYARD_DATA"]).parent / "open-bandit" / "feedback.csv.gz"
+    file = data_root.parent / "open-bandit" / "feedback.csv.gz"
     found = run("feedback", file, "--from", "open-bandit", "--json")
     by_name = {row["campaign"]: row for row in json.loads(found.stdout)["campaigns"]}
     for name, rate in (("all", 0.0038), ("men", 0.0046)):
