@@ -18,6 +18,7 @@ from steelyard.fusion import ByIntent, Expr, parse_strategy, replaced, reweighte
 from steelyard.inputs import read_text
 from steelyard.rerank.settings import RerankConfig
 from steelyard.retrievers import RETRIEVER_KINDS, Parameter, RetrieverConfig, RetrieverKind
+from steelyard.schemas import Schema
 
 SCHEMA_VERSION = 1
 SCHEMA_FILE = "search-weights.schema.json"
@@ -364,23 +365,16 @@ def _parameters(parameters: Iterable[Parameter]) -> dict[str, Any]:
     }
 
 
+@cache
+def _checker() -> Schema:
+    return Schema(schema())
+
+
 def _problems(record: object) -> list[str]:
     """Every way in which a record breaks the schema, in words."""
-    from jsonschema import Draft202012Validator
-
     if isinstance(record, Mapping) and record.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
         return [
             f"schema_version {shown(record['schema_version'])} is not {SCHEMA_VERSION}, the version that this "
             "release reads; tune again, or use the release that wrote it"
         ]
-    errors = Draft202012Validator(schema()).iter_errors(record)
-    found = []
-    for error in sorted(errors, key=lambda e: list(map(str, e.absolute_path))):
-        place = ".".join(map(str, error.absolute_path)) or "the file"
-        if error.validator == "additionalProperties":
-            valid = error.schema.get("properties", {})
-            extra = sorted(set(error.instance) - set(valid))
-            found += [f"{shown(place)}: unknown key {shown(key)}{nearest(key, valid)}" for key in extra]
-        else:
-            found.append(f"{shown(place)}: {shown(error.message, 200)}")
-    return found
+    return list(map(str, _checker().breaches(record)))

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jsonschema import Draft202012Validator
 
 from steelyard import __version__
 from steelyard.arrays import Floats
 from steelyard.errors import PATH_WIDTH, DataError, shown
 from steelyard.files import STRICT_JSON
 from steelyard.inputs import read_text
+from steelyard.schemas import Schema
 from steelyard_eval.gate.answers import Answers
 from steelyard_eval.gate.hashes import digest, list_hash, scores_hash
 from steelyard_eval.gate.values import SHALLOW, Values
@@ -192,12 +192,8 @@ def _checked(record: Any, place: str, rebaseline: str) -> Baseline:  # noqa: ANN
         raise DataError(
             f"the baseline {place} was edited by hand or is incomplete: its seal does not fit; {again}"
         )
-    faults = sorted(
-        Draft202012Validator(_schema()).iter_errors(record), key=lambda fault: str(fault.absolute_path)
-    )
-    if faults:
-        at = ".".join(map(str, faults[0].absolute_path)) or "the file"
-        raise DataError(f"the baseline {place} does not follow its schema at {shown(at)}; {again}")
+    for breach in _schema().breaches(record):
+        raise DataError(f"the baseline {place} does not follow its schema: {breach}; {again}")
     return _read(record)
 
 
@@ -217,10 +213,9 @@ def _tuples(row: dict[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def _schema() -> dict[str, Any]:
+def _schema() -> Schema:
     text = resources.files("steelyard_eval.gate").joinpath(SCHEMA_FILE).read_text(encoding="utf-8")
-    loaded: dict[str, Any] = json.loads(text)
-    return loaded
+    return Schema(json.loads(text))
 
 
 def tool() -> str:

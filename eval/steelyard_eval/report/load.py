@@ -10,12 +10,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, cast
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
-
 from steelyard.errors import DataError, Fault, nearest, shown
 from steelyard.files import STRICT_JSON, canonical
 from steelyard.inputs import read_text
+from steelyard.schemas import Schema
 from steelyard_eval.report.rankings import ranking_faults
 
 _REMEDY = "Write the file again with --json of `steelyard compare`, `recommend`, `tune`, `gate` or `learn`"
@@ -94,11 +92,12 @@ def _with_comparison(record: Any) -> Any:  # noqa: ANN401 -- any JSON value
 
 
 def _faults(record: object, source: str) -> Iterator[Fault]:
-    """Every fault: shape first, then values, then names (which are only looked up in a sound shape)."""
-    found = list(_shape_faults(record, source)) + list(_value_faults(record, source))
-    if found:
-        yield from found
-        return
+    """Every fault: values first, then the shape, then names (which are only looked up in a sound shape)."""
+    for faults in (_value_faults, _shape_faults):
+        found = list(faults(record, source))
+        if found:
+            yield from found
+            return
     if kind_of(record) != "results":
         return
     sound = cast(Mapping[str, Any], record)
@@ -108,23 +107,8 @@ def _faults(record: object, source: str) -> Iterator[Fault]:
 
 
 def _shape_faults(record: object, source: str) -> Iterator[Fault]:
-    errors = Draft202012Validator(_schema(kind_of(record))).iter_errors(record)
-    for error in sorted(errors, key=lambda e: [(isinstance(p, str), str(p).rjust(9)) for p in e.absolute_path]):
-        place = ".".join(map(str, error.absolute_path)) or "the file"
-        yield Fault(source, 0, shown(place), shown(error.instance), _rule(error), _REMEDY)
-
-
-def _rule(error: ValidationError) -> str:
-    """What a part of the schema demands, in words; without the value, which may be long and hostile."""
-    wanted = error.validator_value
-    if error.validator == "type":
-        return f"must be of type {wanted if isinstance(wanted, str) else ' or '.join(wanted)}"
-    if error.validator == "required":
-        return f"must have {', '.join(name for name in wanted if name not in error.instance)}"
-    if error.validator in ("enum", "const"):
-        options = wanted if isinstance(wanted, list) else [wanted]
-        return f"must be {' or '.join(json.dumps(option) for option in options)}"
-    return f"must satisfy {error.validator} {shown(wanted)}"
+    for breach in _schema(kind_of(record)).breaches(record):
+        yield Fault(source, 0, shown(breach.place), breach.value, breach.rule, _REMEDY)
 
 
 def _value_faults(record: object, source: str) -> Iterator[Fault]:
@@ -175,8 +159,6 @@ def _labels(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 @cache
-def _schema(kind: str) -> dict[str, Any]:
+def _schema(kind: str) -> Schema:
     file = resources.files("steelyard_eval.report").joinpath(f"{kind}.schema.json")
-    text = file.read_text(encoding="utf-8")
-    loaded: dict[str, Any] = json.loads(text)
-    return loaded
+    return Schema(json.loads(file.read_text(encoding="utf-8")))

@@ -137,7 +137,7 @@ def test_no_font(monkeypatch):
 
 def test_a_required_package_that_is_absent_or_too_old(monkeypatch):
     real = metadata.version
-    versions = {"click": "7.1rc2", "jsonschema": None}
+    versions = {"click": "7.1rc2", "jsonschema-rs": None}
 
     def version(name):
         if versions.get(name, "") is None:
@@ -147,7 +147,7 @@ def test_a_required_package_that_is_absent_or_too_old(monkeypatch):
     monkeypatch.setattr(metadata, "version", version)
 
     faulty("other packages", "click 7.1rc2 is older than 8.1", "pip install -U")
-    assert "jsonschema not installed" in row("other packages").value
+    assert "jsonschema-rs not installed" in row("other packages").value
 
 
 def test_a_checkout_that_was_never_installed(monkeypatch):

@@ -262,7 +262,7 @@ def test_a_baseline_that_was_cut_or_edited_is_refused(baseline, damage, capsys):
 def test_a_sealed_baseline_of_another_shape_is_refused(data, baseline):
     changed(baseline, lambda record: record["contenders"][0].__setitem__("kind", 7))
 
-    with pytest.raises(DataError, match=r"does not follow its schema at 'contenders\.0\.kind'"):
+    with pytest.raises(DataError, match=r"does not follow its schema: 'contenders\.0\.kind' = "):
         data.gate(baseline=baseline)
 
 

@@ -753,7 +753,7 @@ def test_files_that_are_not_results_are_refused(tmp_path, text, message):
         (
             ("per_query", 1, "values", "fts"),
             "x",
-            r"'per_query\.1\.values\.fts' = 'x': must be of type number or null",
+            r"'per_query\.1\.values\.fts' = 'x': must be of type null or number",
         ),
         pytest.param(("dataset", "name"), "half \ud800", r"'half \\ud800': must be Unicode", id="surrogate"),
     ],
