@@ -115,6 +115,7 @@ clean:  ## remove .venv and the demo's report
 .venv/installed: .venv/bin/python $(SOURCES)
 	$(INSTALL) requirements/base.txt
 	$(PIP) --no-deps --no-build-isolation --force-reinstall .
+	$(BIN)/python -m steelyard_eval.precompile
 	touch $@
 
 .venv/tested: .venv/installed requirements/test.txt

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 import steelyard
+from steelyard_eval import precompile
 from steelyard_eval.demonstration import starter
+from steelyard_eval.exact import crossings, polygons
+from steelyard_eval.kernel import lanes
 
 HEAVY = {"apsw", "matplotlib", "numba", "numpy", "pandas", "rapidfuzz", "scipy", "sklearn", "sqlite_vec"}
 LOADED = """
@@ -35,6 +38,14 @@ def test_a_search_loads_what_it_searches_with(tmp_path: Path) -> None:
     subprocess.run(index, capture_output=True, check=True)
     found = loaded("search", vault, "rotate the token", "--system", "fts")
     assert found == {"apsw", "numpy", "rapidfuzz", "sqlite_vec"}
+
+
+def test_precompiling_runs_the_loops_of_every_search_for_weights() -> None:
+    precompile.main()
+    assert all(
+        loop.signatures for loop in (crossings.rank_steps, crossings.value_changes, polygons.contested_pairs)
+    )
+    assert lanes.compiled.cache_info().currsize == 1
 
 
 def test_every_name_of_the_engine_can_be_asked_for() -> None:
