@@ -1,6 +1,8 @@
 """Lists of other engines as retrievers: recorded, compared, tuned, with ir_measures and ranx as witnesses."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 
 import bm25s
@@ -32,6 +34,17 @@ from steelyard_eval.tune import tune
 DEPTH = 30
 NORMS = {"none": None, "minmax": "min-max", "max": "max", "zscore": "zmuv", "rank": "rank"}
 """What ranx calls our normalisations."""
+RANX = """
+import json, os, sys
+os.environ["NUMBA_DISABLE_JIT"] = "1"  # compiling takes many seconds
+from ranx import Qrels, Run, evaluate, fuse
+
+given = json.load(sys.stdin)
+runs, weights = [Run(run) for run in given["runs"]], {"weights": given["weights"]}
+fused = fuse(runs, norm=given["norm"], method="wsum", params=weights)
+values = evaluate(Qrels(given["qrels"]), fused, "ndcg@10", return_mean=False, make_comparable=True)
+json.dump([float(value) for value in values], sys.stdout)
+"""
 STRATEGY = "weighted_sum(0.2*words, 0.3*stems, 0.5*dense, normalize=minmax)"
 
 
@@ -176,22 +189,24 @@ def test_recommend_tries_every_family_over_the_lists_and_asks_what_is_used_today
 
 def by_ranx(dataset, engines, strategy):
     """nDCG@10 of every query, of a weighted sum as ranx fuses it."""
-    from ranx import Qrels, Run, evaluate, fuse
-
     read = parse_strategy(strategy, engines)
     weights = {str(term.expr): term.weight for term in read.terms}
     names = [name for name in engines if name in weights]
     queries = [query.id for query in dataset.queries]
-    asked = {query.id for query in dataset.queries if query.split != "log"}
-    lists = [
-        Run({q: dict(own) for q, own in zip(queries, engines[name], strict=True) if own and q in asked})
-        for name in names
-    ]
-    fused = fuse(
-        lists, norm=NORMS[read.normalize], method="wsum", params={"weights": [weights[name] for name in names]}
+    asked = [query.id for query in dataset.queries if query.split != "log"]
+    given = {
+        "runs": [
+            {q: dict(own) for q, own in zip(queries, engines[name], strict=True) if own and q in asked}
+            for name in names
+        ],
+        "norm": NORMS[read.normalize],
+        "weights": [weights[name] for name in names],
+        "qrels": {q: {e: g for e, g in dataset.qrels[q].items() if g > 0} for q in asked},
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", RANX], input=json.dumps(given), capture_output=True, text=True, check=True
     )
-    qrels = Qrels({q: {e: g for e, g in dataset.qrels[q].items() if g > 0} for q in queries if q in asked})
-    return evaluate(qrels, fused, "ndcg@10", return_mean=False, make_comparable=True).tolist()
+    return json.loads(done.stdout)
 
 
 def test_the_command_line_compares_and_tunes_over_the_recording(recording, runs, tmp_path, capsys):
