@@ -84,6 +84,12 @@ class FilledFederation:
         keys, matrix = self.federation.vectors(space, filters)
         return [plain_id(key) for key in keys], matrix
 
+    def unembedded(self, spaces, filters):
+        return [plain_id(key) for key in self.federation.unembedded(spaces, filters)]
+
+    def places(self):
+        return [(plain_id(key), *rest) for key, *rest in self.federation.places()]
+
     def __getattr__(self, name):
         return getattr(self.federation, name)
 

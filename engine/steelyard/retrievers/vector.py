@@ -141,7 +141,7 @@ class Unindexed:
     """Entries in scope whose text has no vector of l2 yet, at 0."""
 
     def __init__(self, store: Readable, spaces: Sequence[Space]) -> None:
-        self._scope = ScopeCache(store, lambda filters: _unindexed(store, spaces, filters))
+        self._scope = ScopeCache(store, lambda filters: store.unembedded(spaces, filters))
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; by ascending id."""
@@ -251,12 +251,6 @@ def _check_dimension(matrix: Vectors, vector: Vectors) -> None:
             f"the vault has vectors of dimension {matrix.shape[1]}, the embedder returned {len(vector)}; "
             "run steelyard reindex to rebuild them"
         )
-
-
-def _unindexed(store: Readable, spaces: Sequence[Space], filters: Filters) -> list[str]:
-    """Ids of the entries in scope that have a text and no vector in any of the spaces, ascending."""
-    known = {id_ for space in spaces for id_ in store.vectors(space, filters)[0]}
-    return [e.id for e in store.entries(filters) if e.id not in known and (e.text or e.details)]
 
 
 def _vector(parts: Parts, settings: RetrieverConfig) -> Retriever:

@@ -142,6 +142,9 @@ class Readable(Protocol):
     def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
         """All entries in scope, by ascending id."""
 
+    def places(self) -> Iterator[tuple[str, str, bool]]:
+        """Id, URI, and whether it has an abstract or an overview, of every entry that has one of them, by id."""
+
     def within(self, ids: Sequence[str], filters: Filters) -> set[str]:
         """Those of the ids that are in scope."""
 
@@ -196,6 +199,9 @@ class Readable(Protocol):
 
     def expect(self, space: Space, vectors: Sequence[NDArray[np.float32]]) -> None:
         """Say that these vectors are asked for next: their products can be computed at once. Changes no result."""
+
+    def unembedded(self, spaces: Sequence[Space], filters: Filters) -> list[str]:
+        """Ids of the entries in scope with a text or details and without a vector in these spaces, ascending."""
 
     def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
         """Ids (ascending) and float32[n, dim] of all vectors in scope."""

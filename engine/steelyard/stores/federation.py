@@ -140,6 +140,12 @@ class Federation:
             if not filters or self._stands(at, [entry.id]):
                 yield _copy(entry, self.tiers[at].name)
 
+    def places(self) -> Iterator[tuple[str, str, bool]]:
+        """See Readable.places."""
+        for entry in self.entries():
+            if entry.uri or entry.l0 or entry.l1:
+                yield entry.id, entry.uri, bool(entry.l0 or entry.l1)
+
     def within(self, ids: Sequence[str], filters: Filters) -> set[str]:
         """See Readable.within."""
         own = _by_tier(ids).items()
@@ -234,6 +240,11 @@ class Federation:
         """See Readable.without_vectors; only of the tiers whose vectors the rule lets be searched."""
         wanted = set(spaces)
         return [t.name for t in self._with_vectors if not wanted & {space for space, _ in t.store.spaces()}]
+
+    def unembedded(self, spaces: Sequence[Space], filters: Filters) -> list[str]:
+        """See Readable.unembedded."""
+        known = {id_ for space in spaces for id_ in self.vectors(space, filters)[0]}
+        return [e.id for e in self.entries(filters) if e.id not in known and (e.text or e.details)]
 
     def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
         """See Readable.vectors."""

@@ -57,6 +57,10 @@ class ScopedStore:
         """See Readable.entries."""
         return self._seen().entries(filters)
 
+    def places(self) -> Iterator[tuple[str, str, bool]]:
+        """See Readable.places."""
+        return self._seen().places()
+
     def within(self, ids: Sequence[str], filters: Filters) -> set[str]:
         """See Readable.within."""
         return self._seen().within(ids, filters)
@@ -114,6 +118,10 @@ class ScopedStore:
     def expect(self, space: Space, vectors: Sequence[NDArray[np.float32]]) -> None:
         """See Readable.expect."""
         self._seen().expect(space, vectors)
+
+    def unembedded(self, spaces: Sequence[Space], filters: Filters) -> list[str]:
+        """See Readable.unembedded."""
+        return self._seen().unembedded(spaces, filters)
 
     def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
         """See Readable.vectors."""

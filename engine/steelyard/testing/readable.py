@@ -211,6 +211,26 @@ class ReadableContract:
         assert {k: v.tolist() for k, v in store.vectors_of(SPACE, ["b", "none"]).items()} == {"b": [1, 2]}
         assert store.spaces() == [(SPACE, 2)]
 
+    def test_entries_without_a_vector_are_those_with_something_to_embed(self, store: Fillable) -> None:
+        """In scope, ascending, and in none of the spaces."""
+        store.upsert(Entry(id_, text=f"text {id_}", project="p1") for id_ in "dabc")
+        store.upsert([Entry("e", details="more", project="p1"), Entry("f", title="t"), Entry("g", text="t")])
+        other = Space("model", "l2", "{text}")
+        store.put_vectors(SPACE, ["a"], rows([1, 0]))
+        store.put_vectors(other, ["c"], rows([0, 1]))
+
+        assert store.unembedded([SPACE, other], P1) == ["b", "d", "e"]
+        assert store.unembedded([SPACE], EVERYTHING) == ["b", "c", "d", "e", "g"]
+        assert store.unembedded([Space("model", "l9", "")], P1) == ["a", "b", "c", "d", "e"]
+
+    def test_places_are_of_entries_with_a_uri_or_a_layer(self, store: Fillable) -> None:
+        """By id, whether they have a layer."""
+        store.upsert(
+            [Entry("c", uri="x://1"), Entry("a", uri="x://2", l1="all"), Entry("b", l0="few"), Entry("d")]
+        )
+
+        assert list(store.places()) == [("a", "x://2", True), ("b", "", True), ("c", "x://1", False)]
+
     def test_an_unknown_space_is_empty(self, store: Fillable) -> None:
         """Another recipe is another space."""
         store.upsert([Entry("a")])

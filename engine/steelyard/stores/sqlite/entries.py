@@ -78,6 +78,12 @@ class EntryTable(VaultFile):
         for row in self._db.execute(f"{SELECT} WHERE {condition} ORDER BY e.id", values):
             yield from_row(COLUMNS, row)
 
+    def places(self) -> Iterator[tuple[str, str, bool]]:
+        """See Readable.places."""
+        layered = "(e.l0 != '' OR e.l1 != '')"
+        sql = f"SELECT e.id, e.uri, {layered} FROM entries e WHERE e.uri != '' OR {layered} ORDER BY e.id"
+        return ((id_, uri, bool(own)) for id_, uri, own in self._db.execute(sql))
+
     def within(self, ids: Sequence[str], filters: Filters) -> set[str]:
         """See Readable.within."""
         condition, values = where(filters)

@@ -280,23 +280,33 @@ class VectorTables(Journal):
         rows: list[Any] = self._db.execute(sql, (*bound, *values)).fetchall()
         return rows
 
+    def unembedded(self, spaces: Sequence[Space], filters: Filters) -> list[str]:
+        """See Store.unembedded."""
+        condition, values = where(filters)
+        with self._steady():
+            tables = [table for table, _ in map(self._table, spaces) if table is not None]
+            without = "".join(f" AND e.rowid NOT IN (SELECT rowid FROM {table}_rowids)" for table in tables)
+            sql = f"SELECT e.id FROM entries e WHERE (e.text != '' OR e.details != '') AND {condition}{without}"
+            return sorted(id_ for (id_,) in self._db.execute(sql, values))
+
     def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
         """See Store.vectors."""
         table, dim = self._table(space)
         if table is None:
             return [], np.zeros((0, 0), dtype=np.float32)
         with self._steady():
-            rows: list[Any] = self._db.execute(f"SELECT rowid FROM {table}_rowids ORDER BY rowid").fetchall()
-            own = np.array([rowid for (rowid,) in rows], dtype=np.int64)
-            own = own[np.isin(own, self._inside(filters))]
-            ids = self._named(own)
-            order = sorted(range(len(ids)), key=ids.__getitem__)
-            place = np.argsort(order)
-            matrix = np.zeros((len(ids), dim), dtype=np.float32)  # filled in place: all are in memory once
+            condition, values = where(filters)
+            sql = (
+                f"SELECT e.id, e.rowid FROM {table}_rowids v JOIN entries e ON e.rowid = v.rowid WHERE {condition}"
+            )
+            rows: list[Any] = sorted(self._db.execute(sql, values).fetchall())
+            own = np.array([rowid for _, rowid in rows], dtype=np.int64)
+            order = np.argsort(own)
+            matrix = np.zeros((len(rows), dim), dtype=np.float32)  # filled in place: all are in memory once
             for rowids, vectors in self._chunks(table, dim):
                 keep = np.isin(rowids, own)
-                matrix[place[np.searchsorted(own, rowids[keep])]] = vectors[keep]
-        return [ids[at] for at in order], matrix
+                matrix[order[np.searchsorted(own, rowids[keep], sorter=order)]] = vectors[keep]
+        return [id_ for id_, _ in rows], matrix
 
     def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """See Store.vectors_of."""
