@@ -15,14 +15,15 @@ import importlib
 import importlib.util
 import json
 import os
-import random
 import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 import coverage
@@ -123,9 +124,17 @@ def change(node):
 
 @cache
 def drawn(seed, count):
-    """(module, index of the place) of each mutant, without repetition."""
-    every = [(path, at) for path in modules() for at in range(len(places(ast.parse(path.read_text()))))]
-    return random.Random(f"mutants {seed}").sample(every, count)  # noqa: S311 -- a sample, not a secret
+    """(module, index of the place) of each mutant: those of the least hashes, so that a change of the sources
+    leaves in the sample whatever it does not touch.
+    """
+    every = []
+    for path in modules():
+        seen = Counter()
+        for at, node in enumerate(places(ast.parse(path.read_text()))):
+            text = ast.unparse(node)
+            seen[text] += 1
+            every.append((sha256(f"{seed} {name_of(path)} {text} {seen[text]}".encode()).digest(), path, at))
+    return [(path, at) for _, path, at in sorted(every)[:count]]
 
 
 def name_of(path):
