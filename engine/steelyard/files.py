@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gzip
 import json
 import math
 import os
@@ -88,7 +89,7 @@ def canonical(record: object) -> str:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write UTF-8 to a draft beside `path`, then rename it, so that no half file is left.
+    """Write UTF-8 to a draft beside `path`, then rename it, so that no half file is left; ``*.gz`` is compressed.
 
     Raises MachineError when the folder cannot be written or the disk is full.
     """
@@ -101,7 +102,8 @@ def write_texts(texts: Mapping[Path, str]) -> None:
         places = {regular_target(path): text for path, text in texts.items()}
         drafts = [(stack.enter_context(draft(path)), path, text) for path, text in places.items()]
         for part, path, text in drafts:
-            write_bytes(part, text.encode())
+            data = text.encode()
+            write_bytes(part, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
             _keep_mode(part, path)
         for part, path, _ in drafts:
             part.replace(path)

@@ -4,6 +4,7 @@ STEELYARD_KILLS sets the moments a command is killed at (12 in CI), STEELYARD_RA
 """
 
 import fcntl
+import gzip
 import importlib.util
 import json
 import os
@@ -81,6 +82,13 @@ class TestDrafts:
         (tmp_path / ".abc.1.part").write_text("half")
         write_text(tmp_path / "[a-z]*", "whole")
         assert {p.name for p in tmp_path.iterdir()} == {".abc.1.part", "[a-z]*"}
+
+    def test_a_file_that_is_read_as_gzip_is_written_so(self, tmp_path):
+        for name in ("a.jsonl.gz", "b.jsonl.gz"):
+            write_text(tmp_path / name, "{}\n")
+        written = [path.read_bytes() for path in sorted(tmp_path.iterdir())]
+        assert [gzip.decompress(data) for data in written] == [b"{}\n"] * 2
+        assert written[0] == written[1]  # the same bytes at any time and under any name
 
     def test_no_file_is_replaced_before_all_are_written(self, tmp_path):
         write_texts({tmp_path / "a": "old", tmp_path / "b": "old"})
