@@ -5,6 +5,7 @@ import pytest
 from steelyard import Searcher, Vault
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, VaultError
+from steelyard.query import Query
 from steelyard.results import hits_of
 from steelyard.systems import find_system
 
@@ -33,6 +34,12 @@ def test_hits_are_in_order_and_hold_what_the_strategy_read(vault):
     for hit in found.hits:  # a strategy of one signal: the score is that signal
         assert hit.signals == {"bm25": pytest.approx(hit.score)}
     assert (found.embedding_calls, found.degraded) == (0, False)
+
+
+def test_a_recording_has_no_more_of_a_list_than_asked(vault):
+    """Two entries have the word."""
+    query = Query("apple")
+    assert [len(vault.searcher.part([query], ["bm25"], depth).entry) for depth in (1, 2, None)] == [1, 2, 2]
 
 
 def test_a_hit_is_explained_by_itself_or_by_its_id(vault):
