@@ -169,6 +169,14 @@ def test_the_periods_keep_every_count_and_halves_are_even():
     assert abs(len(earlier.key) - 50) <= 16
 
 
+def test_halves_are_cut_nearest_to_the_middle():
+    """Of 1, 2 and 2 impressions the cut at 3 is half of one from the middle, that at 1 is one and a half."""
+    history, none = History(), np.array([np.nan])
+    for key, count in enumerate((1, 2, 2)):
+        history.add(count, Tally.of(np.array([key]), np.array([-1]), none, np.array([False])))
+    assert [half.key.tolist() for half in history.halves()] == [[0, 1], [2]]
+
+
 def test_a_key_is_split_into_what_it_was_made_of():
     """Every combination, the unknown entry (3) and the last place among them."""
     axes = Axes(queries=2, entries=3)

@@ -16,6 +16,7 @@ from steelyard_eval.recommend.answer import recommend
 from steelyard_eval.recommend.cost import _mark_front
 from steelyard_eval.recommend.families import PRESETS, starts
 from steelyard_eval.recommend.grid import _corners
+from steelyard_eval.recommend.posterior import Prior
 from steelyard_eval.recommend.rule import Evidence, chosen_out_of_fold
 from steelyard_eval.recommend.source import Recorded
 from steelyard_eval.recording.lists import record_lists
@@ -132,3 +133,12 @@ def test_each_signal_is_tried_alone_and_at_a_tenth():
     found = list(_corners(np.array([1, 0.5, 0.3, 0.2]), [np.array([1, 2, 3])]))
     assert [row.tolist() for row in found[::2]] == [[1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1]]
     assert found[1] == pytest.approx([1, 0.05 / 0.55, 0.3 / 0.55, 0.2 / 0.55])
+
+
+def test_collections_that_lack_a_candidate_do_not_count_for_it():
+    nothing = np.nan
+    prior = Prior.of(
+        np.array([[0.2, nothing, nothing], [0.4, 0.1, nothing]]), np.array([[1.0, 9, 9], [3.0, 2, 9]])
+    )
+    assert prior.mean == pytest.approx([0.3, 0.1, 0.0])
+    assert prior.variance.tolist() == [2.0, 2.0, 0.0]
