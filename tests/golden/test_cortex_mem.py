@@ -595,6 +595,12 @@ class TestFiles:
         entry = next(e for e in check(tmp_path / "m").dataset.entries if "notes" in e.uri)
         assert (entry.id, entry.uri) == ("cortex://user/my%20notes.md", "cortex://user/my notes.md")
 
+    @pytest.mark.parametrize("layer", [0, 1])
+    def test_layers_are_cut_above_their_most_characters(self, layer):
+        """An abstract may have 400 characters and an overview 4,000."""
+        most = (400, 4000)[layer]
+        assert [len(extract("x" * length)[layer]) for length in (most, most + 1)] == [most, most]
+
     def test_layers_are_extracted_where_they_are_asked_for(self):
         entries = with_layers([message("a"), message("b"), Entry("own", text="First. Second.")], extract)
         made = {entry.id: (entry.l0, entry.l1) for entry in entries}

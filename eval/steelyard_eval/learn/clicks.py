@@ -106,7 +106,7 @@ def _before(going_on: Bools) -> Bools:
 def wild(shown: Shown, rng: np.random.Generator) -> Bools:
     """Looks, trust, and reading until satisfied."""
     appeal = _appeal(shown)
-    would = _chance(shown, rng, np.clip(appeal + 0.25 / POSITIONS * (1 - appeal), 0, 1))
+    would = _chance(shown, rng, appeal + 0.25 / POSITIONS * (1 - appeal))
     return would & _before(_chance(shown, rng, np.where(would, 0.35, 0.85)))
 
 

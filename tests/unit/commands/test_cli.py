@@ -261,3 +261,11 @@ def test_layers_and_vectors_that_a_data_set_lacks_are_named() -> None:
     result = run("compare", starter(), "--systems", "vector", "--embedder", "none")
 
     fails(result, 2, "vector needs vector", "embedder: none")
+
+
+def test_what_is_interrupted_says_so_on_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("click.Group.main", interrupted)
+    fails(run("check", starter()), 130, "interrupted; what was committed is kept")

@@ -4,11 +4,14 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from steelyard.config import SearchConfig
+from steelyard.entry import Entry
 from steelyard.errors import ConfigError
+from steelyard.filters import visible_to
 from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
@@ -16,7 +19,7 @@ from steelyard_eval.cli import main
 from steelyard_eval.commands.arguments import parse_filters
 from steelyard_eval.datasets import load
 from steelyard_eval.demonstration import starter
-from steelyard_eval.vaults import index_dataset, vault_embedder
+from steelyard_eval.vaults import index_dataset, reindex_vault, vault_embedder, visible_vault
 
 WORDS = ("red apple", "green pear", "red pear", "blue plum", "green apple")
 
@@ -395,3 +398,17 @@ def test_a_data_set_is_indexed_as_before(tmp_path):
     counts = document("index", folder, tmp_path / "v.db", "--prune")
     assert (counts["entries"], counts["changed"], counts["removed"], counts["outside"]) == (131, 131, 0, 0)
     assert counts["models"] == ["lsa"]
+
+
+def test_the_model_of_what_a_caller_may_see_is_fitted_on_nothing_else(tmp_path):
+    path = tmp_path / "v.db"
+    with Vault(path, create=True) as vault:
+        for name in ("mine", "foreign"):
+            texts = (f"{name} {a} {b} {c}" for a in WORDS for b in WORDS for c in WORDS[:2])
+            vault.upsert([Entry(f"{name}{at}", text=text, vault=name) for at, text in enumerate(texts)])
+    reindex_vault(str(path))
+    with Vault(path) as vault, visible_vault(vault, visible_to({"vault": ("mine",)})) as seen:
+        fitted, whole = vault_embedder(seen), vault_embedder(vault)
+        assert np.any(whole.embed(["foreign"]))
+        assert np.any(fitted.embed(["mine pear"]))
+        assert not np.any(fitted.embed(["foreign"]))

@@ -154,6 +154,10 @@ class TestSoundSet:
         assert [e.text for e in dataset.entries] == ["Hello", "a\u2028b", "Well"]
         assert dataset.qrels["q1"]["e1"] == 2
 
+    def test_four_columns_are_read_as_such_whatever_the_name_of_the_file(self, tiny):
+        (tiny / "qrels.txt").rename(tiny / "qrels.tsv")
+        assert load(tiny).qrels == {"q1": {"e1": 2, "e2": 0}, "q2": {"e2": 1}}
+
     def test_grade_minus_one_is_not_relevant(self, tiny):
         write(tiny, "qrels.txt", "q1 0 e1 -1\nq2 0 e1 4\n")
         assert load(tiny).qrels == {"q1": {"e1": 0}, "q2": {"e1": 4}}

@@ -132,6 +132,18 @@ def test_products_of_whole_numbers_are_exact_where_they_are_largest():
     assert found.tolist() == [[most, -most], [-most, most]]
 
 
+def test_the_error_of_a_code_is_no_less_than_what_it_lacks():
+    """Whole numbers up to 127 are their own codes: what they lack is the rounding of the step alone."""
+    rng = np.random.default_rng(0)
+    whole = np.concatenate([rng.integers(-127, 128, (200, 7)), np.full((200, 1), 127)], axis=1)
+    for rows in (whole, rng.normal(size=(200, 8))):
+        codes = Codes.of(np.arange(200), rows.astype(np.float32))
+        exact = rows.astype(np.float32).astype(np.float64)
+        exact /= np.linalg.norm(exact, axis=1, keepdims=True)
+        lacks = np.linalg.norm(exact - codes.steps[:, None].astype(np.float64) * codes.codes, axis=1)
+        assert (codes.errors >= lacks).all()
+
+
 def test_without_the_bound_of_its_rounding_int8_loses_the_nearest():
     rng = np.random.default_rng(0)
     vectors_ = rng.normal(size=(2000, 64)).astype(np.float32)

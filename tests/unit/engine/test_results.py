@@ -3,8 +3,9 @@
 import pytest
 
 from steelyard import Searcher, Vault
-from steelyard.entry import Entry
+from steelyard.entry import Entry, Relation
 from steelyard.errors import ConfigError, VaultError
+from steelyard.query import Query
 from steelyard.results import hits_of
 from steelyard.systems import find_system
 
@@ -33,6 +34,18 @@ def test_hits_are_in_order_and_hold_what_the_strategy_read(vault):
     for hit in found.hits:  # a strategy of one signal: the score is that signal
         assert hit.signals == {"bm25": pytest.approx(hit.score)}
     assert (found.embedding_calls, found.degraded) == (0, False)
+
+
+def test_a_recording_has_no_more_of_a_list_than_asked(vault):
+    """Two entries have the word."""
+    query = Query("apple")
+    assert [len(vault.searcher.part([query], ["bm25"], depth).entry) for depth in (1, 2, None)] == [1, 2, 2]
+
+
+def test_relations_are_read_as_they_were_written(vault):
+    related = Entry("d", text="pie", relations=(Relation("causes", "a", 0.5), Relation("related", "c", 1.0)))
+    vault.upsert([related])
+    assert [entry.relations for entry in vault.get(["d", "a"])] == [related.relations, ()]
 
 
 def test_a_hit_is_explained_by_itself_or_by_its_id(vault):

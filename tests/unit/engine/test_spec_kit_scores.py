@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from steelyard.entry import Entry
+from steelyard.retrievers.importance import Importance
 from steelyard.signals.types import DOCUMENT_TYPES, TIERS
-from steelyard.systems.spec_kit import composite, legacy
+from steelyard.systems.spec_kit import composite, forms, legacy, scoring
 
 NOW = 1_800_000_000.0
 
@@ -139,3 +140,29 @@ def test_the_key_of_a_cached_list_is_the_absolute_value_of_javascripts_32_bit_ha
     if len(ids) == 3:
         assert signed < 0
         assert legacy.cache_key(asked, ids) == legacy.cache_key(asked, ids[::-1])
+
+
+def test_importance_fades_by_what_passed_since_the_date():
+    """Half of 0.8 after a half-life of 30 days, half of that after another; 0.8 before the date or without one."""
+    since = [{"updated_at": ago(days), "half_life_days": 30} for days in (30, 60, -30)]
+    facts = Importance.of([entry(importance=8, **dates) for dates in (*since, {})])
+    assert facts.at(NOW) == pytest.approx([0.4, 0.2, 0.8, 0.8])
+
+
+@pytest.mark.parametrize(("days", "expected"), [(90, "DORMANT"), (90.5, "ARCHIVED")])
+def test_what_is_forgotten_is_archived_after_ninety_days(days, expected):
+    assert scoring.state(0.019, days) == expected
+    assert scoring.state(0.02, days) == "DORMANT"
+
+
+def test_a_snippet_begins_before_the_first_word_that_was_asked():
+    """At the beginning where a word is the first one; a quarter of 200 characters before it elsewhere."""
+    text = "token " + "x" * 294 + " rotate" + "y" * 300
+    assert forms.snippet(text, "rotate token") == text[:200]
+    assert forms.snippet(text, "rotate") == text[251:451]
+
+
+def test_stability_grows_more_where_it_is_easy_and_was_nearly_forgotten():
+    """A difficulty of 6 gives 1 + 5 / 10, a retrievability of 0.8 gives 1 + 0.2 / 2, an easy review 1.3."""
+    assert scoring.stability_after(10, 6, 4, 0.8) == pytest.approx(10 * 1.5 * 1.1 * 1.3)
+    assert [scoring.stability_after(days, 6, 1, 0.8) for days in (10, 0.1)] == [2.0, 0.1]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.entry import Entry
-from steelyard.errors import ConfigError
+from steelyard.errors import ConfigError, shown
 from steelyard.query import clean_query
 from steelyard.reading import words_or
 from steelyard.systems.echovault import prefix_or
@@ -85,3 +85,9 @@ class TestCleanQuery:
         except ConfigError:
             return
         assert len(cleaned) == len(text)
+
+
+def test_a_value_is_shown_in_eighty_characters():
+    """Two of them are the quotes."""
+    assert shown("x" * 78) == f"'{'x' * 78}'"
+    assert shown("x" * 79) == f"'{'x' * 76}..."

@@ -1,6 +1,6 @@
 """Columns of an explained list, from records written out by hand."""
 
-from steelyard_eval.explain.blocks import _finished
+from steelyard_eval.explain.blocks import _changes, _finished
 
 
 def finished(score, fused, combine, **parts):
@@ -21,3 +21,11 @@ def test_the_parts_of_a_product_are_columns_and_empty_where_an_entry_has_none():
     assert columns["rerank"][1:] == [columns["length"][2]] * 2
     assert _finished([{"score": 1.0}]) == {}
     assert list(_finished([finished(1.0, 0.5, "mean", x=2.0)])) == ["fused"]
+
+
+def test_changes_are_counted_by_their_kind():
+    kinds = ["moved", "left", "moved", "entered", "moved", "left"]
+    change = {"before": 1, "after": 2, "id": "a", "grade": None, "by": None}
+    change |= {"headline": "", "standing": True}
+    block = _changes({"changes": [change | {"kind": kind} for kind in kinds]})
+    assert block.lines[0] == "changes: 0 stayed, 3 moved, 1 entered, 2 left"

@@ -153,6 +153,7 @@ def test_adopting_writes_what_was_seen_and_promises_less(data, explorer, tmp_pat
 
     assert str(config.strategy) == strategy
     assert config.provenance["chosen_by"] == "hand"
+    assert config.provenance["seed"] == 0  # nothing is drawn
     assert "verdict" not in config.provenance
     promise = config.provenance["promise"]
     # 1 - 1/t^2 is left of a gain, by its own t; five groups of two queries move t by little
@@ -173,6 +174,8 @@ def test_a_pin_is_gone_back_to_and_compared_with(explorer):
     assert own.oppose(0)["result"]["gain"][0] == pytest.approx(mean - kept["mean"], abs=1e-12)
     assert own.restore(0)["result"]["mean"] == kept["mean"]
     assert own.oppose(-1)["result"]["against"] == "bm25"
+    assert [own.oppose(0)["result"]["against"], len(own.pin()["pins"])] == ["pin 1", 2]
+    assert own.oppose(1)["result"]["against"] == "pin 2"
 
 
 def test_a_run_can_be_what_is_used_today(data, tmp_path):

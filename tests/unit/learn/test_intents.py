@@ -2,13 +2,17 @@
 
 import json
 import random
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import steelyard_eval as sy
 from steelyard.config import SearchConfig
 from steelyard_eval.cli import main
+from steelyard_eval.learn import document
+from steelyard_eval.learn.policies import _square
 
 CURRENT = "weighted_sum(0.7*bm25, 0.3*importance, normalize=minmax)"
 INTENTS = ("fix_bug", "find_spec")
@@ -73,3 +77,20 @@ def test_it_is_better_by_the_labels_that_made_the_log(learned, folder):
     found = sy.load(str(folder), embedder="none").compare([learned[1], CURRENT], timed=False)
     means = [row["mean"] for row in found.record["results"] if row["metric"] == "nDCG@10"]
     assert means[0] > means[1] + 0.05
+
+
+def test_an_intent_of_its_own_comes_before_what_is_kept_for_the_others(monkeypatch):
+    monkeypatch.setattr(document, "sentence", lambda *_: "Keep your RRF: too few acts.")
+    monkeypatch.setattr(document, "promise", lambda *_: SimpleNamespace(mean=0.1))
+    judged = SimpleNamespace(candidate=0, verdict="keep", cells=SimpleNamespace(queries=range(12)))
+    text = document._sentence(SimpleNamespace(label="RRF"), judged, {"plan": judged}, {"plan": "bm25"})
+    own, others = (
+        "For plan queries use bm25: +0.100, by 12 of them.",
+        "For all others: keep your RRF: too few acts.",
+    )
+    assert text == f"{own} {others}"
+
+
+def test_the_lists_of_queries_are_rows_of_ten_places():
+    found = _square(np.array([0, 2, 2, 14]), np.arange(14), 3)
+    assert found.tolist() == [[0, 1, *[-2] * 8], [-2] * 10, list(range(2, 12))]

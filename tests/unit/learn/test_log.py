@@ -20,7 +20,7 @@ from steelyard_eval.learn.importers import from_soleri, from_ubi
 from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.learn.reader import MOST_A_DAY, Known, read_log
 from steelyard_eval.learn.schema import Action
-from steelyard_eval.learn.tally import History, Seen, Tally
+from steelyard_eval.learn.tally import Axes, History, Seen, Tally
 
 NOW = 1_760_000_000.0
 DAY = "2025-10-01T10:00:00Z"
@@ -167,6 +167,27 @@ def test_the_periods_keep_every_count_and_halves_are_even():
     earlier, later = history.halves()
     assert earlier.key.max() < later.key.min()
     assert abs(len(earlier.key) - 50) <= 16
+
+
+def test_halves_are_cut_nearest_to_the_middle():
+    """Of 1, 2 and 2 impressions the cut at 3 is half of one from the middle, that at 1 is one and a half."""
+    history, none = History(), np.array([np.nan])
+    for key, count in enumerate((1, 2, 2)):
+        history.add(count, Tally.of(np.array([key]), np.array([-1]), none, np.array([False])))
+    assert [half.key.tolist() for half in history.halves()] == [[0, 1], [2]]
+
+
+def test_a_key_is_split_into_what_it_was_made_of():
+    """Every combination, the unknown entry (3) and the last place among them."""
+    axes = Axes(queries=2, entries=3)
+    parts = np.indices((3, 2, 2, 4, 10)).reshape(5, -1)
+    keys = axes.key(*parts)
+    assert len(set(keys.tolist())) == len(keys)
+    assert [part.tolist() for part in axes.split(keys)] == parts.tolist()
+
+
+def test_nothing_counted_has_no_keys():
+    assert [len(part) for part in (History().whole.key, Tally.empty().shown)] == [0, 0]
 
 
 def test_hashes_are_remembered():

@@ -1,6 +1,7 @@
 """What other weights would have been worth, by the probabilities that a log of our own has."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from made_world import made
 
 from steelyard_eval.cli import main
 from steelyard_eval.demonstration import starter
-from steelyard_eval.learn.logged import Weighed, valued
+from steelyard_eval.learn.acts import POSITIVE
+from steelyard_eval.learn.logged import Weighed, _rewards, valued
 from steelyard_eval.learn.simulator import cells_of, probabilities, simulate
 
 SHARE = 0.3
@@ -91,3 +93,16 @@ def test_the_command_values_a_log_of_mixed_lists_and_refuses_one_without_overlap
     assert value["effective"] > 100
     refused = learned(tmp_path, 0.0)
     assert refused is None or refused["refusal"]
+
+
+def test_the_acts_expected_are_those_of_relevant_and_other_entries_by_their_chance(monkeypatch):
+    """By hand: 0.25 of 0.8 and 0.75 of 0.1; half of each at the next place; nothing of an unknown entry."""
+    relevant, other = np.zeros((2, len(POSITIVE))), np.zeros((2, len(POSITIVE)))
+    first = int(np.flatnonzero(POSITIVE)[0])
+    relevant[:, first], other[:, first] = [0.8, 0.6], [0.1, 0.2]
+    classes = SimpleNamespace(prior=np.array([0.25, 0.5]), relevant=relevant, other=other)
+    monkeypatch.setattr("steelyard_eval.learn.logged.fit", lambda *_: classes)
+    lists = SimpleNamespace(queries=["p", "q"], rows=2)
+    cells = SimpleNamespace(query=np.array([0, 1]), where=lambda _: [1])
+    shown = SimpleNamespace(query=np.array([0, 1, 0]), place=np.array([0, 1, 0]))
+    assert _rewards(lists, cells, shown, np.array([0, 1, 2]), 1.0) == pytest.approx([0.275, 0.4, 0.0])

@@ -15,6 +15,8 @@ from steelyard_eval.demonstration import starter
 from steelyard_eval.recommend.answer import recommend
 from steelyard_eval.recommend.cost import _mark_front
 from steelyard_eval.recommend.families import PRESETS, starts
+from steelyard_eval.recommend.grid import _corners
+from steelyard_eval.recommend.posterior import Prior
 from steelyard_eval.recommend.rule import Evidence, chosen_out_of_fold
 from steelyard_eval.recommend.source import Recorded
 from steelyard_eval.recording.lists import record_lists
@@ -124,3 +126,19 @@ def test_the_front_counts_the_bytes_of_both_indexes_together():
     records = [record for _, record in rows]
     _mark_front(SimpleNamespace(metric="m", places=[place for place, _ in rows]), records)
     assert [record["pareto"] for record in records] == [False, True, True, True, True, False]
+
+
+def test_each_signal_is_tried_alone_and_at_a_tenth():
+    """Of 0.5, 0.3 and 0.2 beside a weight of 1 that does not move: a tenth of 0.5 leaves 0.05 of 0.55."""
+    found = list(_corners(np.array([1, 0.5, 0.3, 0.2]), [np.array([1, 2, 3])]))
+    assert [row.tolist() for row in found[::2]] == [[1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1]]
+    assert found[1] == pytest.approx([1, 0.05 / 0.55, 0.3 / 0.55, 0.2 / 0.55])
+
+
+def test_collections_that_lack_a_candidate_do_not_count_for_it():
+    nothing = np.nan
+    prior = Prior.of(
+        np.array([[0.2, nothing, nothing], [0.4, 0.1, nothing]]), np.array([[1.0, 9, 9], [3.0, 2, 9]])
+    )
+    assert prior.mean == pytest.approx([0.3, 0.1, 0.0])
+    assert prior.variance.tolist() == [2.0, 2.0, 0.0]

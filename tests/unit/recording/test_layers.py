@@ -2,11 +2,13 @@
 
 import json
 import logging
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from steelyard.embed import RecordedEmbedder
+from steelyard.entry import Entry
 from steelyard.fusion import parse_strategy
 from steelyard.search import Searcher
 from steelyard.stores.base import Space
@@ -20,6 +22,7 @@ from steelyard_eval.recording.files import save
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.recording.workspace import recorded as recorded_vectors
 from steelyard_eval.report.render import write_report
 from steelyard_eval.vaults import index_dataset, vault_embedder
 
@@ -179,3 +182,15 @@ def test_the_directories_of_a_recording_are_kept(tmp_path):
     replayed = replay(read(tmp_path / "recording"), space_config)
     assert [replayed.table.entries[entry] for entry in replayed.entry] == ["m"]
     assert replayed.ranking.score.tolist() == pytest.approx([1.0])
+
+
+def test_a_row_of_zeros_gives_way_to_a_vector_of_the_same_text_and_no_vector_to_another():
+    rows = {"l0": [[0, 0], [1, 0]], "l1": None, "text": [[0, 1], [0, 2]]}
+    dataset = SimpleNamespace(
+        queries=(),
+        query_vectors={"m": ()},
+        recipe="{text}",
+        entries=(Entry("a", l0="red", text="red"), Entry("b", l0="blue", text="blue")),
+        vectors={("m", layer): row and np.array(row, dtype=np.float16) for layer, row in rows.items()},
+    )
+    assert recorded_vectors(dataset, "m").embed(["red", "blue"]).tolist() == [[0, 1], [1, 0]]

@@ -655,6 +655,18 @@ def test_names_of_points_that_would_cover_another_are_left_out():
     assert len(names) < 22
 
 
+def test_a_name_is_beside_its_point_and_covers_no_other():
+    """A dot takes 5 pixels to each side, a name 8 a letter, 10 above its line and 2 below."""
+    points = [Point(f"{at:03}", "p", 1 + at * 37 % 101, at * 61 % 103, True, False) for at in range(100)]
+    chart = cost_chart(points, "m", "ms")
+    dots = [dot for dot in drawn(chart, Dot) if dot.full]
+    names = [text for text in drawn(chart, Text) if text.full]
+    assert 0 < len(names) < 100
+    for name in names:
+        left, right, top, bottom = name.x, name.x + 8 * len(name.text), name.y - 10, name.y + 2
+        assert not [d for d in dots if left < d.x + 5 and d.x - 5 < right and top < d.y + 5 and d.y - 5 < bottom]
+
+
 @pytest.mark.parametrize(
     ("raw", "escaped"),
     [

@@ -5,7 +5,9 @@ import sys
 
 import pytest
 
+from steelyard.entry import Entry, Hit
 from steelyard_eval.layout import brief, painted, table, width, wrapped
+from steelyard_eval.terminal import hits
 
 ROWS = [{"name": "alpha beta gamma delta epsilon zeta", "n": 1.5}, {"name": "b", "n": None}]
 
@@ -91,3 +93,9 @@ def test_a_column_is_no_narrower_than_the_longest_word_of_its_head():
     """30 characters that cannot be folded and 50 that can to 26, in 58: two spaces lie between them."""
     lines = table([{"a": "x", "b": "word " * 10}], {"a": "h" * 30, "b": ""}, 58).splitlines()
     assert lines[1] == f"{'-' * 30}  {'-' * 26}"
+
+
+def test_of_a_long_text_a_hit_shows_four_lines():
+    lines = hits([Hit(1, 0.5, Entry("a", text="word " * 200))]).splitlines()
+    assert [line.strip().startswith("word") for line in lines] == [False, True, True, True, True]
+    assert lines[-1].endswith(" ...")

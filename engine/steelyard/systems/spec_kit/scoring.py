@@ -58,7 +58,7 @@ def fused_advanced(meaning: float, keywords: float, matches: int) -> float:
     >>> fused_advanced(0.5, 0.5, 1)
     0.725
     """
-    both = 0.25 * min(meaning, keywords) if meaning > 0 and keywords > 0 else 0.0
+    both = 0.25 * max(0.0, min(meaning, keywords))
     return min(1.0, max(meaning, keywords) + both + min(0.1 * matches, 0.2))
 
 
