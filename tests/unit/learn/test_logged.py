@@ -1,14 +1,17 @@
 """What other weights would have been worth, by the probabilities that a log of our own has."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from made_world import made
 
+from steelyard.query import Query
 from steelyard_eval.cli import main
 from steelyard_eval.demonstration import starter
+from steelyard_eval.learn.case import _asked
 from steelyard_eval.learn.logged import Weighed, valued
 from steelyard_eval.learn.simulator import cells_of, probabilities, simulate
 
@@ -91,3 +94,15 @@ def test_the_command_values_a_log_of_mixed_lists_and_refuses_one_without_overlap
     assert value["effective"] > 100
     refused = learned(tmp_path, 0.0)
     assert refused is None or refused["refusal"]
+
+
+def test_the_query_after_the_judged_ones_is_the_first_that_was_logged():
+    dataset = SimpleNamespace(queries=(Query("one", id="q1"), Query("two", id="q2")))
+    log = SimpleNamespace(added=("three",))
+
+    found = _asked(dataset, log, np.array([1, 2]))
+
+    assert [(number, query.id, query.text) for number, query in found] == [
+        (1, "q2", "two"),
+        (2, "logged-0", "three"),
+    ]

@@ -12,6 +12,7 @@ from steelyard.search import Searcher
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
+from steelyard.systems.cortex_mem.layers import ABSTRACT, extract
 from steelyard_eval import terminal
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
@@ -179,3 +180,10 @@ def test_the_directories_of_a_recording_are_kept(tmp_path):
     replayed = replay(read(tmp_path / "recording"), space_config)
     assert [replayed.table.entries[entry] for entry in replayed.entry] == ["m"]
     assert replayed.ranking.score.tolist() == pytest.approx([1.0])
+
+
+@pytest.mark.parametrize(("letters", "kept"), [(ABSTRACT - 1, ABSTRACT - 1), (ABSTRACT + 1, 1)])
+def test_an_abstract_keeps_a_word_that_ends_before_the_limit(letters, kept):
+    """A long word ends before the limit or beyond it; beyond it, only the "a" is left."""
+    abstract, _ = extract("a " + "x" * (letters - 2) + " more")
+    assert len(abstract) == kept
