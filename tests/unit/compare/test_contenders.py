@@ -356,3 +356,9 @@ def test_a_ranking_is_explained_against_lists_by_places_alone(dataset, lists):
 def test_lists_alone_cannot_be_explained(dataset, run_file):
     with pytest.raises(ConfigError, match="without signals or weights"):
         explain(dataset, dataset.queries[0].id, str(run_file))
+
+
+@pytest.mark.parametrize("text", ["mine", "rrf(mine, yours, k=60)"])
+def test_a_list_alone_or_in_a_formula_is_a_strategy(text):
+    found = read(text, lists=("mine", "yours"))
+    assert (found.kind, found.label) == ("strategy", text)

@@ -10,6 +10,7 @@ from email.utils import format_datetime
 import numpy as np
 import pytest
 
+from steelyard.embed import RecordedEmbedder, embed_checked
 from steelyard.embedders import ApiEmbedder, ApiSettings, Secret, detect
 from steelyard.embedders import settings as settings_module
 from steelyard.errors import ConfigError, EmbedderError, MachineError
@@ -449,3 +450,26 @@ def test_a_missing_extra_is_named(endpoint, monkeypatch):
 def test_settings_go_through_json_without_the_key(endpoint):
     record = json.loads(json.dumps(embedder(endpoint).settings.to_json()))
     assert record == {"provider": "openai", "base_url": endpoint.url, "model": "tiny", "dimension": 8}
+
+
+class Shaped:
+    """An embedder whose answer has a given shape, whatever it is asked."""
+
+    model = "shaped"
+
+    def __init__(self, *shape):
+        self.shape = shape
+
+    def embed(self, texts, kind="entry"):
+        return np.ones(self.shape, dtype=np.float32)
+
+
+@pytest.mark.parametrize("shape", [(2,), (2, 3, 4), (1, 3), (3, 3), (2, 0)])
+def test_an_array_that_has_not_one_row_for_each_text_is_refused(shape):
+    assert embed_checked(Shaped(2, 3), ["a", "b"]).shape == (2, 3)
+    with pytest.raises(EmbedderError, match="returns one row for each text"):
+        embed_checked(Shaped(*shape), ["a", "b"])
+
+
+def test_recorded_vectors_need_no_loading():
+    assert RecordedEmbedder("tiny", "{text}", {}).warm()

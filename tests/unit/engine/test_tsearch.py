@@ -77,7 +77,7 @@ class TestStem:
         dying:die generously:generous communism:communism
         hopping:hop hoping:hope falling:fall proceeded:proceed proceed:proceed agreed:agre feed:feed
         sensational:sensat
-        happy:happi say:say cries:cri ties:tie gas:gas kiwis:kiwi rational:ration apologies:apolog
+        happy:happi house:hous say:say cries:cri ties:tie gas:gas kiwis:kiwi rational:ration apologies:apolog
         hopefulness:hope relative:relat adoption:adopt controlled:control rate:rate bed:bed saying:say
         yyy:yyy yying:yy ayyy:ayyy""".split(),  # noqa: SIM905 -- pairs read better
     )

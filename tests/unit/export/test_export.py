@@ -744,6 +744,14 @@ def test_recency_that_runs_from_another_date_is_told(since, told):
     assert sum("runs from the last access" in note for note in export(config, "moltnet").notes) == told
 
 
+@pytest.mark.parametrize(("weight", "told"), [(1, 0), (1.5, 1)])
+def test_weights_above_1_are_divided_for_moltnet_and_that_is_told(weight, told):
+    text = f"weighted_sum({weight}*rrf(vector, fts), 0.2*recency(half_life=69h, since=access))"
+    config = find_system("moltnet").config(10).with_strategy(parse_strategy(text))
+
+    assert sum("divided by the largest" in note for note in export(config, "moltnet").notes) == told
+
+
 def dated(since: str) -> str:
     return f"weighted_sum(1*rrf(vector, fts), 0.2*recency(half_life=69h, since={since}))"
 

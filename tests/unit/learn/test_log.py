@@ -11,11 +11,12 @@ import pytest
 from steelyard.config import policy_of
 from steelyard.errors import ConfigError, DataError
 from steelyard.explore import Explore
-from steelyard.feedback import ACTIONS, FeedbackLog, append, append_act
+from steelyard.feedback import ACTIONS, FeedbackLog, append, append_act, line
 from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.learn.acts import CODE, KINDS
+from steelyard_eval.learn.census import Census
 from steelyard_eval.learn.importers import from_soleri, from_ubi
 from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.learn.reader import MOST_A_DAY, Known, read_log
@@ -334,3 +335,12 @@ def test_soleri(tmp_path):
     rows.write_text("[]\n")
     with pytest.raises(DataError, match=r"rows\.jsonl'?:1: is no object"):
         list(from_soleri([rows]))
+
+
+def test_a_line_keeps_letters_beyond_ascii():
+    assert line({"query": "Café"}) == '{"query":"Café"}\n'
+
+
+def test_a_census_starts_at_nothing():
+    start = Census()
+    assert (start.lines, start.impressions, start.acts, start.disordered) == (0, 0, 0, 0)

@@ -8,9 +8,11 @@ import pytest
 from click.testing import CliRunner
 from made_world import made
 
+from steelyard.query import Query
 from steelyard_eval.cli import main
 from steelyard_eval.demonstration import starter
 from steelyard_eval.learn.acts import POSITIVE
+from steelyard_eval.learn.case import _asked
 from steelyard_eval.learn.logged import Weighed, _rewards, valued
 from steelyard_eval.learn.simulator import cells_of, probabilities, simulate
 
@@ -106,3 +108,15 @@ def test_the_acts_expected_are_those_of_relevant_and_other_entries_by_their_chan
     cells = SimpleNamespace(query=np.array([0, 1]), where=lambda _: [1])
     shown = SimpleNamespace(query=np.array([0, 1, 0]), place=np.array([0, 1, 0]))
     assert _rewards(lists, cells, shown, np.array([0, 1, 2]), 1.0) == pytest.approx([0.275, 0.4, 0.0])
+
+
+def test_the_query_after_the_judged_ones_is_the_first_that_was_logged():
+    dataset = SimpleNamespace(queries=(Query("one", id="q1"), Query("two", id="q2")))
+    log = SimpleNamespace(added=("three",))
+
+    found = _asked(dataset, log, np.array([1, 2]))
+
+    assert [(number, query.id, query.text) for number, query in found] == [
+        (1, "q2", "two"),
+        (2, "logged-0", "three"),
+    ]

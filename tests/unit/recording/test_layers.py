@@ -14,6 +14,7 @@ from steelyard.search import Searcher
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
+from steelyard.systems.cortex_mem.layers import ABSTRACT, extract
 from steelyard_eval import terminal
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
@@ -194,3 +195,10 @@ def test_a_row_of_zeros_gives_way_to_a_vector_of_the_same_text_and_no_vector_to_
         vectors={("m", layer): row and np.array(row, dtype=np.float16) for layer, row in rows.items()},
     )
     assert recorded_vectors(dataset, "m").embed(["red", "blue"]).tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize(("letters", "kept"), [(ABSTRACT - 1, ABSTRACT - 1), (ABSTRACT + 1, 1)])
+def test_an_abstract_keeps_a_word_that_ends_before_the_limit(letters, kept):
+    """A long word ends before the limit or beyond it; beyond it, only the "a" is left."""
+    abstract, _ = extract("a " + "x" * (letters - 2) + " more")
+    assert len(abstract) == kept

@@ -11,8 +11,8 @@ from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.datasets import load
 from steelyard_eval.demonstration import starter
+from steelyard_eval.recording.files import _check_codes, save
 from steelyard_eval.recording.files import load as load_recording
-from steelyard_eval.recording.files import save
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
@@ -134,3 +134,11 @@ def test_a_configuration_that_needs_another_recording_is_refused_by_name(table, 
     )
     with pytest.raises(ConfigError, match="depth 101"):
         replay(table, deeper)
+
+
+def test_the_first_code_beyond_a_list_is_refused():
+    """A list of 3 names has the codes 0, 1 and 2."""
+    _check_codes({"kind": np.array([0, 2])}, "kind", 2, 3)
+    for codes in ([0, 3], [-1, 2], [0]):
+        with pytest.raises(ValueError, match="kind must"):
+            _check_codes({"kind": np.array(codes)}, "kind", 2, 3)
