@@ -5,6 +5,7 @@ import json
 import apsw
 import pytest
 
+from steelyard import wire
 from steelyard.config import SearchConfig
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, EmbedderError
@@ -13,7 +14,7 @@ from steelyard.inputs import open_regular
 from steelyard.lsa import LsaEmbedder
 from steelyard.query import Query
 from steelyard.retrievers.bm25 import Bm25Retriever
-from steelyard.stores.sqlite import Vault, budget, damage
+from steelyard.stores.sqlite import Vault, budget, damage, guard
 from steelyard.systems import find_system
 
 
@@ -87,3 +88,21 @@ def test_the_words_of_two_thousand_entries_are_stored_and_of_fewer_are_not(tmp_p
         vault.upsert(entries[-1:])
         Bm25Retriever(vault).retrieve(Query("token"), 9)
         assert len(vault.word_indexes()) == 1
+
+
+def test_a_pragma_that_is_not_listed_is_denied():
+    def allowed(name):
+        return guard._authorize(apsw.SQLITE_PRAGMA, name, None, None, None) == apsw.SQLITE_OK
+
+    assert allowed("user_version")
+    assert not allowed("writable_schema")
+    assert not allowed(None)
+
+
+def test_no_second_is_left_at_the_deadline_itself(monkeypatch):
+    monkeypatch.setattr(wire.time, "monotonic", lambda: 100.0)
+    wire.begin(0.5, 1)
+    assert wire._seconds() == 0.5
+    wire.begin(0.0, 1)
+    with pytest.raises(TimeoutError):
+        wire._seconds()
