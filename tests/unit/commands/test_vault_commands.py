@@ -20,6 +20,7 @@ from steelyard_eval.commands.arguments import parse_filters
 from steelyard_eval.datasets import load
 from steelyard_eval.demonstration import starter
 from steelyard_eval.vaults import index_dataset, reindex_vault, vault_embedder, visible_vault
+from steelyard_eval.vaults.read import open_searcher
 
 WORDS = ("red apple", "green pear", "red pear", "blue plum", "green apple")
 
@@ -412,3 +413,12 @@ def test_the_model_of_what_a_caller_may_see_is_fitted_on_nothing_else(tmp_path):
         assert np.any(whole.embed(["foreign"]))
         assert np.any(fitted.embed(["mine pear"]))
         assert not np.any(fitted.embed(["foreign"]))
+
+
+def test_a_vault_is_searched_with_the_model_that_it_has(tmp_path):
+    path = str(tmp_path / "v.db")
+    with Vault(path, create=True) as vault:
+        vault.upsert(Entry(f"e{at}", text=text) for at, text in enumerate(WORDS))
+    reindex_vault(path, "lsa")
+    with open_searcher([path], "moltnet", None, None) as searcher:
+        assert searcher.config.retrievers["vector"].model == "lsa"

@@ -71,6 +71,18 @@ def test_bm25s_b_lies_between_0_and_1(tmp_path, b, refused):
         assert SearchConfig.load(tmp_path / "w.json").retrievers["bm25"].parameters["b"] == b
 
 
+@pytest.mark.parametrize(("seeds", "refused"), [(1, False), (0, True), (100, False), (101, True)])
+def test_a_graph_is_searched_from_1_to_100_places_of_each_list(tmp_path, seeds, refused):
+    record = find_system("spec_kit").config(10, "minilm").to_json()
+    record["retrievers"]["graph"]["seeds"] = seeds
+    (tmp_path / "w.json").write_text(json.dumps(record))
+    if refused:
+        with pytest.raises(ConfigError, match=r"graph\.seeds"):
+            SearchConfig.load(tmp_path / "w.json")
+    else:
+        assert SearchConfig.load(tmp_path / "w.json").retrievers["graph"].parameters["seeds"] == seeds
+
+
 def test_three_texts_of_three_words_are_enough_for_lsa():
     model = LsaEmbedder.fit(["one two", "two three", "three one"])
     assert model.embed(["one"]).shape == (1, 2)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from steelyard_eval.measures.statistics import (
     Interval,
+    _coins,
     benjamini_hochberg,
     compare_all,
     compare_paired,
@@ -282,3 +283,7 @@ def test_same_seed_same_bytes():
     first = compare_paired(SKEWED, other, groups, draws=999, seed=2)
     assert repr(first) == repr(compare_paired(SKEWED, other, groups, draws=999, seed=2))
     assert repr(first) != repr(compare_paired(SKEWED, other, groups, draws=999, seed=3))
+
+
+def test_a_block_of_patterns_has_a_row_each():
+    assert _coins(slice(5, 8), 4, np.random.default_rng(0)).shape == (3, 4)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from steelyard.errors import ConfigError
+from steelyard.systems import find_system
 from steelyard_eval.compare.agreement import overlap, rank_biased
 from steelyard_eval.compare.contenders import distinct, read_all
 from steelyard_eval.datasets import load
@@ -18,6 +19,7 @@ from steelyard_eval.recommend.families import PRESETS, starts
 from steelyard_eval.recommend.grid import _corners
 from steelyard_eval.recommend.posterior import Prior
 from steelyard_eval.recommend.rule import Evidence, chosen_out_of_fold
+from steelyard_eval.recommend.sentence import named
 from steelyard_eval.recommend.source import Recorded
 from steelyard_eval.recording.lists import record_lists
 from steelyard_eval.recording.workspace import Workspace
@@ -142,3 +144,11 @@ def test_collections_that_lack_a_candidate_do_not_count_for_it():
     )
     assert prior.mean == pytest.approx([0.3, 0.1, 0.0])
     assert prior.variance.tolist() == [2.0, 2.0, 0.0]
+
+
+def test_depths_are_named_where_they_are_not_the_systems_own():
+    usual = find_system("moltnet").config(10, "minilm")
+    vector = usual.retrievers["vector"]
+    moved = replace(usual, retrievers={**usual.retrievers, "vector": replace(vector, depth=vector.depth + 7)})
+    assert named(usual) == f"moltnet with {usual.effective}"
+    assert named(moved) == f"moltnet with {usual.effective} at depth {vector.depth + 7}"
