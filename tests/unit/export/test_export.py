@@ -549,6 +549,15 @@ def test_vespas_normalizers_take_functions_and_its_recency_is_our_formula() -> N
     assert score.startswith("expression: 2 * (reciprocal_rank(semantic, 40) + if (keywords > 0,")
 
 
+def test_moltnets_lists_are_noted_where_theirs_are_not_twice_the_limit() -> None:
+    """Its code fetches 2 x limit of each list: 20 for ten results."""
+    found = config(MOLTNET)
+    changed = {name: replace(own, depth=20 if name == "fts" else 37) for name, own in found.retrievers.items()}
+    notes = export(replace(found, retrievers=changed), "moltnet").to_json()["about"]["notes"]
+    deep = [note for note in notes if "deep there" in note]
+    assert deep == ["lists are 2 x limit = 20 deep there; vector was tuned at depth 37"]
+
+
 def test_a_vespa_document_is_text_with_its_notes_as_comments() -> None:
     text = str(export(config(RRF), "vespa"))
 

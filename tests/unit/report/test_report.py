@@ -176,7 +176,7 @@ def test_the_files_are_written_and_returned(results, tmp_path):
     assert [path.name for path in paths] == [
         "report.html", "report.md", "report.json", "leaderboard.csv", "queries.csv", "timing.json",
     ]  # fmt: skip
-    assert all(path.is_file() for path in paths)
+    assert all(path.read_bytes().endswith(b"\n") for path in paths)
 
 
 def scripts(page):
