@@ -78,9 +78,9 @@ class Lab:
         raise LookupError(kernel)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
-    """A headless Chromium, one for all tests: a second driver in the same process would be refused."""
+    """A headless Chromium; while its driver runs, tests of other modules could not use asyncio in this process."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if CHROMIUM is None:
         pytest.skip("needs chromium on the PATH")
@@ -90,7 +90,7 @@ def browser():
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def lab(tmp_path_factory, browser):
     """JupyterLab with the notebooks of the checkout, seen by a headless Chromium."""
     pytest.importorskip("jupyterlab", reason="the extra notebooks is not installed")

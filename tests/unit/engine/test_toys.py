@@ -237,7 +237,7 @@ def test_the_retriever_has_a_parameter_in_weights_files(run):
 
     code, _, error = run["refused"]
     assert code == 2
-    assert "'retrievers.title.least': '2 is greater than the maximum of 1'" in error
+    assert "'retrievers.title.least' = 2: must satisfy maximum 1" in error
 
 
 def test_the_system_answers_in_its_own_form(run):
