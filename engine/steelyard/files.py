@@ -99,14 +99,18 @@ def write_text(path: str | Path, text: str) -> None:
 def write_texts(texts: Mapping[Path, str]) -> None:
     """Write several files as `write_text` does; all of them are complete before the first old one is replaced."""
     with ExitStack() as stack:
-        places = {regular_target(path): text for path, text in texts.items()}
-        drafts = [(stack.enter_context(draft(path)), path, text) for path, text in places.items()]
-        for part, path, text in drafts:
-            data = text.encode()
-            write_bytes(part, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+        places = {regular_target(path): _encoded(path, text) for path, text in texts.items()}
+        drafts = [(stack.enter_context(draft(path)), path, data) for path, data in places.items()]
+        for part, path, data in drafts:
+            write_bytes(part, data)
             _keep_mode(part, path)
         for part, path, _ in drafts:
             part.replace(path)
+
+
+def _encoded(path: Path, text: str) -> bytes:
+    data = text.encode()
+    return gzip.compress(data, mtime=0) if path.suffix == ".gz" else data
 
 
 def regular_target(path: Path) -> Path:

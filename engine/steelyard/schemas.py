@@ -75,7 +75,7 @@ class Schema:
                 yield f"must satisfy {kind.name} {shown(kind.value)}"
 
     def _at(self, path: Iterable[str | int]) -> Any:  # noqa: ANN401 -- any part of a schema
-        return reduce(getitem, path, self._document)  # type: ignore[arg-type]
+        return reduce(getitem, path, self._document)  # type: ignore[arg-type]  # a path has keys for objects and indexes for lists
 
 
 def _order(fault: ValidationError) -> list[tuple[bool, str]]:

@@ -39,7 +39,7 @@ def timing(source: Source, queries: Sequence[Query], board: Board, timed: bool) 
         warm: set[tuple[str, frozenset[str]]] = set()  # the lists that a row before has fetched
         for place, entry in bar("timing live search")(list(zip(board.places, records, strict=True))):
             if place.config is not None:
-                lists = (place.config.name, frozenset(place.config.retrievers))
+                lists = (place.config.name, frozenset(place.config.effective.retrievers()))
                 entry |= latencies(source.space, place.config, queries, TIMED, lists in warm).record()
                 warm.add(lists)
         _mark_front(board, records)

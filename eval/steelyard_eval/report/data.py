@@ -126,5 +126,5 @@ def _part(query: Record, name: str, places: int) -> Sequence[float]:
     return found[:places]
 
 
-def _shares(lists: Iterator[Sequence[float]] | Any, tops: Sequence[float]) -> list[int]:  # noqa: ANN401
+def _shares(lists: Iterator[Sequence[float]] | Any, tops: Sequence[float]) -> list[int]:  # noqa: ANN401 -- rows of any kind of array
     return [round(value / top * FINE) if top else 0 for own, top in zip(lists, tops, strict=True) for value in own]
