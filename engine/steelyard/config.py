@@ -377,4 +377,4 @@ def _problems(record: object) -> list[str]:
             f"schema_version {shown(record['schema_version'])} is not {SCHEMA_VERSION}, the version that this "
             "release reads; tune again, or use the release that wrote it"
         ]
-    return list(map(str, _checker().breaches(record)))
+    return list(map(str, _checker().violations(record)))

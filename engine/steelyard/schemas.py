@@ -21,10 +21,10 @@ WHOLE = "the file"
 
 
 @dataclass(frozen=True)
-class Breach:
+class Violation:
     """A place that breaks a schema (keys and indexes with dots between), the value there, and the rule.
 
-    The value is as it may be shown, and empty for an object: what its keys break says the rule.
+    The value is as it may be shown, and empty for an object, of which the rule names the keys.
     """
 
     place: str
@@ -43,16 +43,16 @@ class Schema:
         self._document = document
         self._validator = Draft202012Validator(dict(document))
 
-    def breaches(self, value: object) -> Iterable[Breach]:
-        """Every breach once, by place. ValueError where a number is not finite or a text is not Unicode."""
+    def violations(self, value: object) -> Iterable[Violation]:
+        """Every violation once, by place. ValueError where a number is not finite or a text is not Unicode."""
         faults = self._validator.iter_errors(value)
-        return dict.fromkeys(breach for fault in sorted(faults, key=_order) for breach in self._of(fault))
+        return dict.fromkeys(violation for fault in sorted(faults, key=_order) for violation in self._of(fault))
 
-    def _of(self, fault: ValidationError) -> Iterator[Breach]:
+    def _of(self, fault: ValidationError) -> Iterator[Violation]:
         place = ".".join(map(str, fault.instance_path)) or WHOLE
         value = "" if isinstance(fault.instance, Mapping) else shown(fault.instance)
         for rule in self._rules(fault):
-            yield Breach(place, value, rule)
+            yield Violation(place, value, rule)
 
     def _rules(self, fault: ValidationError) -> Iterator[str]:
         match fault.kind:

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, VaultError
+from steelyard.filters import EVERYTHING
 from steelyard.stores.base import Edge, KeywordIndex, Space
 from steelyard.stores.sqlite import Vault, guard
 from steelyard.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS
@@ -20,6 +21,7 @@ from steelyard.systems import SYSTEMS, keyword_indexes
 from steelyard_eval.cli import main
 
 SPACE = Space("lsa", "text", "{text}")
+INDEX = next(iter(keyword_indexes(SYSTEMS.values())))
 REFUSED = (
     r"is not a vault as Steelyard writes it \(.*\); restore a copy of it, or index the data set into a new vault"
 )
@@ -257,6 +259,52 @@ class TestTheConnection:
         ):
             now += 100.0
         assert not vault._db.exhausted
+
+
+def tamper_types(path, table, statement):
+    """Put values into a strict table that its columns refuse."""
+    tamper(
+        path,
+        f"UPDATE sqlite_schema SET sql = replace(sql, ') STRICT', ')') WHERE name = '{table}'",
+        statement,
+        f"UPDATE sqlite_schema SET sql = sql || ' STRICT' WHERE name = '{table}'",
+    )
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_an_id_of_bytes_is_no_fault_of_ours(path, system):
+    tamper_types(path, "entries", "UPDATE entries SET id = x'ff' WHERE id = 'b'")
+
+    outcome = steelyard("search", path, "token", "--system", system)
+    assert "fault of steelyard" not in outcome.output, outcome.output
+    assert outcome.exit_code in (0, 2)
+
+
+READS = {
+    "places": lambda vault: list(vault.places()),
+    "missing": lambda vault: vault.missing(Space("other", "text", "{text}")),
+    "unembedded": lambda vault: vault.unembedded([], EVERYTHING),
+    "vectors": lambda vault: vault.vectors(SPACE, EVERYTHING),
+    "nearest": lambda vault: vault.nearest(SPACE, np.ones(4, dtype=np.float32), EVERYTHING, 2, filter_first=True),
+    "keywords": lambda vault: vault.keyword(INDEX, "token", (1.0,) * len(INDEX.fields), EVERYTHING, 2),
+}
+
+
+@pytest.mark.parametrize("what", READS)
+def test_what_gives_ids_refuses_bytes(path, what):
+    with Vault(path) as vault:
+        vault.put_vectors(SPACE, ["b"], np.ones((1, 4), dtype=np.float32))
+    tamper_types(path, "entries", "UPDATE entries SET id = x'ff', uri = x'ff' WHERE id = 'b'")
+
+    with Vault(path) as vault, pytest.raises(VaultError, match="an id or a URI is no text"):
+        READS[what](vault)
+
+
+def test_relations_refuse_bytes(path):
+    tamper_types(path, "edges", "INSERT INTO edges VALUES(x'ff', 'a', 'supports', 1.0)")
+
+    with Vault(path) as vault, pytest.raises(VaultError, match="an id or a URI is no text"):
+        vault.edges(["a"])
 
 
 BOOKKEEPING = {

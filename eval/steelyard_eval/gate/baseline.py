@@ -192,8 +192,8 @@ def _checked(record: Any, place: str, rebaseline: str) -> Baseline:  # noqa: ANN
         raise DataError(
             f"the baseline {place} was edited by hand or is incomplete: its seal does not fit; {again}"
         )
-    for breach in _schema().breaches(record):
-        raise DataError(f"the baseline {place} does not follow its schema: {breach}; {again}")
+    for violation in _schema().violations(record):
+        raise DataError(f"the baseline {place} does not follow its schema: {violation}; {again}")
     return _read(record)
 
 

@@ -107,8 +107,8 @@ def _faults(record: object, source: str) -> Iterator[Fault]:
 
 
 def _shape_faults(record: object, source: str) -> Iterator[Fault]:
-    for breach in _schema(kind_of(record)).breaches(record):
-        yield Fault(source, 0, shown(breach.place), breach.value, breach.rule, _REMEDY)
+    for violation in _schema(kind_of(record)).violations(record):
+        yield Fault(source, 0, shown(violation.place), violation.value, violation.rule, _REMEDY)
 
 
 def _value_faults(record: object, source: str) -> Iterator[Fault]:

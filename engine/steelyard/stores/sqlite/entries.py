@@ -9,7 +9,6 @@ from typing import Any
 from steelyard.entry import Entry
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.stores.base import Edge
-from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.file import VaultFile
 from steelyard.stores.sqlite.schema import (
     COLUMNS,
@@ -66,11 +65,7 @@ class EntryTable(VaultFile):
         """See Store.get."""
         names = list(dict.fromkeys(("id", *fields)))
         sql = f"{select(names)} JOIN json_each(?) j ON j.value = e.id ORDER BY j.key"
-        try:
-            wanted = json.dumps(list(ids))
-        except TypeError as error:  # an id that came from a damaged file
-            raise damaged(self.path, error) from None
-        return [from_row(names, row) for row in self._db.execute(sql, (wanted,))]
+        return [from_row(names, row) for row in self._db.execute(sql, (json.dumps(list(ids)),))]
 
     def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
         """See Store.entries."""
@@ -82,13 +77,13 @@ class EntryTable(VaultFile):
         """See Readable.places."""
         layered = "(e.l0 != '' OR e.l1 != '')"
         sql = f"SELECT e.id, e.uri, {layered} FROM entries e WHERE e.uri != '' OR {layered} ORDER BY e.id"
-        return ((id_, uri, bool(own)) for id_, uri, own in self._db.execute(sql))
+        return ((id_, uri, bool(own)) for id_, uri, own in self._rows(sql, texts=2))
 
     def within(self, ids: Sequence[str], filters: Filters) -> set[str]:
         """See Readable.within."""
         condition, values = where(filters)
         sql = f"SELECT e.id FROM json_each(?) j JOIN entries e ON e.id = j.value WHERE {condition}"
-        return {id_ for (id_,) in self._db.execute(sql, (json.dumps(list(ids)), *values))}
+        return {id_ for (id_,) in self._rows(sql, (json.dumps(list(ids)), *values))}
 
     def edges(self, ids: Sequence[str]) -> list[Edge]:
         """See Readable.edges."""
@@ -97,7 +92,7 @@ class EntryTable(VaultFile):
             "ON e.source = j.value UNION SELECT e.source, e.target, e.type, e.strength "
             "FROM json_each(?1) j JOIN edges e ON e.target = j.value ORDER BY 1, 2, 3, 4"
         )
-        return [Edge(*row) for row in self._db.execute(sql, (json.dumps(list(ids)),))]
+        return [Edge(*row) for row in self._rows(sql, (json.dumps(list(ids)),), texts=3)]
 
     def recent(self, filters: Filters, limit: int) -> list[Entry]:
         """See Store.recent."""

@@ -199,6 +199,16 @@ class VaultFile:
     def _one(self, sql: str, values: Sequence[str | float] = ()) -> Any:  # noqa: ANN401 -- whatever SQL returns
         return next(self._db.execute(sql, tuple(values)))[0]
 
+    def _rows(self, sql: str, values: Sequence[str | float | bytes] = (), texts: int = 1) -> list[Any]:
+        """The rows of a statement whose first columns, `texts` of them, are ids or URIs.
+
+        Strict tables hold only text there; VaultError where a file was tampered with and holds anything else.
+        """
+        rows: list[Any] = self._db.execute(sql, tuple(values)).fetchall()
+        if any({type(row[at]) for row in rows} - {str} for at in range(texts)):
+            raise damaged(self.path, "an id or a URI is no text")
+        return rows
+
     def _revise(self) -> None:
         self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'revision'")
 

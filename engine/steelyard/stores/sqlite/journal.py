@@ -64,9 +64,8 @@ class Journal(VaultFile):
         kept = self._names if self._names[0] == now and not self._writing else (now, {})
         names, wanted = kept[1], rowids.tolist()
         if unknown := [rowid for rowid in wanted if rowid not in names]:
-            sql = "SELECT e.rowid, e.id FROM json_each(?) j JOIN entries e ON e.rowid = j.value"
-            rows: list[Any] = self._db.execute(sql, (json.dumps(unknown),)).fetchall()
-            names.update(rows)
+            sql = "SELECT e.id, e.rowid FROM json_each(?) j JOIN entries e ON e.rowid = j.value"
+            names.update((rowid, id_) for id_, rowid in self._rows(sql, (json.dumps(unknown),)))
         if not self._writing:
             self._names = kept
         try:

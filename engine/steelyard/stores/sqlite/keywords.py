@@ -148,11 +148,11 @@ class KeywordTables(WordTables):
                 "ORDER BY score DESC LIMIT ?) best JOIN entries e ON e.rowid = best.rowid "
                 "ORDER BY best.score DESC, e.id"
             )
-            rows: list[Any] = self._db.execute(sql, (*bound, match, asked)).fetchall()
+            rows = self._rows(sql, (*bound, match, asked))
             if len(rows) < asked or rows[-1][1] < rows[depth - 1][1]:
                 return rows[:depth]
         sql = (
             f"SELECT e.id, {score} AS score FROM {table} JOIN entries e ON e.rowid = {table}.rowid "
             f"WHERE {table} MATCH ? AND {condition} ORDER BY score DESC, e.id LIMIT ?"
         )
-        return self._db.execute(sql, (*bound, match, *values, depth)).fetchall()
+        return self._rows(sql, (*bound, match, *values, depth))

@@ -52,9 +52,9 @@ class VectorTables(Journal):
         """See Store.missing."""
         table, _ = self._table(space)
         if table is None:
-            return [id_ for (id_,) in self._db.execute("SELECT id FROM entries ORDER BY id")]
+            return [id_ for (id_,) in self._rows("SELECT id FROM entries ORDER BY id")]
         sql = f"SELECT id FROM entries WHERE rowid NOT IN (SELECT rowid FROM {table}) ORDER BY id"
-        return [id_ for (id_,) in self._db.execute(sql)]
+        return [id_ for (id_,) in self._rows(sql)]
 
     def put_vectors(self, space: Space, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
         """See Store.put_vectors."""
@@ -277,8 +277,7 @@ class VectorTables(Journal):
         blob = np.ascontiguousarray(vector, dtype=np.float32).tobytes()
         inside = values if scope else ()
         bound = (blob, k, *inside) if indexed else (blob, *inside, k)
-        rows: list[Any] = self._db.execute(sql, (*bound, *values)).fetchall()
-        return rows
+        return self._rows(sql, (*bound, *values))
 
     def unembedded(self, spaces: Sequence[Space], filters: Filters) -> list[str]:
         """See Store.unembedded."""
@@ -287,7 +286,7 @@ class VectorTables(Journal):
             tables = [table for table, _ in map(self._table, spaces) if table is not None]
             without = "".join(f" AND e.rowid NOT IN (SELECT rowid FROM {table}_rowids)" for table in tables)
             sql = f"SELECT e.id FROM entries e WHERE (e.text != '' OR e.details != '') AND {condition}{without}"
-            return sorted(id_ for (id_,) in self._db.execute(sql, values))
+            return sorted(id_ for (id_,) in self._rows(sql, values))
 
     def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
         """See Store.vectors."""
@@ -299,7 +298,7 @@ class VectorTables(Journal):
             sql = (
                 f"SELECT e.id, e.rowid FROM {table}_rowids v JOIN entries e ON e.rowid = v.rowid WHERE {condition}"
             )
-            rows: list[Any] = sorted(self._db.execute(sql, values).fetchall())
+            rows = sorted(self._rows(sql, values))
             own = np.array([rowid for _, rowid in rows], dtype=np.int64)
             order = np.argsort(own)
             matrix = np.zeros((len(rows), dim), dtype=np.float32)  # filled in place: all are in memory once
@@ -322,14 +321,13 @@ class VectorTables(Journal):
             f"SELECT e.id, v.embedding FROM json_each(?) j JOIN entries e ON e.id = j.value "
             f"JOIN {table} v ON v.rowid = e.rowid"
         )
-        found = self._db.execute(sql, (json.dumps(list(ids)),))
+        found = self._rows(sql, (json.dumps(list(ids)),))
         return {id_: np.frombuffer(blob, dtype=np.float32) for id_, blob in found}
 
     def _exact(self, matrix: Matrix, ids: Sequence[str]) -> dict[str, Vectors] | None:
         """The vectors of those entries that have one; None where they are not kept as they are."""
-        sql = "SELECT e.rowid, e.id FROM json_each(?) j JOIN entries e ON e.id = j.value"
-        rows: list[Any] = self._db.execute(sql, (json.dumps(list(ids)),)).fetchall()
-        names: dict[int, str] = dict(rows)
+        sql = "SELECT e.id, e.rowid FROM json_each(?) j JOIN entries e ON e.id = j.value"
+        names: dict[int, str] = {rowid: id_ for id_, rowid in self._rows(sql, (json.dumps(list(ids)),))}
         rowids, vectors = matrix.of_entries(np.array(list(names), dtype=np.int64))
         if vectors is None:
             return None
