@@ -35,7 +35,7 @@ from steelyard.systems.cortex_mem.layers import ask, extract, with_layers
 from steelyard.systems.cortex_mem.rewriting import Rewriter, accepted, profile_of
 from steelyard.systems.cortex_mem.snippets import snippet, snippet_shipped
 from steelyard.systems.cortex_mem.tenants import vault_of
-from steelyard.systems.cortex_mem.uris import DIMENSIONS, check_uri, directory_of
+from steelyard.systems.cortex_mem.uris import DIMENSIONS, check_uri, directory_of, timeline_of
 from steelyard_eval.cli import main
 from steelyard_eval.datasets import check
 from steelyard_eval.export import export
@@ -159,6 +159,10 @@ class TestLayers:
     def test_the_score_is_the_documented_sum(self):
         """0.2 x 0.6 + 0.3 x 0.7 + 0.5 x 0.8 = 0.73."""
         assert found(session(0.6, 0.7, a=0.8)) == {"a": 0.73}
+
+    def test_the_directory_of_a_message_answers_for_it_and_no_other_directory_does(self):
+        assert timeline_of(f"{SESSION}/10_00.md") == SESSION
+        assert timeline_of("cortex://user/keys/rotation.md") == "cortex://user/keys/rotation.md"
 
     def test_messages_of_a_timeline_are_compared_one_by_one(self):
         """0.12 + 0.21 + 0.5 x 0.8 and 0.5 x 0.7."""

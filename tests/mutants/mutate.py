@@ -3,10 +3,11 @@
     python tests/mutants/mutate.py [--minutes 30] [--goal 200] [--seed 0] [--fresh] [--only NUMBER]
 
 draws places at random (seeded) over both packages: a comparison, an operator, a number, a truth value, `and` for
-`or`, a `not` that goes. `--map`, or the first run, measures which tests of tests/unit, golden and contracts run
-which line; a mutant's tests are those that run its line, and for a line that runs at import (or in compiled code)
-the files that are named after its module or import it. Survivors are printed with their line; those that
-change nothing (equivalent.json, each with its reason, ten at most) are not counted.
+`or`, a `not` that goes. `--map`, or the first run, measures which tests run which line: those of units, golden
+examples and contracts, of hostile vaults and of files. A mutant's tests are those that run its line, and for a
+line that runs at import (or in compiled code) the files that are named after its module or import it. Survivors
+are printed with their line; those that change nothing (equivalent.json, each with its reason, ten at most) are not
+counted.
 """
 
 import ast
@@ -15,6 +16,7 @@ import importlib
 import importlib.util
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -41,7 +43,12 @@ PATIENCE = 120
 """Seconds of CPU for the tests of one mutant; one that hangs is killed, which counts."""
 PRELOADED = "numpy scipy.stats scipy.sparse sklearn.decomposition pandas matplotlib.pyplot numba apsw click rich"
 """Libraries that every fork inherits, because importing them costs more than most tests."""
-KINDS = ("unit", "golden", "contracts")
+KINDS = (
+    "unit",
+    "golden",
+    "contracts",
+    *(f"faults/test_{name}.py" for name in ("gates", "hostile_vaults", "vault_faults")),
+)
 EQUIVALENT = Path(__file__).with_name("equivalent.json")
 
 SWAPS = {
@@ -145,8 +152,9 @@ def name_of(path):
 
 @cache
 def tests():
-    folders = (ROOT / "tests" / kind for kind in KINDS)
-    return {path: path.read_text() for folder in folders for path in folder.rglob("test_*.py")}
+    places = (ROOT / "tests" / kind for kind in KINDS)
+    found = (path for place in places for path in ([place] if place.is_file() else place.rglob("test_*.py")))
+    return {path: path.read_text() for path in found}
 
 
 def own_tests(path):
@@ -155,7 +163,7 @@ def own_tests(path):
     ranked = []
     for test, text in tests().items():
         named = path.stem in test.stem
-        imports = f"from {name} import" in text or f"import {name}" in text
+        imports = f"from {name} import" in text or re.search(rf"from {package} import .*\b{path.stem}\b", text)
         around = package not in SOURCES and (
             f"from {package} import" in text or test.parent.name == path.parent.name
         )

@@ -7,6 +7,7 @@ import pytest
 from steelyard.explore import Explore
 from steelyard.fusion import parse_strategy
 from steelyard.fusion.boost import Boost
+from steelyard.fusion.layered import Layered
 from steelyard.fusion.tiered import Tiered
 from steelyard.fusion.walk import near_variants
 from steelyard.systems import find_system
@@ -58,3 +59,8 @@ def test_drawn_weights_have_four_decimals_and_lie_around_the_own():
     assert max(map(len, texts)) == 4
     assert all(sum(pair) == pytest.approx(1.0, abs=2e-4) for pair in drawn)
     assert all(a >= 0.125 and b >= 0.375 for a, b in drawn)  # halfway between the own and drawn ones
+
+
+def test_the_ladder_of_cortex_mem_is_the_usual_one_and_is_tried():
+    assert Layered.relax == (0.4, 0.3)
+    assert Layered.relax in Layered.LADDERS

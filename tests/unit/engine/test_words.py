@@ -114,6 +114,17 @@ def test_a_new_process_reads_what_is_stored(tmp_path, always, monkeypatch):
     assert read == [1]
 
 
+@pytest.mark.parametrize("often", [255, 256, 400])
+def test_a_word_is_counted_as_often_as_it_occurs_when_it_is_stored(tmp_path, always, often):
+    """Small counts take a byte each in the file."""
+    with Vault(tmp_path / "vault", create=True) as vault:
+        vault.upsert([Entry("a", text="token " * often), Entry("b", text="cache")])
+        vault.ensure_words(analyses([BM25]))
+        counted = vault.counted(BM25.reading.bm25_words.analysis, EVERYTHING)
+        assert len(vault.word_indexes()) == 1
+        assert counted.read("token").counts.tolist() == [often]
+
+
 def test_few_entries_are_not_stored(tmp_path, monkeypatch):
     monkeypatch.setattr(words, "WORTH_STORING", 2)
     with Vault(tmp_path / "vault", create=True) as vault:

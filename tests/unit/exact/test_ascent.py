@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from search_forms import directly, form_of, measure, random_form
 
 from steelyard.errors import ConfigError
-from steelyard_eval.exact.ascent import DIRECTIONS, Point, ascend, line_of, wander
+from steelyard_eval.exact.ascent import DIRECTIONS, Point, _along, ascend, line_of, wander
 from steelyard_eval.exact.evolve import evolved
 from steelyard_eval.exact.objective import Objective
 from steelyard_eval.exact.optimise import movable, optimise
@@ -33,6 +33,19 @@ def test_a_line_from_a_corner_gives_the_rest_equal_parts():
     begin, end = line_of(np.array([1.0, 0.0, 0.0]), np.array([0, 1, 2]), 0)
 
     assert (begin.tolist(), end.tolist()) == ([0, 0.5, 0.5], [1, 0, 0])
+
+
+def test_of_equal_plateaus_on_a_line_the_nearer_one_is_taken():
+    # With (1 + 3t, 1 - 3t, 1) / 3 the first query's relevant row leads from t = 0.2 on, because 1.6 = 4 * 0.4, and
+    # the second one's up to t = -0.1, because 1.3 = 13 / 7 * 0.7.
+    columns = [[1, 0, 0, 13 / 7], [0, 4, 1, 0], [0, 0, 0, 0]]
+    objective = Objective.of(form_of(columns, [1, 0, 1, 0], [2, 2]), measure("RR"))
+    start = np.full(3, 1 / 3)
+
+    end = _along(objective, Point(start, objective.mean(start)), np.arange(3), np.array([1.0, -1.0, 0.0]))
+
+    assert (objective.mean(start), end.value) == (0.5, 0.75)
+    assert end.weights[0] < start[0] - 0.1
 
 
 @settings(max_examples=40)

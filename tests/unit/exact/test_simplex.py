@@ -13,6 +13,7 @@ from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.datasets import load
 from steelyard_eval.exact.objective import Objective
+from steelyard_eval.exact.optimise import _ceiling
 from steelyard_eval.exact.simplex import ceiling, prove
 from steelyard_eval.kernel import Form
 from steelyard_eval.measures.metrics import Judgments
@@ -151,6 +152,15 @@ def test_a_poorer_row_that_always_leads_lowers_the_ceiling():
 
     expected = (1 + 2 / np.log2(3)) / (2 + 1 / np.log2(3))
     assert ceiling(Objective.of(form, measure("nDCG")), np.eye(2)) == pytest.approx(expected, abs=1e-15)
+
+
+def test_as_many_corners_as_may_be_looked_at_still_bound_the_measure(monkeypatch):
+    """The relevant row is second in both columns, whichever corner is taken: the bound is 1/2, not 1."""
+    form = form_of([[0.9, 0.5], [0.8, 0.4], [0, 0], [0, 0]], [0, 1], [2], branch=[0, 0, 1, 1])
+    objective, branches = Objective.of(form, measure("RR")), [np.array([0, 1]), np.array([2, 3])]
+    for most, bound in ((4, 0.5), (3, 1.0)):
+        monkeypatch.setattr("steelyard_eval.exact.optimise._MOST_CORNERS", most)
+        assert _ceiling(objective, np.full(4, 0.5), branches) == bound
 
 
 @pytest.mark.parametrize(

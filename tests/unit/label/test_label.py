@@ -21,10 +21,12 @@ from steelyard_eval.label import sampling
 from steelyard_eval.label.agreement import agreement
 from steelyard_eval.label.desk import desk
 from steelyard_eval.label.open import open_session
-from steelyard_eval.label.pool import pooled
+from steelyard_eval.label.pool import pooled, searched
 from steelyard_eval.label.progress import standings
 from steelyard_eval.label.reach import reachable
 from steelyard_eval.label.session import Judgment, Session, read_judgments
+from steelyard_eval.recording.record import record
+from steelyard_eval.recording.workspace import Workspace
 
 CONTENDERS = "bm25, rrf(bm25, vector)"
 
@@ -110,6 +112,13 @@ class TestReach:
         strategy = parse_strategy(f"weighted_sum({', '.join(f'0.5*{name}' for name in names)})")
         config = SearchConfig("plain", "documented", 5, strategy, dict.fromkeys(names, RetrieverConfig()), ())
         return set(np.flatnonzero(reachable(table, config, places)).tolist())
+
+
+def test_the_first_place_of_a_search_is_the_first(data):
+    dataset = replace(data.dataset, queries=data.dataset.queries[:2])
+    config = SearchConfig("plain", "documented", 3, parse_strategy("bm25"), {"bm25": RetrieverConfig()}, ())
+    ranks, _ = searched(record(Workspace.open(dataset, "lsa"), dataset.queries, [config]), config)
+    assert sorted(rank for (query, _), rank in ranks.items() if query == 0) == list(range(1, 11))
 
 
 class TestOrder:

@@ -192,6 +192,12 @@ def test_smallest_effect_and_queries_needed():
     assert found.queries_needed == math.ceil(2.801585**2 * (5 / 3) / 0.25) == 53
 
 
+def test_one_query_is_enough_for_an_effect_far_above_its_spread():
+    # sd 0.01 / sqrt(2) around 0.5: (2.801585 * 0.00707 / 0.5)**2 is far below 1, and no number of queries is.
+    found = compare_paired([0.495, 0.505], [0, 0])
+    assert found.queries_needed == 1
+
+
 def test_power_counts_groups():
     # Each difference twice in a group: the same units, twice the queries.
     found = compare_paired(np.repeat([-1, 0, 1, 2], 2), np.zeros(8), list("aabbccdd"))

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from search_forms import form_of
 
 from steelyard.errors import ConfigError
 from steelyard.systems import find_system
@@ -16,13 +17,14 @@ from steelyard_eval.demonstration import starter
 from steelyard_eval.recommend.answer import recommend
 from steelyard_eval.recommend.cost import _mark_front
 from steelyard_eval.recommend.families import PRESETS, starts
-from steelyard_eval.recommend.grid import _corners
+from steelyard_eval.recommend.grid import _corners, shares
 from steelyard_eval.recommend.posterior import Prior
 from steelyard_eval.recommend.rule import Evidence, chosen_out_of_fold
 from steelyard_eval.recommend.sentence import named
 from steelyard_eval.recommend.source import Recorded
 from steelyard_eval.recording.lists import record_lists
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.terminal import recommendation
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +137,22 @@ def test_each_signal_is_tried_alone_and_at_a_tenth():
     found = list(_corners(np.array([1, 0.5, 0.3, 0.2]), [np.array([1, 2, 3])]))
     assert [row.tolist() for row in found[::2]] == [[1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1]]
     assert found[1] == pytest.approx([1, 0.05 / 0.55, 0.3 / 0.55, 0.2 / 0.55])
+
+
+def test_the_line_of_two_weights_leaves_out_what_equals_the_start_to_six_digits():
+    """0.3 is one of the 71 shares of the line; the start 0.3000004 takes its place."""
+    form = form_of([[0.9, 0.1], [0.2, 0.8]], [1, 0], [2])
+    rows = shares(replace(form, weights=np.array([0.3000004, 0.6999996])), [np.array([0, 1])], 1600)
+    assert rows[0].tolist() == pytest.approx([0.3000004, 0.6999996], abs=1e-12)
+    assert len(rows) == 71
+    assert 0.3 not in rows[1:, 0]
+
+
+def test_what_was_recommended_without_a_second_prints_none(space):
+    perfect, _ = right(space)
+    record = answer(space, perfect)
+    assert "next: " in recommendation(record)
+    assert "next: " not in recommendation({**record, "runner_up": None})
 
 
 def test_collections_that_lack_a_candidate_do_not_count_for_it():

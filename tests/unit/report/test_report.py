@@ -16,7 +16,7 @@ from steelyard.errors import DataError
 from steelyard.files import canonical
 from steelyard_eval.report import load_results, write_report
 from steelyard_eval.report import text as texts
-from steelyard_eval.report.charts import Point, cost_chart, curve_chart, forest_chart, interval_chart
+from steelyard_eval.report.charts import Point, _names, cost_chart, curve_chart, forest_chart, interval_chart
 from steelyard_eval.report.charts import difference as difference_of
 from steelyard_eval.report.queries import movers
 from steelyard_eval.report.sentences import answer, decision
@@ -665,6 +665,13 @@ def test_a_name_is_beside_its_point_and_covers_no_other():
     for name in names:
         left, right, top, bottom = name.x, name.x + 8 * len(name.text), name.y - 10, name.y + 2
         assert not [d for d in dots if left < d.x + 5 and d.x - 5 < right and top < d.y + 5 and d.y - 5 < bottom]
+
+
+def test_a_name_gives_way_to_a_dot_that_it_would_touch():
+    """Above and right of its point it would lie at 106 to 114, 83 to 95; the other dot at 105 to 115, 83 to 93."""
+    one, other = (Point(name, "p", 1.0, 0.5, True, False) for name in "ab")
+    first, _ = _names([(one, 100.0, 100.0), (other, 110.0, 88.0)])
+    assert (first.x, first.y) == (86, 93)  # above and left: 8 wide, 6 from the point; its line 10 below the top
 
 
 @pytest.mark.parametrize(
