@@ -31,7 +31,7 @@ import traceback
 import types
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -309,8 +309,8 @@ def vault(data: bytes) -> str:
     return " ".join(outcome)
 
 
-def _search_file(path: str) -> str:
-    for system in ("echovault", "plain", "bm25"):
+def _search_file(path: str, systems: Sequence[str] = ("echovault", "plain", "bm25")) -> str:
+    for system in systems:
         with open_searcher([path], system, None, None) as searcher:
             _search(searcher, Query("rotate token", filters=Filters.of({"project": "p"})))
             _search(searcher, Query("rotate token"))

@@ -11,12 +11,15 @@ import importlib.util
 import random
 import sys
 import tempfile
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import apsw
 import sqlite_vec
 
 from steelyard.errors import SteelyardError
+from steelyard.systems import SYSTEMS
 
 HERE = Path(__file__).resolve().parent
 BATCH = 10
@@ -54,6 +57,7 @@ VALUES = (
         "CAST(x'ff' AS TEXT)",
     ),
 )
+MARK = "/* was strict */"
 TYPES = ("INTEGER", "TEXT", "REAL", "BLOB", "ANY", "", "NUMERIC", "EVIL(1)")
 EXPRESSIONS = ("hex(zeroblob(99999999))", "load_extension('x')", "randomblob(9)", "abs(-9223372036854775808)", "1")
 
@@ -72,9 +76,10 @@ def bodies(folder):
 
 def change(rng, tables, columns, folder):
     """One statement of somebody who means harm."""
-    table = rng.choice(tables)
-    column = rng.choice(columns.get(table) or ["x"])
-    body = rng.choice(bodies(folder))
+    table = rng.choice((*tables, *["entries"] * (len(tables) // 3)))
+    own = columns.get(table) or ["x"]
+    column = rng.choice((rng.choice(own), "id" if "id" in own else own[0]))  # what is sorted and joined by
+    body, end = rng.choice(bodies(folder)), rng.choice(("min", "max"))
     when, event = rng.choice(("BEFORE", "AFTER")), rng.choice(("INSERT", "UPDATE", "DELETE"))
     name = rng.choice((*tables, "evil", "vec_1", "vec_99", "fts_evil", "sqlite_stat1", "fts_content_data"))
     module = rng.choice(
@@ -88,7 +93,7 @@ def change(rng, tables, columns, folder):
     endless = "WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n) SELECT id FROM n"
     kinds = (
         f'UPDATE "{table}" SET "{column}" = {value}',
-        f'UPDATE "{table}" SET "{column}" = {value} WHERE rowid = (SELECT min(rowid) FROM "{table}")',
+        f'UPDATE "{table}" SET "{column}" = {value} WHERE rowid = (SELECT {end}(rowid) FROM "{table}")',
         f'INSERT INTO "{table}"("{column}") VALUES({value})',
         f'DELETE FROM "{table}" WHERE rowid % 2 = {rng.randrange(2)}',
         f'ALTER TABLE "{table}" ADD COLUMN evil {kind}',
@@ -119,17 +124,31 @@ def change(rng, tables, columns, folder):
     return rng.choice(kinds[:3] if rng.random() < 0.5 else kinds)
 
 
+@contextmanager
+def opened(path):
+    """The file, with all that SQLite can be made to allow; what it refuses all the same is left out."""
+    db = apsw.Connection(str(path))
+    try:
+        db.enable_load_extension(True)
+        db.load_extension(sqlite_vec.loadable_path())
+        db.create_collation("evil", lambda a, b: (a > b) - (a < b))
+        db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
+        db.config(apsw.SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1)
+        with suppress(apsw.Error):
+            yield db
+    finally:
+        db.close(True)
+
+
 def tampered(path, rng, folder):
-    """Change the vault; what was done."""
+    """Change the vault, now and then while its strict tables take any value; what was done."""
     done = []
     for _ in range(rng.choice((1, 1, 2, 3, 4))):
-        db = apsw.Connection(str(path))
-        try:
-            db.enable_load_extension(True)
-            db.load_extension(sqlite_vec.loadable_path())
-            db.create_collation("evil", lambda a, b: (a > b) - (a < b))
-            db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
-            db.config(apsw.SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1)
+        loosely = rng.random() < 0.3
+        if loosely:
+            with opened(path) as db:
+                db.execute(f"UPDATE sqlite_schema SET sql = replace(sql, ') STRICT', ') {MARK}')")
+        with opened(path) as db:
             tables = [name.decode("utf-8", "replace") for (name,) in db.execute(NAMES)]
             columns = {}
             for table in tables:
@@ -139,11 +158,10 @@ def tampered(path, rng, folder):
                 ]
             sql = change(rng, [t for t in tables if t] or ["entries"], columns, folder)
             db.execute(sql).fetchall()
-            done.append(sql)
-        except apsw.Error:
-            pass
-        finally:
-            db.close(True)
+            done.append(("loosely " if loosely else "") + sql)
+        if loosely:
+            with opened(path) as db:
+                db.execute(f"UPDATE sqlite_schema SET sql = replace(sql, ') {MARK}', ') STRICT')")
     return done
 
 
@@ -157,14 +175,15 @@ def work(number):
             path = folder / "memory.vault"
             path.write_bytes(fuzz.world().vault_file)
             done = tampered(path, rng, folder)
-            refused += used(path, folder, done)
+            refused += used(path, folder, done, rng.choice(list(SYSTEMS)))
     return {"executions": BATCH, "refused at least once": refused}
 
 
-def used(path, folder, done):
+def used(path, folder, done, system):
     """Whether a use was refused; AssertionError for anything but a refusal or an answer."""
     refused = 0
-    for use in (fuzz._search_file, fuzz._read_file, fuzz._list_file, fuzz._change_file):
+    search = partial(fuzz._search_file, systems=[system])
+    for use in (search, fuzz._search_file, fuzz._read_file, fuzz._list_file, fuzz._change_file):
         try:
             use(str(path))
         except SteelyardError as error:
