@@ -605,6 +605,13 @@ class TestFiles:
         most = (400, 4000)[layer]
         assert [len(extract("x" * length)[layer]) for length in (most, most + 1)] == [most, most]
 
+    @pytest.mark.parametrize("after", [" and", "\u2003and", "s and"])
+    def test_an_abstract_ends_with_the_last_word_that_fits(self, after):
+        """Of ten-letter words and a space each, 36 and a word of four make 400 characters."""
+        words = "abcdefghij " * 36
+        expected = words + "last" if after[0].isspace() else words.rstrip()
+        assert extract(words + "last" + after)[0] == expected
+
     def test_layers_are_extracted_where_they_are_asked_for(self):
         entries = with_layers([message("a"), message("b"), Entry("own", text="First. Second.")], extract)
         made = {entry.id: (entry.l0, entry.l1) for entry in entries}

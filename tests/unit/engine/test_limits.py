@@ -59,28 +59,24 @@ def test_a_value_of_a_vault_has_256_mib_at_most(tmp_path):
         assert [vault._db.limit(own) for own in limits] == [268_435_456, 1_048_576, 0]
 
 
-@pytest.mark.parametrize(("b", "refused"), [(1.0, False), (1.5, True), (-0.5, True)])
-def test_bm25s_b_lies_between_0_and_1(tmp_path, b, refused):
-    record = find_system("bm25").config(10).to_json()
-    record["retrievers"]["bm25"]["b"] = b
-    (tmp_path / "w.json").write_text(json.dumps(record))
-    if refused:
-        with pytest.raises(ConfigError, match=r"bm25\.b"):
-            SearchConfig.load(tmp_path / "w.json")
-    else:
-        assert SearchConfig.load(tmp_path / "w.json").retrievers["bm25"].parameters["b"] == b
-
-
-@pytest.mark.parametrize(("seeds", "refused"), [(1, False), (0, True), (100, False), (101, True)])
-def test_a_graph_is_searched_from_1_to_100_places_of_each_list(tmp_path, seeds, refused):
-    record = find_system("spec_kit").config(10, "minilm").to_json()
-    record["retrievers"]["graph"]["seeds"] = seeds
-    (tmp_path / "w.json").write_text(json.dumps(record))
-    if refused:
-        with pytest.raises(ConfigError, match=r"graph\.seeds"):
-            SearchConfig.load(tmp_path / "w.json")
-    else:
-        assert SearchConfig.load(tmp_path / "w.json").retrievers["graph"].parameters["seeds"] == seeds
+@pytest.mark.parametrize(
+    ("system", "retriever", "parameter", "taken", "refused"),
+    [
+        ("bm25", "bm25", "b", (0.0, 1.0), (-0.5, 1.5)),
+        ("spec_kit", "graph", "seeds", (1, 100), (0, 101)),  # of the first places of each list
+    ],
+)
+def test_parameters_of_retrievers_lie_between_their_ends(tmp_path, system, retriever, parameter, taken, refused):
+    record = find_system(system).config(10, "minilm").to_json()
+    for value in (*taken, *refused):
+        record["retrievers"][retriever][parameter] = value
+        (tmp_path / "w.json").write_text(json.dumps(record))
+        if value in taken:
+            read = SearchConfig.load(tmp_path / "w.json")
+            assert read.retrievers[retriever].parameters[parameter] == value
+        else:
+            with pytest.raises(ConfigError, match=rf"{retriever}\.{parameter}"):
+                SearchConfig.load(tmp_path / "w.json")
 
 
 def test_three_texts_of_three_words_are_enough_for_lsa():

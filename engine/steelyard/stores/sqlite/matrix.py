@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from steelyard.arrays import Bools, Indices
 from steelyard.filters import Filters
-from steelyard.stores.sqlite.segments import LONGEST, SHORTEST, Segment, Vectors, length_of
+from steelyard.stores.sqlite.segments import LONGEST, SHORTEST, Vectors, VectorSegment, length_of
 
 MASKS = 64
 """Scopes whose masks are kept."""
@@ -36,15 +36,15 @@ class Matrix:
     """
 
     revision: int
-    base: Segment
-    tail: Segment
+    base: VectorSegment
+    tail: VectorSegment
     alive: Bools
     _masks: dict[Filters, Bools] = field(default_factory=dict)
     _expected: dict[bytes, Vectors] = field(default_factory=dict)
     _ahead: dict[bytes, list[NDArray[Any]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, revision: int, base: Segment) -> Matrix:
+    def of(cls, revision: int, base: VectorSegment) -> Matrix:
         """The matrix of what was read."""
         return cls(revision, base, base.without(base.rowids), np.ones(len(base), dtype=bool))
 
@@ -63,7 +63,7 @@ class Matrix:
         return np.concatenate([self.base.rowids, self.tail.rowids])
 
     def sound(self) -> bool:
-        """See Segment.sound."""
+        """See VectorSegment.sound."""
         return self.base.sound and self.tail.sound
 
     def expect(self, vectors: Sequence[Vectors]) -> None:
@@ -111,7 +111,7 @@ class Matrix:
         return known
 
     @property
-    def _parts(self) -> list[Segment]:
+    def _parts(self) -> list[VectorSegment]:
         return [part for part in (self.base, self.tail) if len(part)]
 
     def _counts(self, mask: Bools | None) -> Bools | None:
@@ -122,7 +122,7 @@ class Matrix:
         return alive if mask is None else alive & mask
 
     def _bounds(self, vector: Vectors, metric: str) -> tuple[Vectors, Vectors]:
-        """Those of all rows, see Segment.bounds."""
+        """Those of all rows, see VectorSegment.bounds."""
         parts = self._parts
         products = zip(parts, self._products(vector), strict=True)
         found = [part.bounds(own, vector, metric) for part, own in products]

@@ -34,7 +34,7 @@ CODE, LEVEL = 127, 2**15 - 1
 
 
 @dataclass(frozen=True)
-class Segment(ABC):
+class VectorSegment(ABC):
     """Vectors of entries: rowids int64[n], lengths float32[n], and what each kind keeps of them, row by row."""
 
     rowids: Indices
@@ -122,24 +122,24 @@ class Segment(ABC):
 
 
 @dataclass(frozen=True)
-class Rows(Segment):
+class Rows(VectorSegment):
     """Vectors as they are, float32[n, dim]."""
 
     vectors: Vectors
 
     @classmethod
     def of(cls, rowids: Indices, vectors: Vectors) -> Self:
-        """See Segment.of."""
+        """See VectorSegment.of."""
         return cls(rowids, _lengths(vectors).astype(np.float32), vectors)
 
     @staticmethod
     def size(dim: int) -> int:
-        """See Segment.size."""
+        """See VectorSegment.size."""
         return 4 * dim
 
     @property
     def dim(self) -> int:
-        """See Segment.dim."""
+        """See VectorSegment.dim."""
         return int(self.vectors.shape[1])
 
     def products(self, vectors: Sequence[Vectors]) -> NDArray[Any]:
@@ -150,17 +150,17 @@ class Rows(Segment):
         return product
 
     def cosines(self, products: NDArray[Any], vector: Vectors) -> tuple[Vectors, Vectors]:
-        """See Segment.cosines."""
+        """See VectorSegment.cosines."""
         length = np.float32(length_of(vector))
         return np.divide(products, self.lengths * length, dtype=np.float32), np.zeros(1, np.float32)
 
     def exact(self, at: Indices) -> Vectors | None:
-        """See Segment.exact."""
+        """See VectorSegment.exact."""
         return self.vectors[at]
 
 
 @dataclass(frozen=True)
-class Codes(Segment):
+class Codes(VectorSegment):
     """Vectors in 8 bits a number, int8[n, dim].
 
     `steps` are how much of its own length a 1 is worth in each, `errors` how much of its length each lacks,
@@ -173,7 +173,7 @@ class Codes(Segment):
 
     @classmethod
     def of(cls, rowids: Indices, vectors: Vectors) -> Self:
-        """See Segment.of."""
+        """See VectorSegment.of."""
         lengths = _lengths(vectors)
         with np.errstate(all="ignore"):  # a file may hold anything; see `sound`
             steps = (np.abs(vectors).max(axis=1, initial=0) / CODE / lengths).astype(np.float32)
@@ -187,12 +187,12 @@ class Codes(Segment):
 
     @staticmethod
     def size(dim: int) -> int:
-        """See Segment.size."""
+        """See VectorSegment.size."""
         return dim + 12
 
     @property
     def dim(self) -> int:
-        """See Segment.dim."""
+        """See VectorSegment.dim."""
         return int(self.codes.shape[1])
 
     def products(self, vectors: Sequence[Vectors]) -> NDArray[Any]:
@@ -205,7 +205,7 @@ class Codes(Segment):
         return found
 
     def cosines(self, products: NDArray[Any], vector: Vectors) -> tuple[Vectors, Vectors]:
-        """See Segment.cosines."""
+        """See VectorSegment.cosines."""
         _, step, lacks = _levels(vector)
         cosines: Vectors = np.multiply(products, self.steps, dtype=np.float32)
         cosines *= np.float32(step)
@@ -214,11 +214,11 @@ class Codes(Segment):
         return cosines, errors
 
     def exact(self, at: Indices) -> Vectors | None:
-        """See Segment.exact."""
+        """See VectorSegment.exact."""
         return None
 
 
-KINDS: dict[str, type[Segment]] = dict(zip(PRECISIONS, (Rows, Codes), strict=True))
+KINDS: dict[str, type[VectorSegment]] = dict(zip(PRECISIONS, (Rows, Codes), strict=True))
 
 
 def length_of(vector: Vectors) -> float:

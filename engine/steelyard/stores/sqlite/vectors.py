@@ -22,7 +22,7 @@ from steelyard.stores.sqlite.file import table_of
 from steelyard.stores.sqlite.journal import Journal
 from steelyard.stores.sqlite.matrix import Matrix
 from steelyard.stores.sqlite.schema import space_statement, where
-from steelyard.stores.sqlite.segments import KINDS, Segment, Vectors
+from steelyard.stores.sqlite.segments import KINDS, Vectors, VectorSegment
 
 K_MAX = 4096
 """The most neighbours a vec0 table returns."""
@@ -156,10 +156,10 @@ class VectorTables(Journal):
                 found += len(nearest if rows is None else nearest.intersection(id_ for id_, _, _ in rows))
         return found / wanted if wanted else 1.0
 
-    def _bytes(self, table: str, dim: int, kind: type[Segment]) -> int:
+    def _bytes(self, table: str, dim: int, kind: type[VectorSegment]) -> int:
         return kind.size(dim) * int(self._one(f"SELECT count(*) FROM {table}_rowids"))
 
-    def _read(self, table: str, dim: int, kind: type[Segment]) -> Matrix:
+    def _read(self, table: str, dim: int, kind: type[VectorSegment]) -> Matrix:
         """All vectors of a space."""
         used = self._db.execute(f"SELECT validity FROM {table}_chunks")
         count = sum(int.from_bytes(bits, "little").bit_count() for (bits,) in used)

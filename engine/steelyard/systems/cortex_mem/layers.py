@@ -108,4 +108,5 @@ def _summarised(entry: Entry, files: Iterable[Entry], summarise: Summarise) -> E
 
 
 def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most + 1].rsplit(None, 1)[0][:most]
+    """The words that fit; of a single word that does not fit, what does."""
+    return text if len(text) <= most else re.sub(r"\s+\S*\Z", "", text[: most + 1])[:most]
