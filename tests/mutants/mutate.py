@@ -35,14 +35,17 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = {"steelyard": ROOT / "engine" / "steelyard", "steelyard_eval": ROOT / "eval" / "steelyard_eval"}
 LEFT_OUT = ("testing", "plots.py", "__main__.py", "lanes.py")
 """Contract tests, figures, the way in, and what numba compiles for minutes."""
-MOST_FILES, MOST_TESTS = 3, 60
+MOST_FILES, MOST_TESTS, MOST_BATCHES = 3, 60, 8
+"""Tests of a mutant run in batches, the nearest first, until one of them notices."""
 MAP = ROOT / "reports" / "campaigns" / "tests-of-lines.coverage"
 FAILING = MAP.with_suffix(".failing")
 """Tests that kill nothing, because they fail on the code as it is (where the project is not installed)."""
 PATIENCE = 120
-"""Seconds of CPU for the tests of one mutant; one that hangs is killed, which counts."""
+"""Seconds of CPU for a batch; one that hangs is killed, which counts where it does not without the change."""
 PRELOADED = "numpy scipy.stats scipy.sparse sklearn.decomposition pandas matplotlib.pyplot numba apsw click rich"
 """Libraries that every fork inherits, because importing them costs more than most tests."""
+PASSED, FAILED, NOTHING = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED
+CRASHED = 100
 KINDS = (
     "unit",
     "golden",
@@ -158,7 +161,7 @@ def tests():
 
 
 def own_tests(path):
-    """The test files of a module: named after it, then those that import it, then those of its package or room."""
+    """The test files of a module: named after it, importing it, around its package, naming it."""
     name, package = name_of(path), name_of(path).rpartition(".")[0]
     ranked = []
     for test, text in tests().items():
@@ -167,19 +170,24 @@ def own_tests(path):
         around = package not in SOURCES and (
             f"from {package} import" in text or test.parent.name == path.parent.name
         )
-        if named or imports or around:
-            ranked.append((not (named and (imports or around)), not imports, not named, test.stat().st_size, test))
-    return [test for *_, test in sorted(ranked)[:MOST_FILES]]
+        near = (named and (imports or around), imports, named, around, re.search(rf"\b{path.stem}\b", text))
+        if any(near):
+            ranked.append(([not one for one in near], test.stat().st_size, test))
+    return [str(test.relative_to(ROOT)) for *_, test in sorted(ranked)]
 
 
 def tests_of(path, node):
-    """The tests that run the lines of a node, those of the module's own files first; else its own files."""
-    own = [str(test.relative_to(ROOT)) for test in own_tests(path)]
+    """Batches of the tests that run the lines of a node, its own files' first; where none does, its own files."""
+    own = own_tests(path)
     lines = running(path)
     names = {name for line in range(node.lineno, node.end_lineno + 1) for name in lines.get(line, ()) if name}
     nodes = set(filter(None, map(node_of, names))) - failing()
-    found = sorted(nodes, key=lambda name: (name.split("::")[0] not in own, name))
-    return found[:MOST_TESTS] or [*own, *(f"--deselect={name}" for name in sorted(failing()))] * bool(own)
+    found = sorted(nodes, key=lambda name: (name.split("::")[0] not in own[:MOST_FILES], name))
+    if found:
+        return [found[at : at + MOST_TESTS] for at in range(0, len(found), MOST_TESTS)][:MOST_BATCHES]
+    known = [f"--deselect={name}" for name in sorted(failing())]
+    files = [own[at : at + MOST_FILES] for at in range(0, len(own), MOST_FILES)]
+    return [[*some, *known] for some in files[:MOST_BATCHES]]
 
 
 @cache
@@ -233,37 +241,43 @@ def work_of(seed, goal, folder):
         before = ast.unparse(node)
         change(node)
         place = f"{name_of(path)}: {before} -> {ast.unparse(node)}"
-        own = tests_of(path, node)
-        if not own:
+        batches = tests_of(path, node)
+        if not batches:
             return {"mutants": 1, f"untested {place} line {node.lineno}": 1}
         target = folder / path.relative_to(ROOT)
         original = target.read_text()
-        target.write_text(ast.unparse(tree))
-        try:
-            killed = not passes(own, folder)
-        finally:
-            target.write_text(original)
-        if killed:
-            return {"mutants": 1, "killed": 1}
+
+        def ending(batch, text):
+            target.write_text(text)
+            try:
+                return ending_of(batch, folder)
+            finally:
+                target.write_text(original)
+
+        changed = ast.unparse(tree)
+        for batch in batches:
+            ended = ending(batch, changed)
+            if ended == FAILED or (ended not in (PASSED, NOTHING) and ending(batch, original) == PASSED):
+                return {"mutants": 1, "killed": 1}
         kind = "equivalent" if place in known else "survived"
         return {"mutants": 1, kind: 1, f"{kind} {place} line {node.lineno}": 1}
 
     return work
 
 
-def passes(chosen, folder):
-    """Whether the tests pass, in a fork of this process, in which the libraries are imported already."""
+def ending_of(chosen, folder):
+    """How the tests end, in a fork of this process, in which the libraries are imported already."""
     child = os.fork()
     if not child:
         try:
             os.setpgid(0, 0)
             os._exit(_tests(chosen, folder))
         finally:
-            os._exit(3)
+            os._exit(CRASHED)
     _, status = os.waitpid(child, 0)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)  # what a test that was broken off had started
-    return status == 0
+    return os.waitstatus_to_exitcode(status)
 
 
 def _tests(chosen, folder):

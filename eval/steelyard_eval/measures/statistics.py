@@ -185,7 +185,7 @@ def _flip_p(sums: Floats, draws: int, rng: np.random.Generator) -> float:
     exact = 2**sums.size <= draws
     total = 2**sums.size if exact else draws
     # A flipped pattern may add up to the observed value in a different order, with different rounding.
-    enough = abs(sums.sum()) - TIE * max(1.0, float(np.abs(sums).sum()))
+    enough = abs(sums.sum()) - TIE * np.abs(sums).sum()
     count = 0
     for block in _blocks(total, max(1, sums.size)):
         flips = _patterns(block, sums.size) if exact else _coins(block, sums.size, rng)

@@ -19,6 +19,14 @@ def entry(**fields):
     return Entry("e", **fields)
 
 
+def test_the_other_fusion_of_the_javascript_code():
+    """The larger score, a quarter of the smaller one, a tenth a matching word up to two tenths; 1 at most."""
+    assert scoring.fused_advanced(0.5, 0.2, 1) == pytest.approx(0.5 + 0.05 + 0.1)
+    assert scoring.fused_advanced(0.2, 0.4, 9) == pytest.approx(0.4 + 0.05 + 0.2)
+    assert scoring.fused_advanced(0.9, 0.9, 2) == 1.0
+    assert scoring.fused_advanced(-0.5, 0.3, 0) == pytest.approx(0.3)
+
+
 def test_the_scales_of_the_six_tiers_and_of_the_document_types():
     tiers = ["constitutional", "critical", "important", "normal", "temporary", "deprecated"]
     assert {scale: [values[tier] for tier in tiers] for scale, values in TIERS.items()} == {

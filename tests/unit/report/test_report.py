@@ -672,6 +672,9 @@ def test_a_name_gives_way_to_a_dot_that_it_would_touch():
     one, other = (Point(name, "p", 1.0, 0.5, True, False) for name in "ab")
     first, _ = _names([(one, 100.0, 100.0), (other, 110.0, 88.0)])
     assert (first.x, first.y) == (86, 93)  # above and left: 8 wide, 6 from the point; its line 10 below the top
+    third = Point("c", "p", 1.0, 0.5, True, False)
+    first, *_ = _names([(one, 100.0, 100.0), (other, 110.0, 88.0), (third, 90.0, 88.0)])
+    assert (first.x, first.y) == (106, 115)  # below and right: its top 5 below the point
 
 
 @pytest.mark.parametrize(
