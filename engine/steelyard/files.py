@@ -7,6 +7,7 @@ import gzip
 import json
 import math
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -83,9 +84,14 @@ STRICT_JSON = _StrictDecoder(
 nothing nested deeper than `MAX_NESTING` (ValueError)."""
 
 
+_CONTROLS = re.compile("[\x7f-\x9f]")
+"""What json leaves as it is, and moves a terminal that shows the file."""
+
+
 def canonical(record: object) -> str:
-    """JSON with sorted keys and two blanks of indent; NaN is refused. Same value, same bytes."""
-    return json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+    """JSON with sorted keys, an indent of 2 and escaped control characters; no NaN. Same value, same bytes."""
+    text = json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
 def write_text(path: str | Path, text: str) -> None:

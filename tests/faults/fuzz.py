@@ -30,6 +30,7 @@ import time
 import traceback
 import types
 import warnings
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -863,7 +864,7 @@ def mutate_file(rng: random.Random, name: str, data: bytes) -> bytes:
     if name.endswith(".gz"):
         if rng.random() < 0.3:
             return mutate_bytes(rng, data)
-        with suppress(OSError, EOFError, ValueError):
+        with suppress(OSError, EOFError, ValueError, zlib.error):
             return gzip.compress(mutate_file(rng, name[:-3], gzip.decompress(data)), mtime=0)
         return mutate_bytes(rng, data)
     if name.endswith(".jsonl") and rng.random() < 0.85:

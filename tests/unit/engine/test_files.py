@@ -2,12 +2,20 @@
 
 import fcntl
 import gzip
+import json
 import sys
 from pathlib import Path
 
 import pytest
 
-from steelyard.files import draft, move_folder, write_text, write_texts
+from steelyard.files import canonical, draft, move_folder, write_text, write_texts
+
+
+def test_no_control_character_stands_in_a_document():
+    """U+009B begins a command of a terminal, as ESC [ does; JSON allows both of these as they are."""
+    text = canonical({"a": "\x9b31m\x7fé"})
+    assert text == '{\n  "a": "\\u009b31m\\u007fé"\n}\n'
+    assert json.loads(text) == {"a": "\x9b31m\x7fé"}
 
 
 def test_what_a_dead_process_left_is_swept_and_what_a_living_one_writes_is_not(tmp_path):
