@@ -25,6 +25,8 @@ from pathlib import Path
 from statistics import median
 
 COUNT = 200
+PIECE = 10
+"""Kills of a campaign that share their undisturbed runs."""
 FILES = ("record", "tune", "report")
 """Commands that write drafts and rename them."""
 SETTLED = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "SOURCE_DATE_EPOCH": "1780000000"}
@@ -205,7 +207,7 @@ def kill(name, root, count=COUNT, seed=0):
 
 
 def campaign(chosen):
-    """Two kills a piece of work, the commands in turn."""
+    """PIECE kills a piece of work, the commands in turn."""
     own, names, chosen.only = beside("campaign"), list(chosen.names), None
     with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
         with contextlib.redirect_stdout(sys.stderr):
@@ -213,12 +215,12 @@ def campaign(chosen):
 
         def work(number):
             with contextlib.redirect_stdout(sys.stderr):
-                figures = kill(names[number % len(names)], root, 2, number)
+                figures = kill(names[number % len(names)], root, PIECE, number)
             if figures.lost:
                 raise LostError(figures.problems)
             return {"kills": figures.killed + figures.interrupted, figures.command: 1}
 
-        chosen.goal //= 2
+        chosen.goal = -(-chosen.goal // PIECE)
         return own.campaign("kills", work, chosen)
 
 
