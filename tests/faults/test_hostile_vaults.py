@@ -296,14 +296,18 @@ def test_what_gives_ids_refuses_bytes(path, what):
         vault.put_vectors(SPACE, ["b"], np.ones((1, 4), dtype=np.float32))
     tamper_types(path, "entries", "UPDATE entries SET id = x'ff', uri = x'ff' WHERE id = 'b'")
 
-    with Vault(path) as vault, pytest.raises(VaultError, match="an id or a URI is no text"):
+    with (
+        Vault(path) as vault,
+        pytest.raises(VaultError, match="a value is bytes where a strict table has another type"),
+    ):
         READS[what](vault)
 
 
-def test_relations_refuse_bytes(path):
-    tamper_types(path, "edges", "INSERT INTO edges VALUES(x'ff', 'a', 'supports', 1.0)")
+@pytest.mark.parametrize("values", ["x'ff', 'a', 'supports', 1.0", "'b', 'a', 'supports', 'x'"])
+def test_relations_refuse_other_types(path, values):
+    tamper_types(path, "edges", f"INSERT INTO edges VALUES({values})")
 
-    with Vault(path) as vault, pytest.raises(VaultError, match="an id or a URI is no text"):
+    with Vault(path) as vault, pytest.raises(VaultError, match="where a strict table has another type"):
         vault.edges(["a"])
 
 

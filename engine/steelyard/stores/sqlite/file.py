@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
+from types import NoneType
 from typing import Any, Self, cast
 
 import apsw
@@ -35,6 +36,11 @@ from steelyard.stores.sqlite.connect import (
 from steelyard.stores.sqlite.damage import closed, damaged
 from steelyard.stores.sqlite.guard import GuardedConnection
 from steelyard.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
+
+Kind = frozenset[type]
+TEXT: Kind = frozenset({str})
+REAL: Kind = frozenset({float, NoneType})
+"""What comes from columns of strict tables."""
 
 
 def table_of(space: int) -> str:
@@ -199,14 +205,18 @@ class VaultFile:
     def _one(self, sql: str, values: Sequence[str | float] = ()) -> Any:  # noqa: ANN401 -- whatever SQL returns
         return next(self._db.execute(sql, tuple(values)))[0]
 
-    def _rows(self, sql: str, values: Sequence[str | float | bytes] = (), texts: int = 1) -> list[Any]:
-        """The rows of a statement whose first columns, `texts` of them, are ids or URIs.
+    def _rows(
+        self, sql: str, values: Sequence[str | float | bytes] = (), columns: Sequence[Kind] = (TEXT,)
+    ) -> list[Any]:
+        """The rows of a statement whose first columns (an id, as a rule) are of strict tables and have such types.
 
-        Strict tables hold only text there; VaultError where a file was tampered with and holds anything else.
+        VaultError where they have others, because somebody changed the file without its tables' rules.
         """
         rows: list[Any] = self._db.execute(sql, tuple(values)).fetchall()
-        if any({type(row[at]) for row in rows} - {str} for at in range(texts)):
-            raise damaged(self.path, "an id or a URI is no text")
+        for at, kind in enumerate(columns):
+            if odd := {type(row[at]) for row in rows} - kind:
+                name = min(one.__name__ for one in odd)
+                raise damaged(self.path, f"a value is {name} where a strict table has another type")
         return rows
 
     def _revise(self) -> None:
