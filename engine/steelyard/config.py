@@ -18,7 +18,7 @@ from steelyard.fusion import ByIntent, Expr, parse_strategy, replaced, reweighte
 from steelyard.inputs import read_text
 from steelyard.rerank.settings import RerankConfig
 from steelyard.retrievers import RETRIEVER_KINDS, Parameter, RetrieverConfig, RetrieverKind
-from steelyard.schemas import Schema
+from steelyard.schemas import WHOLE, Schema
 
 SCHEMA_VERSION = 1
 SCHEMA_FILE = "search-weights.schema.json"
@@ -377,4 +377,7 @@ def _problems(record: object) -> list[str]:
             f"schema_version {shown(record['schema_version'])} is not {SCHEMA_VERSION}, the version that this "
             "release reads; tune again, or use the release that wrote it"
         ]
-    return list(map(str, _checker().violations(record)))
+    try:
+        return list(map(str, _checker().violations(record)))
+    except ValueError as error:
+        return [f"{WHOLE}: is no JSON ({error})"]

@@ -85,7 +85,7 @@ nothing nested deeper than `MAX_NESTING` (ValueError)."""
 
 
 _CONTROLS = re.compile("[\x7f-\x9f]")
-"""What json leaves as it is, and moves a terminal that shows the file."""
+"""Control characters that json does not escape; a terminal that shows the file would obey them."""
 
 
 def canonical(record: object) -> str:

@@ -65,8 +65,12 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a regular file in UTF-8; OSError or UnicodeDecodeError otherwise."""
-    return read_bytes(path).decode("utf-8")
+    """The text of a regular file in UTF-8, unpacked under a name in ``.gz``; OSError, UnicodeDecodeError else."""
+    raw = read_bytes(path)
+    try:
+        return (unpacked(raw) if Path(path).suffix == ".gz" else raw).decode("utf-8")
+    except UnpackError as error:
+        raise OSError(errno.EINVAL, f"is no sound gzip file ({error})", str(path)) from None
 
 
 def unpacked(raw: bytes) -> bytes:

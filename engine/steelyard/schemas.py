@@ -40,11 +40,14 @@ class Schema:
     """A JSON Schema of draft 2020-12, whose references are to its own ``$defs``."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        self._document = document
-        self._validator = Draft202012Validator(dict(document))
+        self._document = dict(document)
+        self._validator = Draft202012Validator(self._document)
 
     def violations(self, value: object) -> Iterable[Violation]:
-        """Every violation once, by place. ValueError where a number is not finite or a text is not Unicode."""
+        """Every violation once, by place; NaN counts as null.
+
+        ValueError for what is no JSON value, text that is no Unicode, and nesting beyond some 250 levels.
+        """
         faults = self._validator.iter_errors(value)
         return dict.fromkeys(violation for fault in sorted(faults, key=_order) for violation in self._of(fault))
 

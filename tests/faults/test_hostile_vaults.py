@@ -17,7 +17,7 @@ from steelyard.filters import EVERYTHING
 from steelyard.stores.base import Edge, KeywordIndex, Space
 from steelyard.stores.sqlite import Vault, guard
 from steelyard.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS
-from steelyard.systems import SYSTEMS, keyword_indexes
+from steelyard.systems import SYSTEMS, analyses, keyword_indexes
 from steelyard_eval.cli import main
 
 SPACE = Space("lsa", "text", "{text}")
@@ -263,11 +263,16 @@ class TestTheConnection:
 
 def tamper_types(path, table, statement):
     """Put values into a strict table that its columns refuse."""
+    db = apsw.Connection(str(path))
+    [(rules,)] = db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,))
+    db.close()
+    without = rules.replace(" STRICT", "").replace("NOT NULL", "")
+    change = "UPDATE sqlite_schema SET sql = '{}' WHERE name = '{}'"
     tamper(
         path,
-        f"UPDATE sqlite_schema SET sql = replace(sql, ') STRICT', ')') WHERE name = '{table}'",
+        change.format(without.replace("'", "''"), table),
         statement,
-        f"UPDATE sqlite_schema SET sql = sql || ' STRICT' WHERE name = '{table}'",
+        change.format(rules.replace("'", "''"), table),
     )
 
 
@@ -298,17 +303,59 @@ def test_what_gives_ids_refuses_bytes(path, what):
 
     with (
         Vault(path) as vault,
-        pytest.raises(VaultError, match="a value is bytes where a strict table has another type"),
+        pytest.raises(VaultError, match="it holds bytes where str belongs"),
     ):
         READS[what](vault)
 
 
-@pytest.mark.parametrize("values", ["x'ff', 'a', 'supports', 1.0", "'b', 'a', 'supports', 'x'"])
-def test_relations_refuse_other_types(path, values):
+@pytest.mark.parametrize(
+    ("values", "odd"),
+    [
+        ("x'ff', 'a', 'supports', 1.0", "it holds bytes where str belongs"),
+        ("'b', 'a', 'supports', 'x'", "it holds str where NoneType or float belongs"),
+    ],
+)
+def test_relations_refuse_other_types(path, values, odd):
     tamper_types(path, "edges", f"INSERT INTO edges VALUES({values})")
 
-    with Vault(path) as vault, pytest.raises(VaultError, match="where a strict table has another type"):
+    with Vault(path) as vault, pytest.raises(VaultError, match=odd):
         vault.edges(["a"])
+
+
+WORDS = {
+    "entries of text": ("word_indexes", "UPDATE word_indexes SET entries = ''"),
+    "lengths that are a number": ("word_indexes", "UPDATE word_indexes SET lengths = 1"),
+    "a revision of bytes": ("word_indexes", "UPDATE word_indexes SET revision = x'ff'"),
+    "no revision": ("word_indexes", "UPDATE word_indexes SET revision = NULL"),
+    "places of text": ("postings", "UPDATE postings SET entries = 'abcd'"),
+    "places that are a number": ("postings", "UPDATE postings SET entries = 1"),
+    "places that are cut off": ("postings", "UPDATE postings SET entries = x'00'"),
+    "positions that are a number": ("postings", "UPDATE postings SET positions = 1"),
+}
+
+
+@pytest.mark.parametrize("system", ["bm25", "moltnet", "soleri"])
+@pytest.mark.parametrize("odd", WORDS)
+def test_stored_words_of_other_types_are_damage(tmp_path, monkeypatch, odd, system):
+    monkeypatch.setattr("steelyard.stores.sqlite.words.WORTH_STORING", 0)
+    path = tmp_path / "stranger.db"
+    with Vault(path, create=True) as vault:
+        vault.upsert([Entry("a", text="token"), Entry("b", text="other token")])
+        vault.ensure_words(analyses(SYSTEMS.values()))
+    tamper_types(path, *WORDS[odd])
+
+    outcome = steelyard("search", path, "token", "--system", system)
+    assert "fault of steelyard" not in outcome.output, outcome.output
+    assert outcome.exit_code in (0, 2)
+
+
+def test_a_vector_of_zeros_is_damage(path):
+    with Vault(path) as vault:
+        vault.put_vectors(SPACE, ["b"], np.ones((1, 4), dtype=np.float32))
+    tamper(path, "UPDATE vec_1 SET embedding = zeroblob(16) WHERE rowid = 1")
+
+    with Vault(path) as vault, pytest.raises(VaultError, match="it holds NoneType where float belongs"):
+        READS["nearest"](vault)
 
 
 BOOKKEEPING = {

@@ -1,6 +1,6 @@
 """Killed, interrupted, raced, out of disk, not allowed to write: nothing is lost and every file is whole.
 
-STEELYARD_KILLS sets the moments a command is killed at (12 in CI), STEELYARD_RACES the rounds of each race.
+STEELYARD_KILLS sets the moments a command is killed at (4 otherwise), STEELYARD_RACES the rounds of each race.
 """
 
 import importlib.util

@@ -4,8 +4,8 @@
 
 draws places at random (seeded) over both packages: a comparison, an operator, a number, a truth value, `and` for
 `or`, a `not` that goes. `--map`, or the first run, measures which tests run which line: those of units, golden
-examples and contracts, of hostile vaults and of files. A mutant's tests are those that run its line, and for a
-line that runs at import (or in compiled code) the files that are named after its module or import it. Survivors
+examples and contracts, of gates, hostile vaults and damage. A mutant's tests are those that run its line, and for
+a line that runs at import (or in compiled code) the files that are named after its module or import it. Survivors
 are printed with their line; those that change nothing (equivalent.json, each with its reason, ten at most) are not
 counted.
 """
@@ -155,8 +155,8 @@ def name_of(path):
 
 @cache
 def tests():
-    places = (ROOT / "tests" / kind for kind in KINDS)
-    found = (path for place in places for path in ([place] if place.is_file() else place.rglob("test_*.py")))
+    named = (ROOT / "tests" / kind for kind in KINDS)
+    found = (path for one in named for path in ([one] if one.is_file() else one.rglob("test_*.py")))
     return {path: path.read_text() for path in found}
 
 

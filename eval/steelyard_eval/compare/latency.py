@@ -46,11 +46,12 @@ def latencies(
     """Time live searches of the first `most` queries, in milliseconds; count those that the embedder failed.
 
     A first pass warms caches and is not measured; one that is `warm`, because its lists were fetched for these
-    queries before, needs one search. Recorded vectors cost a look-up, not an embedding, so the latency is that
-    of searching alone.
+    queries before, needs a search in each scope. Recorded vectors cost a look-up, not an embedding, so the latency
+    is that of searching alone.
     """
     searcher = space.searcher(config)
-    for query in queries[: 1 if warm else most]:
+    first_of = {query.filters: query for query in reversed(queries[:most])}
+    for query in first_of.values() if warm else queries[:most]:
         searcher.search(query)
     taken: list[float] = []
     layers: dict[str, list[float]] = {}

@@ -48,7 +48,7 @@ class Comparison(Result):
 
         return pd.DataFrame(self.record["comparisons"]).drop(columns=["baseline", "metric"], errors="ignore")
 
-    def table(self, round: int | None = None) -> pd.DataFrame:  # noqa: A002 -- the name that PyTerrier and pandas give it -- PyTerrier's name for it
+    def table(self, round: int | None = None) -> pd.DataFrame:  # noqa: A002 -- the name that PyTerrier and pandas give it
         """Return a row for each contender and a column for each metric, as PyTerrier's Experiment does.
 
         Beside them are queries won and lost against the baseline on the primary metric, and the corrected p-value.

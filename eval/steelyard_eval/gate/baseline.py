@@ -19,7 +19,7 @@ import numpy as np
 from steelyard import __version__
 from steelyard.arrays import Floats
 from steelyard.errors import PATH_WIDTH, DataError, shown
-from steelyard.files import STRICT_JSON
+from steelyard.files import STRICT_JSON, canonical
 from steelyard.inputs import read_text
 from steelyard.schemas import Schema
 from steelyard_eval.gate.answers import Answers
@@ -174,6 +174,7 @@ def load_baseline(path: Path, rebaseline: str) -> Baseline:
         raise DataError(f"cannot read the baseline {place}: {getattr(error, 'strerror', None) or error}") from None
     try:
         record = STRICT_JSON.decode(text)
+        canonical(record).encode()  # fails for half a surrogate pair
     except (ValueError, RecursionError) as error:
         raise DataError(
             f"the baseline {place} is cut short or is not JSON ({error}); restore it from version control, "

@@ -1,8 +1,10 @@
 """search-weights.json: written whole, read back equal, refused by name."""
 
+import gzip
 import json
 import os
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -146,6 +148,22 @@ class TestBadFiles:
     def test_a_folder(self, tmp_path):
         with pytest.raises(ConfigError, match=r"cannot read the weights file"):
             SearchConfig.load(tmp_path)
+
+    @pytest.mark.parametrize(
+        "odd", ["\ud800", b"x", {1: 2}, {"x"}, reduce(lambda inner, _: [inner], range(300), [])]
+    )
+    def test_what_is_no_json_value(self, odd):
+        with pytest.raises(ConfigError, match=r"the file: is no JSON \("):
+            SearchConfig.from_json(changed("provenance", value={"odd": odd}))
+
+    def test_a_compressed_file_is_read_as_it_is_written(self, tmp_path):
+        CONFIG.save(tmp_path / "w.json.gz")
+        assert gzip.decompress((tmp_path / "w.json.gz").read_bytes()).startswith(b"{")
+        assert SearchConfig.load(tmp_path / "w.json.gz") == CONFIG
+
+        (tmp_path / "w.json.gz").write_bytes(b"{}")
+        with pytest.raises(ConfigError, match=r"cannot read the weights file .*is no sound gzip file"):
+            SearchConfig.load(tmp_path / "w.json.gz")
 
     def test_bytes_that_are_no_text(self, path):
         path.write_bytes(b"\xff\xfe{}")

@@ -1,6 +1,5 @@
 """Files that are written: whole or not at all, and nothing left beside them."""
 
-import fcntl
 import gzip
 import json
 import sys
@@ -19,6 +18,7 @@ def test_no_control_character_stands_in_a_document():
 
 
 def test_what_a_dead_process_left_is_swept_and_what_a_living_one_writes_is_not(tmp_path):
+    fcntl = pytest.importorskip("fcntl")
     dead, living, other = (tmp_path / f".{n}.part" for n in ("w.json.dead", "w.json.live", "v.json.dead"))
     for path in (dead, living, other):
         path.write_text("half")

@@ -240,7 +240,7 @@ def _interrupted(*_):
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("damage", ["cut", "value", "seal", "schema", "empty", "list"])
+@pytest.mark.parametrize("damage", ["cut", "value", "seal", "schema", "empty", "list", "half a pair"])
 def test_a_baseline_that_was_cut_or_edited_is_refused(baseline, damage, capsys):
     text = baseline.read_text()
     harms = {
@@ -250,6 +250,7 @@ def test_a_baseline_that_was_cut_or_edited_is_refused(baseline, damage, capsys):
         "schema": lambda: text.replace('"schema_version": 1', '"schema_version": 99'),
         "empty": lambda: "",
         "list": lambda: "[]",
+        "half a pair": lambda: text.replace('"date": "', '"date": "\\ud800', 1),
     }
     baseline.write_text(harms[damage]())
 

@@ -9,9 +9,12 @@ import pytest
 from search_forms import form_of
 
 from steelyard.errors import ConfigError
+from steelyard.filters import Filters
+from steelyard.query import Query
 from steelyard.systems import find_system
 from steelyard_eval.compare.agreement import overlap, rank_biased
 from steelyard_eval.compare.contenders import distinct, read_all
+from steelyard_eval.compare.latency import latencies
 from steelyard_eval.datasets import load
 from steelyard_eval.demonstration import starter
 from steelyard_eval.recommend.answer import recommend
@@ -146,6 +149,20 @@ def test_the_line_of_two_weights_leaves_out_what_equals_the_start_to_six_digits(
     assert rows[0].tolist() == pytest.approx([0.3000004, 0.6999996], abs=1e-12)
     assert len(rows) == 71
     assert 0.3 not in rows[1:, 0]
+
+
+def test_what_is_warm_is_searched_once_in_every_scope_before_it_is_timed():
+    """Four queries in two scopes: two searches that are not measured, then four that are."""
+    asked = []
+    searcher = SimpleNamespace(
+        search=lambda query: asked.append(query.text) or SimpleNamespace(seconds={}), degraded=0
+    )
+    scopes = [Filters(), Filters.of({"project": "p"})]
+    queries = [Query(text, filters=scopes[at // 2]) for at, text in enumerate("abcd")]
+    found = latencies(SimpleNamespace(searcher=lambda _: searcher), None, queries, warm=True)
+    assert len(found.searches) == 4
+    assert sorted(asked[:2]) == ["a", "c"]
+    assert asked[2:] == list("abcd")
 
 
 def test_what_was_recommended_without_a_second_prints_none(space):

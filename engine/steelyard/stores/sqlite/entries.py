@@ -9,7 +9,7 @@ from typing import Any
 from steelyard.entry import Entry
 from steelyard.filters import EVERYTHING, Filters
 from steelyard.stores.base import Edge
-from steelyard.stores.sqlite.file import REAL, TEXT, VaultFile
+from steelyard.stores.sqlite.file import NULL, REAL, TEXT, VaultFile
 from steelyard.stores.sqlite.schema import (
     COLUMNS,
     INSERT,
@@ -92,7 +92,7 @@ class EntryTable(VaultFile):
             "ON e.source = j.value UNION SELECT e.source, e.target, e.type, e.strength "
             "FROM json_each(?1) j JOIN edges e ON e.target = j.value ORDER BY 1, 2, 3, 4"
         )
-        return [Edge(*row) for row in self._rows(sql, (json.dumps(list(ids)),), (TEXT, TEXT, TEXT, REAL))]
+        return [Edge(*row) for row in self._rows(sql, (json.dumps(list(ids)),), (TEXT, TEXT, TEXT, REAL | NULL))]
 
     def recent(self, filters: Filters, limit: int) -> list[Entry]:
         """See Store.recent."""

@@ -39,7 +39,10 @@ from steelyard.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
 
 Kind = frozenset[type]
 TEXT: Kind = frozenset({str})
-REAL: Kind = frozenset({float, NoneType})
+INTEGER: Kind = frozenset({int})
+REAL: Kind = frozenset({float})
+BLOB: Kind = frozenset({bytes})
+NULL: Kind = frozenset({NoneType})
 """What comes from columns of strict tables."""
 
 
@@ -215,8 +218,8 @@ class VaultFile:
         rows: list[Any] = self._db.execute(sql, tuple(values)).fetchall()
         for at, kind in enumerate(columns):
             if odd := {type(row[at]) for row in rows} - kind:
-                name = min(one.__name__ for one in odd)
-                raise damaged(self.path, f"a value is {name} where a strict table has another type")
+                found, right = (" or ".join(sorted(one.__name__ for one in own)) for own in (odd, kind))
+                raise damaged(self.path, f"it holds {found} where {right} belongs")
         return rows
 
     def _revise(self) -> None:

@@ -18,7 +18,7 @@ from steelyard.filters import EVERYTHING, Filters
 from steelyard.stores.base import COSINE, Found, Space
 from steelyard.stores.sqlite.budget import budget, precision
 from steelyard.stores.sqlite.damage import damaged
-from steelyard.stores.sqlite.file import table_of
+from steelyard.stores.sqlite.file import REAL, TEXT, table_of
 from steelyard.stores.sqlite.journal import Journal
 from steelyard.stores.sqlite.matrix import Matrix
 from steelyard.stores.sqlite.schema import space_statement, where
@@ -277,10 +277,10 @@ class VectorTables(Journal):
         blob = np.ascontiguousarray(vector, dtype=np.float32).tobytes()
         inside = values if scope else ()
         bound = (blob, k, *inside) if indexed else (blob, *inside, k)
-        return self._rows(sql, (*bound, *values))
+        return self._rows(sql, (*bound, *values), (TEXT, REAL))  # no distance: a vector of zeros
 
     def unembedded(self, spaces: Sequence[Space], filters: Filters) -> list[str]:
-        """See Store.unembedded."""
+        """See Readable.unembedded."""
         condition, values = where(filters)
         with self._steady():
             tables = [table for table, _ in map(self._table, spaces) if table is not None]

@@ -21,6 +21,7 @@ from steelyard.filters import Filters
 from steelyard.postings import NOTHING, Analysis, Counted, Posting, Postings, Read, Segment, sums
 from steelyard.stores.sqlite.connect import MEMORY
 from steelyard.stores.sqlite.damage import damaged
+from steelyard.stores.sqlite.file import BLOB, INTEGER, NULL, TEXT
 from steelyard.stores.sqlite.journal import SCOPES, Journal
 from steelyard.stores.sqlite.schema import from_row, select
 from steelyard.stores.sqlite.terms import Terms
@@ -105,7 +106,7 @@ class WordTables(Journal):
 
     def word_indexes(self) -> list[tuple[str, int]]:
         """The names of what is stored of words, and how many entries changed since."""
-        rows: list[Any] = self._db.execute("SELECT name, revision FROM word_indexes ORDER BY name").fetchall()
+        rows = self._rows("SELECT name, revision FROM word_indexes ORDER BY name", columns=(TEXT, INTEGER))
         return [(name, len(self._changed(revision))) for name, revision in rows]
 
     # Storing
@@ -124,9 +125,9 @@ class WordTables(Journal):
     def _lacking(self, analysis: Analysis) -> int | None:
         """The number for an index that is to be stored; None where the one that is stored will do."""
         sql = "SELECT revision, length(entries) / 8 FROM word_indexes WHERE name = ?"
-        row: Any = self._db.execute(sql, (analysis.key,)).fetchone()
-        if row is not None and len(self._changed(row[0])) <= max(CHANGES, CHANGES_SHARE * row[1]):
-            return None
+        for revision, size in self._rows(sql, (analysis.key,), (INTEGER, INTEGER)):
+            if len(self._changed(revision)) <= max(CHANGES, CHANGES_SHARE * size):
+                return None
         return int(self._one("SELECT coalesce(max(number), 0) + 1 FROM word_indexes"))
 
     def _store(self, analysis: Analysis, number: int) -> None:
@@ -178,12 +179,12 @@ class WordTables(Journal):
             terms = Terms.of(self, analysis.index, analysis.fields)
             return _Index(self.revision(), terms, terms.rowids, np.ones(len(terms.rowids), dtype=bool))
         sql = "SELECT number, revision, entries, lengths FROM word_indexes WHERE name = ?"
-        row: Any = self._db.execute(sql, (analysis.key,)).fetchone()
-        if row is None:
+        stored = self._rows(sql, (analysis.key,), (INTEGER, INTEGER, BLOB, BLOB))
+        if not stored:
             texts = dict(self._texts(analysis))
             rowids = np.fromiter(texts, dtype=np.int64, count=len(texts))
             return _Index(self.revision(), Postings.of(texts.values()), rowids, np.ones(len(rowids), dtype=bool))
-        number, revision, entries, lengths = row
+        [(number, revision, entries, lengths)] = stored
         rowids, sizes = self._numbers(entries, 8), self._numbers(lengths, 4)
         if len(rowids) != len(sizes) or (np.diff(rowids) <= 0).any():
             raise damaged(self.path, "the entries of its word index do not agree")
@@ -222,14 +223,15 @@ class WordTables(Journal):
             "SELECT p.entries, p.counts, p.positions FROM word_indexes w "
             "LEFT JOIN postings p ON p.number = w.number AND p.word = ? WHERE w.number = ? AND w.revision = ?"
         )
-        row: Any = self._db.execute(sql, (word, number, revision)).fetchone()
-        if row is None:
+        found = self._rows(sql, (word, number, revision), (BLOB | NULL,) * 3)
+        if not found:
             raise self._replaced()
-        if row[0] is None:
+        if found[0][0] is None:
             return NOTHING
-        at, counts = self._numbers(row[0], 4), self._numbers(row[1], 1 if len(row[1]) * 4 == len(row[0]) else 4)
+        entries, often, places = (blob or b"" for blob in found[0])
+        at, counts = self._numbers(entries, 4), self._numbers(often, 1 if len(often) * 4 == len(entries) else 4)
         total = int(counts.sum())
-        positions = self._numbers(row[2], 2 if len(row[2]) == 2 * total else 4)
+        positions = self._numbers(places, 2 if len(places) == 2 * total else 4)
         sound = len(at) == len(counts) > 0 and at[-1] < size and counts.min() > 0 and (np.diff(at) > 0).all()
         if not sound or len(positions) not in (0, total):
             raise damaged(self.path, "the postings of a word do not agree")
@@ -241,10 +243,12 @@ class WordTables(Journal):
             "SELECT p.entries FROM word_indexes w CROSS JOIN json_each(?) j LEFT JOIN postings p "
             "ON p.number = w.number AND p.word = j.value WHERE w.number = ? AND w.revision = ? ORDER BY j.key"
         )
-        rows: list[Any] = self._db.execute(sql, (json.dumps(list(words)), number, revision)).fetchall()
+        rows = self._rows(sql, (json.dumps(list(words)), number, revision), (BLOB | NULL,))
         if len(rows) < len(words):
             raise self._replaced()
         for (blob,) in rows:
+            if len(blob or b"") % 4:
+                raise damaged(self.path, "a word index is cut off")
             found = np.frombuffer(blob or b"", dtype="<u4")
             if len(found) and found.max() >= size:
                 raise damaged(self.path, "the postings of a word do not agree")
@@ -288,7 +292,7 @@ class _Stored:
     def beginning(self, prefix: str) -> list[str]:
         """See Segment.beginning."""
         sql = "SELECT word FROM postings WHERE number = ? AND word >= ? AND substr(word, 1, ?) = ?"
-        rows: list[Any] = self.vault._db.execute(sql, (self.number, prefix, len(prefix), prefix)).fetchall()
+        rows = self.vault._rows(sql, (self.number, prefix, len(prefix), prefix))
         return [word for (word,) in rows]
 
     def there(self) -> bool:
