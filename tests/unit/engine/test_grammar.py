@@ -122,6 +122,7 @@ class TestHostileText:
             ("weighted_sum(nan*fts)", "expected ',' at position 16, found '*'"),
             ("weighted_sum(3d*fts)", "weight 3d has a unit; a weight is a plain number"),
             ("layered(1*l0, relax=[1d])", "1d has a unit; a list takes plain numbers"),
+            ("recency(half_life=0d)", "half_life = 0d must be a positive span of time such as 365d or 69h"),
             ("rrf(3d)", "3d needs a name, as in half_life=3d"),
             ("x" * (MAX_LENGTH + 1), f"expression of {MAX_LENGTH + 1} characters is longer than {MAX_LENGTH}"),
             ("rrf(" * 40 + "fts" + ")" * 40, f"nested deeper than {MAX_NESTING}; simplify it"),
