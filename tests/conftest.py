@@ -1,6 +1,7 @@
 """Where the shared data lie: beside the repository, or where the environment says."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,11 @@ def data_root():
 def oracle_root():
     """Folder of the recorded outputs of the real systems."""
     return found("STEELYARD_ORACLES", "oracles")
+
+
+def pytest_configure():
+    """Let interrupts arrive: what a shell starts in the background ignores them, and so would its children."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_generate_tests(metafunc):
