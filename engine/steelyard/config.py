@@ -262,7 +262,7 @@ class SearchConfig:
             retrievers={n: RetrieverConfig.from_json(settings) for n, settings in record["retrievers"].items()},
             finish=stages,
             by_intent=strategies,
-            provenance=_provenance(record.get("provenance", {})),
+            provenance=record.get("provenance", {}),
             keywords_only=keywords_only,
             rewrite=record.get("rewrite", True),
             rerank=RerankConfig(**record.get("rerank", {})),
@@ -307,11 +307,6 @@ def _weighed(config: SearchConfig, weights: Mapping[str, float], source: str) ->
         return config.with_weights(weights) if weights else config
     except ConfigError as error:
         raise ConfigError(f"weights file {shown(source)}: weights: {error}") from None
-
-
-def _provenance(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """As written; keep-default of earlier files reads as keep."""
-    return {**record, "verdict": "keep"} if record.get("verdict") == "keep-default" else record
 
 
 def _read(problems: list[str], parse: Callable[[Any], Any], text: object) -> Any:  # noqa: ANN401 -- what it reads

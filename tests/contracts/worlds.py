@@ -7,7 +7,7 @@ import numpy as np
 
 from steelyard.embed import LAYER_RECIPES, space_of
 from steelyard.entry import Entry, Relation
-from steelyard.filters import Filters, Rule, visible_to
+from steelyard.filters import Filters, Rule
 from steelyard.query import Query
 from steelyard.search import Searcher
 from steelyard.stores.federation import Federation, Tier, plain
@@ -158,7 +158,7 @@ def superseded(rng):
 def seen_by(rng):
     vaults, tenants = some(rng, ("v1", "v2")), some(rng, ("t1", "t2"))
     return (
-        visible_to({"vault": vaults, "tenant": tenants}),
+        Filters.all_of((Rule("vault", "any", vaults), Rule("tenant", "any", tenants))),
         lambda entry, _: entry.vault in vaults or entry.tenant in tenants,
     )
 

@@ -22,7 +22,7 @@ from click.testing import CliRunner
 from steelyard.embed import space_of
 from steelyard.entry import Relation
 from steelyard.errors import SteelyardError
-from steelyard.filters import EVERYTHING
+from steelyard.filters import EVERYTHING, visible_to
 from steelyard.query import Query
 from steelyard.search import Searcher
 from steelyard.stores.base import Space
@@ -130,7 +130,7 @@ def work(number):
     world.filters, world.texts = worlds.scope(rng)[0], rng.choice(TEXTS, 3, replace=False).tolist()
     config = world.searcher.config
     searcher = Searcher(
-        world.searcher.store, config, embedder, clock=lambda: worlds.NOW, visible=worlds.visible_to(scopes)
+        world.searcher.store, config, embedder, clock=lambda: worlds.NOW, visible=visible_to(scopes)
     )
     spaces = [space_of(embedder, "text", system.reading.recipe)]
     before = answers(world, searcher, scopes)

@@ -13,7 +13,7 @@ from steelyard.entry import EVERY_FIELD, Entry, Relation, check_entry
 from steelyard.errors import VaultError, shown
 from steelyard.fields import END_OF_TIME, FIRST_TIME, LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS
 from steelyard.files import STRICT_JSON
-from steelyard.filters import SUPERSEDED, Filters, Rule
+from steelyard.filters import EVERYTHING, SUPERSEDED, Filters, Rule
 from steelyard.stores.base import KeywordIndex
 
 APPLICATION_ID = 0x53544C59  # "STLY", so that another program's SQLite file is recognised
@@ -206,6 +206,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
 
 def where(filters: Filters) -> tuple[str, tuple[str | float, ...]]:
     """An SQL condition on ``entries e`` and its bound values; field names were checked by Filters."""
+    filters = EVERYTHING & filters  # refuses what is none
     clauses = [" OR ".join(_condition(rule) for rule in clause) for clause in filters.clauses]
     condition = " AND ".join(f"({clause})" for clause in clauses) or "1"
     return condition, tuple(value for clause in filters.clauses for rule in clause for value in rule.values)
