@@ -327,7 +327,7 @@ def default_finish(limit: int) -> tuple[Stage, ...]:
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of weights files: the published file, completed by the declared retrievers."""
     text = resources.files("steelyard").joinpath(SCHEMA_FILE).read_text(encoding="utf-8")
-    loaded: dict[str, Any] = json.loads(text)
+    loaded: dict[str, Any] = STRICT_JSON.decode(text)
     common: dict[str, Any] = loaded["$defs"]["retriever"]
     loaded["properties"]["retrievers"]["properties"] = {
         name: common | {"properties": _settings(common["properties"], kind) | _parameters(kind.parameters)}
