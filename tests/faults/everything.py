@@ -188,7 +188,7 @@ def alone(label):
 def outside(yard, prelude="", python=sys.executable, **variables):
     """The command in a process of its own, and what it leaves."""
     place = yard._fresh()
-    code = f"{prelude}import sys; from steelyard_eval.cli import main; main(sys.argv[1:])"
+    code = f"{prelude}import runpy; runpy.run_module('steelyard_eval', run_name='__main__')"
     environment = {**os.environ, **variables}
     done = subprocess.run(
         [python, "-c", code, *yard.command.words], cwd=place, capture_output=True, check=False, env=environment
