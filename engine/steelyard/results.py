@@ -8,18 +8,18 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.arrays import Floats
-from steelyard.config import SearchConfig
-from steelyard.entry import Hit
-from steelyard.errors import ConfigError, VaultError, shown
-from steelyard.explain import Explanation
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import ConfigError, VaultError, shown
+from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Ranking, Stage, scored_again
 from steelyard.fusion import Expr, Progress, compile_plan, leaves
-from steelyard.query import Query
+from steelyard.fusion.explain import Explanation
+from steelyard.memory.entry import Hit
+from steelyard.memory.query import Query
 from steelyard.signals import PRIORS
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import plain, plain_id
-from steelyard.table import LAYERS, SignalTable, ranks
+from steelyard.table.signal_table import LAYERS, SignalTable, ranks
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from steelyard_eval.compare.endpoint import HttpSearch
-    from steelyard_eval.datasets.memory import Judged, Rows
+    from steelyard_eval.compare.http_search import HttpSearch
+    from steelyard_eval.datasets.in_memory import Judged, Rows
     from steelyard_eval.workbench import Workbench
 
 __all__ = ["SYSTEMS", "HttpSearch", "Workbench", "demo", "load"]
@@ -71,7 +71,7 @@ def load(
         When a part is missing.
     """
     from steelyard_eval.datasets import load as load_folder
-    from steelyard_eval.datasets.memory import load_dict
+    from steelyard_eval.datasets.in_memory import load_dict
     from steelyard_eval.workbench import Workbench
 
     if isinstance(source, str | Path):
@@ -85,14 +85,14 @@ def load(
 
 def demo() -> Workbench:
     """The data set that comes with the package: 131 memories of a software team's agents, 59 graded queries."""
-    from steelyard_eval.demonstration import starter
+    from steelyard_eval.cli.demonstration import starter
 
     return load(starter())
 
 
 def __getattr__(name: str) -> object:
     if name == "HttpSearch":
-        from steelyard_eval.compare.endpoint import HttpSearch
+        from steelyard_eval.compare.http_search import HttpSearch
 
         return HttpSearch
     if name == "Workbench":

@@ -10,7 +10,7 @@ INTERRUPTED = "interrupted; what was committed is kept, run the command again to
 def main() -> None:
     """Load the command line and run it."""
     try:
-        from steelyard_eval.cli import main as run
+        from steelyard_eval.cli.main import main as run
 
         run(prog_name="steelyard")
     except (KeyboardInterrupt, SystemError) as error:

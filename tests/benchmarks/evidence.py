@@ -22,7 +22,7 @@ from evidence_matrices import CASES, FUSIONS, Collection
 from evidence_rows import GROUPS, Differences, recommend_row, rule_row
 from evidence_tables import recommend_table, rule_table
 
-from steelyard_eval.recommend.families import PRESETS
+from steelyard_eval.tune.families import PRESETS
 
 SIZES = (15, 25, 40, 60, 100, 200, 400)
 FEWER = (25, 40, 100, 400)

@@ -9,9 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard_eval.recommend.decision import decide
-from steelyard_eval.recommend.posterior import Prior
-from steelyard_eval.recommend.rule import (
+from steelyard_eval.decide.decision import decide
+from steelyard_eval.decide.posterior import Prior
+from steelyard_eval.decide.rule import (
     ALL_FAMILIES,
     ONE_STRATEGY,
     Evidence,

@@ -23,7 +23,8 @@ from evidence import Folder
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.datasets import load
-from steelyard_eval.learn.lists import DISCOUNT, Lists, lists_of
+from steelyard_eval.decide.rule import Prior
+from steelyard_eval.learn.first_ten import DISCOUNT, Lists, lists_of
 from steelyard_eval.learn.rivals import rivals
 from steelyard_eval.learn.simulator import cells_of, simulate
 from steelyard_eval.learn.verdict import (
@@ -38,9 +39,8 @@ from steelyard_eval.learn.verdict import (
     sure,
 )
 from steelyard_eval.measures.metrics import Judgments
-from steelyard_eval.recommend.rule import Prior
-from steelyard_eval.recording.files import load as load_recording
-from steelyard_eval.recording.files import save
+from steelyard_eval.recording.disk import load as load_recording
+from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace, judged
 

@@ -7,7 +7,7 @@ a signal left out, a system's own weights. Each collection is a file of its own,
 import numpy as np
 from evidence_matrices import DATA, Collection
 
-from steelyard.errors import ConfigError
+from steelyard.base.errors import ConfigError
 from steelyard.fusion import parse_strategy
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import unit_numbers

@@ -13,7 +13,7 @@ from evidence import CURRENTS
 from evidence_matrices import CASES, METRIC, Collection
 from evidence_rows import GROUPS
 
-from steelyard_eval.recommend import priors
+from steelyard_eval.decide import priors
 
 LEFT_OUT = ("locomo",)
 OUT = Path(priors.__file__).with_name(priors.FILE)

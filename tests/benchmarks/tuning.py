@@ -14,12 +14,12 @@ from timing import DisagreementError, Race, race
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.exact.ascent import Point, climb
-from steelyard_eval.exact.evolve import evolved
-from steelyard_eval.exact.objective import Objective
-from steelyard_eval.exact.sweep import segment
-from steelyard_eval.kernel import Form, Kernel
 from steelyard_eval.measures.metrics import Judgments, parse_measures
+from steelyard_eval.weights.exact.ascent import Point, climb
+from steelyard_eval.weights.exact.evolve import evolved
+from steelyard_eval.weights.exact.objective import Objective
+from steelyard_eval.weights.exact.sweep import segment
+from steelyard_eval.weights.kernel import Form, Kernel
 
 try:
     import ranx

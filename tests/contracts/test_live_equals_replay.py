@@ -7,17 +7,17 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from steelyard.embed import RecordedEmbedder, embed_missing, space_of
-from steelyard.entry import Entry, Relation
-from steelyard.filters import Filters
+from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
 from steelyard.finish import parse_stages, to_rerank
 from steelyard.fusion import fuse, parse_strategy
-from steelyard.query import Query
-from steelyard.search import Searcher, rank_table
+from steelyard.live.search import Searcher, rank_table
+from steelyard.memory.entry import Entry, Relation
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
 from steelyard.stores.federation import Federation, Tier, plain_id
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard.table import EMBEDDING, SCORERS
+from steelyard.table.signal_table import EMBEDDING, SCORERS
 from steelyard.testing import same_bits
 
 RECIPE = "{title}\n{text}"

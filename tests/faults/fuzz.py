@@ -40,30 +40,30 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.config import SearchConfig
-from steelyard.entry import Entry, Relation
-from steelyard.errors import SteelyardError
-from steelyard.filters import Filters
+from steelyard.base.errors import SteelyardError
+from steelyard.config.search_config import SearchConfig
+from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.finish import Cut, finish, parse_stages
 from steelyard.fusion import compile_plan, fuse, parse_strategy
-from steelyard.lsa import LsaEmbedder
-from steelyard.query import Query
-from steelyard.search import Searcher
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry, Relation
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
+from steelyard.memory.template import render, template_fields
+from steelyard.memory.text import content
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
-from steelyard.table import EMBEDDING, FETCHED, LAYERS
-from steelyard.template import render, template_fields
-from steelyard.text import content
-from steelyard_eval.commands.arguments import parse_filters
+from steelyard.table.signal_table import EMBEDDING, FETCHED, LAYERS
 from steelyard_eval.datasets import check as check_folder
 from steelyard_eval.datasets import load as load_folder
 from steelyard_eval.measures.metrics import Judgments, parse_measures
-from steelyard_eval.recording import files as recordings
+from steelyard_eval.recording import disk as recordings
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace, judged
-from steelyard_eval.report import load_results, write_report
+from steelyard_eval.show.report import load_results, write_report
 from steelyard_eval.vaults import index_dataset, reindex_vault
+from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.read import open_searcher, read_entries
 
 HANG = 20.0

@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from steelyard.config import SearchConfig
+from steelyard.base.errors import ConfigError, DataError, MachineError
+from steelyard.base.files import STRICT_JSON, write_text
+from steelyard.base.inputs import LIMIT, read_bytes, unpacked
+from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.cache import cache_path
-from steelyard.entry import Entry, Relation
-from steelyard.errors import ConfigError, DataError, MachineError
-from steelyard.files import STRICT_JSON, write_text
 from steelyard.fusion import parse_strategy
-from steelyard.inputs import LIMIT, read_bytes, unpacked
+from steelyard.memory.entry import Entry, Relation
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard_eval.cli import main
-from steelyard_eval.commands.arguments import parse_priorities
+from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check
+from steelyard_eval.vaults.arguments import parse_priorities
 
 CORPUS = '{"id": "m1", "text": "token"}\n'
 

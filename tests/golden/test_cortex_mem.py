@@ -17,26 +17,26 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from steelyard.chat import ChatEndpoint, chat_of
-from steelyard.embed import LAYER_RECIPES, embed_missing, space_of
-from steelyard.endpoint import EndpointError
-from steelyard.entry import Entry
-from steelyard.errors import ConfigError, DataError
-from steelyard.filters import EVERYTHING, Filters
-from steelyard.query import Query
-from steelyard.search import Searcher
+from steelyard.base.errors import ConfigError, DataError
+from steelyard.embedders.embed import LAYER_RECIPES, embed_missing, space_of
+from steelyard.live.cortex_mem import CortexMem, SearchOptions
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.query import Query
+from steelyard.net.chat import ChatEndpoint, chat_of
+from steelyard.net.endpoint import EndpointError
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem import DOCUMENTED, SHIPPED
-from steelyard.systems.cortex_mem.client import CortexMem, SearchOptions
 from steelyard.systems.cortex_mem.intents import THRESHOLDS, intent_of, is_entity
 from steelyard.systems.cortex_mem.layers import ask, extract, with_layers
 from steelyard.systems.cortex_mem.rewriting import Rewriter, accepted, profile_of
 from steelyard.systems.cortex_mem.snippets import snippet, snippet_shipped
 from steelyard.systems.cortex_mem.tenants import vault_of
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, check_uri, directory_of, timeline_of
-from steelyard_eval.cli import main
+from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check
 from steelyard_eval.export import export
 

@@ -17,18 +17,18 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from steelyard.embed import embed_missing, space_of
-from steelyard.entry import Entry, Hit
-from steelyard.errors import EmbedderError
-from steelyard.filters import Filters
+from steelyard.base.errors import EmbedderError
+from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.fusion import parse_strategy
-from steelyard.query import Query
-from steelyard.search import Searcher
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
 from steelyard.stores.federation import Federation, Tier, plain
 from steelyard.stores.sqlite import Vault, fts5
 from steelyard.systems import find_system
 from steelyard.systems.soleri import DOCUMENTED, SHIPPED, STOP_WORDS, soleri_or, soleri_tokens
-from steelyard_eval.cli import main
+from steelyard_eval.cli.main import main
 
 DAY = 86_400.0
 YEAR = 365 * DAY

@@ -7,16 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steelyard.embed import RecordedEmbedder, embed_missing, space_of
-from steelyard.entry import Entry, Relation
-from steelyard.errors import ConfigError, EmbedderError, RerankError, VaultError
-from steelyard.filters import Filters
+from steelyard.base.errors import ConfigError, EmbedderError, RerankError, VaultError
+from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
 from steelyard.finish import Rerank
 from steelyard.fusion import compile_plan, parse_strategy
-from steelyard.join import join
-from steelyard.query import Query
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry, Relation
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
 from steelyard.retrievers.bm25 import Bm25Index
-from steelyard.search import Searcher
 from steelyard.signals import PRIORS
 from steelyard.signals.promised import PROMISED
 from steelyard.stores.base import Found
@@ -25,6 +24,7 @@ from steelyard.systems import find_system
 from steelyard.systems.spec_kit import DOCUMENTED
 from steelyard.systems.spec_kit.intents import classify
 from steelyard.systems.spec_kit.tokens import STOP_WORDS, tokens_documented
+from steelyard.table.join import join
 
 RECIPE = "{title}\n{text}"
 NOW = 1_770_000_000.0

@@ -9,22 +9,22 @@ from dataclasses import replace
 import numpy as np
 from speckit_recording import Fixture, Rule, close, numbered, ranked, same
 
-from steelyard.entry import Entry
-from steelyard.errors import RerankError
-from steelyard.filters import Filters
+from steelyard.base.errors import RerankError
 from steelyard.finish import Cut, Rerank, finish
-from steelyard.forgetting import fsrs
 from steelyard.fusion import fuse, parse_strategy
-from steelyard.join import join
-from steelyard.query import Query
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import Filters
+from steelyard.memory.forgetting import fsrs
+from steelyard.memory.query import Query
 from steelyard.rerank import CachedReranker, Document, GuardedReranker
 from steelyard.retrievers.graph import GraphRetriever
-from steelyard.search import Searcher
 from steelyard.signals.types import DOCUMENT_TYPES, TIERS
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.spec_kit import INTENT_WEIGHTS, SHIPPED, scoring
-from steelyard.table import RERANK
+from steelyard.table.join import join
+from steelyard.table.signal_table import RERANK
 
 
 def cases(folder):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from steelyard.embed import Embedder, Kind, Vectors
+from steelyard.base.errors import ConfigError, EmbedderError, nearest, shown
+from steelyard.base.extras import require
 from steelyard.embedders.api import ApiEmbedder
 from steelyard.embedders.cache import CachedEmbedder, cache_path
+from steelyard.embedders.embed import Embedder, Kind, Vectors
 from steelyard.embedders.minilm import MiniLmEmbedder, MiniLmInt8Embedder
 from steelyard.embedders.settings import PROVIDERS, ApiSettings, address, detect, key_of
-from steelyard.errors import ConfigError, EmbedderError, nearest, shown
-from steelyard.extras import require
 
 KINDS = {"minilm": "minilm", "minilm-int8": "onnx", "api": "api"}
 """Kind -> the extra it needs."""

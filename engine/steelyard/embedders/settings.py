@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.embedders.providers import CohereShape, OpenAiShape, Shape, VoyageShape
-from steelyard.endpoint import check_address
-from steelyard.errors import ConfigError, nearest, shown
-from steelyard.secret import Secret
+from steelyard.net.endpoint import check_address
+from steelyard.net.secret import Secret
 
 FALLBACK_DIMENSION = 768
 MOST_DIMENSIONS = 100_000

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from steelyard.arrays import Floats
+from steelyard.base.arrays import Floats
 from steelyard.fusion.base import Expr, Term
 from steelyard.fusion.by_intent import ByIntent, intents_of
 from steelyard.fusion.description import RECIPROCAL, Description, Fallback, Linear
@@ -19,7 +19,7 @@ from steelyard.fusion.signal import Signal
 from steelyard.fusion.tiered import Tiered
 from steelyard.fusion.walk import all_variants, leaves, near_variants, replaced
 from steelyard.fusion.weighted_sum import WeightedSum
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 
 __all__ = [
     "FAMILIES",

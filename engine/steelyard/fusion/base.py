@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Bools
-from steelyard.errors import ConfigError
+from steelyard.base.arrays import Bools
+from steelyard.base.errors import ConfigError
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.progress import Progress, together
 from steelyard.grammar import number_text
 from steelyard.signals import PRIORS
-from steelyard.table import FINDERS, SCORERS, SignalTable
+from steelyard.table.signal_table import FINDERS, SCORERS, SignalTable
 
 if TYPE_CHECKING:
-    from steelyard.fusion.reading import Reading
+    from steelyard.fusion.call import Reading
     from steelyard.fusion.signal import Signal
 
 Needs = dict[str, Bools]

@@ -8,13 +8,13 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats
+from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.base import Expr, Term
+from steelyard.fusion.call import NOTHING, Reading
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Plan
-from steelyard.fusion.reading import NOTHING, Reading
 from steelyard.grammar import number_text
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 
 LOW, HIGH = 0.1, 10.0
 """The bounds of the product where none are written."""

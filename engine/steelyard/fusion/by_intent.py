@@ -8,13 +8,13 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from steelyard.arrays import Bools
+from steelyard.base.arrays import Bools
 from steelyard.fusion.base import Expr, Needs, join_needs
+from steelyard.fusion.call import Reading
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Plan
 from steelyard.fusion.progress import Progress, together
-from steelyard.fusion.reading import Reading
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 
 
 @dataclass(frozen=True)

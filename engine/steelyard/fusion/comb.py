@@ -11,13 +11,13 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats
+from steelyard.base.arrays import Bools, Floats
+from steelyard.fusion.call import Reading
 from steelyard.fusion.description import Description, Linear
 from steelyard.fusion.normalize import NORMALIZERS
 from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.fusion.reading import Reading
 from steelyard.fusion.sums import NormalizedSum, count_lists
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.fusion.base import Expr, Needs, Term, join_needs
+from steelyard.fusion.call import Reading
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.progress import LAST, Progress
-from steelyard.fusion.reading import Reading
 from steelyard.fusion.sums import Sum, terms_without
 from steelyard.grammar import number_text
-from steelyard.table import FETCHED, SignalTable, count_rows
+from steelyard.table.signal_table import FETCHED, SignalTable, count_rows
 
 FILES = "unindexed"
 """The signal of entries whose text has no vector yet."""

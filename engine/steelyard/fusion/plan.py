@@ -14,8 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats, Indices
-from steelyard.explain import Explanation
+from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.fusion.explain import Explanation
 from steelyard.grammar import number_text
 
 
@@ -38,7 +38,7 @@ class Column:
     parts : tuple of Column
         The columns that it combines, NaN where a column does not count.
     combine : str
-        How it combines them; see `steelyard.explain.Explanation`.
+        How it combines them; see `steelyard.fusion.explain.Explanation`.
     """
 
     label: str

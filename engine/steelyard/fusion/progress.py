@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.arrays import Bools, Indices
+from steelyard.base.arrays import Bools, Indices
 
 LAST = -1
 """The step of a query whose first layer found nothing: all its details were searched."""

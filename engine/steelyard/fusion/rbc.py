@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from steelyard.arrays import Bools
+from steelyard.base.arrays import Bools
 from steelyard.fusion.base import Expr
+from steelyard.fusion.call import Reading
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.fusion.reading import Reading
 from steelyard.fusion.sums import Sum, ranked_column
 from steelyard.grammar import number_text
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from steelyard.errors import ConfigError, nearest, shown
+from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.fusion.base import Expr, Term
 from steelyard.fusion.parse import parse_strategy
 from steelyard.fusion.weighted_sum import WeightedSum

@@ -8,14 +8,14 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats
+from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.base import Expr
+from steelyard.fusion.call import MAX_WEIGHT, Reading
 from steelyard.fusion.description import RECIPROCAL, Linear
 from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.fusion.reading import MAX_WEIGHT, Reading
 from steelyard.fusion.sums import Sum, count_lists, ranked_column
 from steelyard.grammar import Call, Item, amount_of, number_text
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 
 BONUSES = ("times", "once", "each")
 

@@ -8,14 +8,14 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats
-from steelyard.errors import ConfigError
+from steelyard.base.arrays import Bools, Floats
+from steelyard.base.errors import ConfigError
 from steelyard.fusion.base import Expr
+from steelyard.fusion.call import Reading
 from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.fusion.reading import Reading
 from steelyard.grammar import Duration
 from steelyard.signals import PRIORS, Prior
-from steelyard.table import NO_FACTS, SignalTable
+from steelyard.table.signal_table import NO_FACTS, SignalTable
 
 
 @dataclass(frozen=True)

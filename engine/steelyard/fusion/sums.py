@@ -12,13 +12,13 @@ from typing import Self
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats
+from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.base import Expr, Term, nested
 from steelyard.fusion.normalize import NORMALIZERS
 from steelyard.fusion.plan import Column
 from steelyard.fusion.walk import leaves
 from steelyard.signals import PRIORS
-from steelyard.table import FETCHED, SignalTable, ranks
+from steelyard.table.signal_table import FETCHED, SignalTable, ranks
 
 BOUNDED = (FETCHED | PRIORS.keys()) - {"fts", "bm25"}
 """Signals in 0..1. Tuning tries other normalisations only for sums with a signal that may be larger."""

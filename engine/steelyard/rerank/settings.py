@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.errors import ConfigError, nearest, shown
+from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.rerank.base import CrossEncoder
 from steelyard.rerank.cache import LARGEST, MINUTES_5, CachedReranker
 from steelyard.rerank.guard import SLOW, GuardedReranker

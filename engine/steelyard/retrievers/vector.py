@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.arrays import Floats
-from steelyard.embed import Vectors
-from steelyard.errors import ConfigError, DimensionMismatchError
-from steelyard.filters import EVERYTHING, Filters
-from steelyard.query import Query
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import ConfigError, DimensionMismatchError
+from steelyard.embedders.embed import Vectors
+from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.query import Query
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.importance import Importance
 from steelyard.retrievers.kinds import (

@@ -19,7 +19,7 @@ from steelyard.signals.recency import SINCE, recency
 from steelyard.signals.severity import severity
 from steelyard.signals.tags import tags
 from steelyard.signals.types import TIERS, document_type, importance_tier, spec_level
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 
 
 @dataclass(frozen=True)

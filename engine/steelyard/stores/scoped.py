@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.entry import Entry
-from steelyard.errors import ConfigError
-from steelyard.filters import EVERYTHING, SUPERSEDED, Filters
-from steelyard.postings import Analysis, Counted
+from steelyard.base.errors import ConfigError
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import EVERYTHING, SUPERSEDED, Filters
 from steelyard.stores.base import COSINE, Edge, Found, KeywordIndex, Readable, Space
+from steelyard.stores.postings import Analysis, Counted
 
 if TYPE_CHECKING:
     from steelyard.stores.sqlite.vault import Vault

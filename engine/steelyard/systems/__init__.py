@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from steelyard.embed import LAYER_RECIPES
-from steelyard.errors import ConfigError, nearest, shown
-from steelyard.postings import Analysis
+from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.embedders.embed import LAYER_RECIPES
+from steelyard.memory.template import template_fields
 from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS
 from steelyard.stores.base import KeywordIndex
+from steelyard.stores.postings import Analysis
 from steelyard.systems import baselines, cortex_mem, echovault, moltnet, soleri, spec_kit
 from steelyard.systems.base import System
-from steelyard.template import template_fields
 
 SYSTEMS: dict[str, System] = {
     f"{system.name}:{system.profile}": system

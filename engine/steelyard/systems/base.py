@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from steelyard.adaptive import AdaptiveRule
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError
+from steelyard.base.errors import ConfigError
+from steelyard.config.adaptive import AdaptiveRule
+from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Expr
-from steelyard.reading import Reading
 from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
+from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import COSINE
 from steelyard.stores.federation import FederationRule
 from steelyard.systems.traits import Contexts, Searching, Showing

@@ -9,12 +9,12 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from steelyard.adaptive import AdaptiveRule
-from steelyard.entry import Entry, Hit
-from steelyard.filters import Filters
+from steelyard.config.adaptive import AdaptiveRule
 from steelyard.finish import Cut, Merge, Stage
 from steelyard.fusion import parse_strategy
-from steelyard.reading import Reading, Words
+from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.filters import Filters
+from steelyard.retrievers.reading import Reading, Words
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.federation import FederationRule
 from steelyard.systems.base import System

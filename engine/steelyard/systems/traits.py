@@ -1,6 +1,6 @@
 """The settings in which systems differ: how they search, show results and assemble a context.
 
-What they index and embed is in `steelyard.reading`, because retrievers are built from it without the rest.
+What they index and embed is in `retrievers/reading.py`, because retrievers are built from it without the rest.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from steelyard.config import default_finish
-from steelyard.entry import Hit
-from steelyard.errors import ConfigError, EmbedderError, SteelyardError, shown
+from steelyard.base.errors import ConfigError, EmbedderError, SteelyardError, shown
+from steelyard.config.search_config import default_finish
 from steelyard.finish import Stage
 from steelyard.fusion import Expr
-from steelyard.query import is_blank
+from steelyard.memory.entry import Hit
+from steelyard.memory.query import is_blank
 from steelyard.stores.base import COSINE
 from steelyard.systems.forms import scan_result
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.embedders import CachedEmbedder
-from steelyard.identity import share
-from steelyard.query import Query
+from steelyard.live.identity import share
+from steelyard.memory.query import Query
 from steelyard.systems import find_system
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
+from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.contenders import Contender, Named, Setting, usable
 from steelyard_eval.compare.latency import Latencies, latencies
-from steelyard_eval.compare.lists import Listed
+from steelyard_eval.compare.list_contenders import Listed
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.runs import Ranked
-from steelyard_eval.progress import bar
-from steelyard_eval.rankings import Lists, lists_of
+from steelyard_eval.recording.rankings import Lists, lists_of
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.select import only, recorded_lists

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from steelyard.errors import ConfigError, nearest, shown
+from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard_eval import SYSTEMS
 from steelyard_eval.compare.contenders import (
     Given,
@@ -15,7 +15,7 @@ from steelyard_eval.compare.contenders import (
     read_strategies,
     read_systems,
 )
-from steelyard_eval.compare.lists import Listed
+from steelyard_eval.compare.list_contenders import Listed
 
 Reader = Callable[[], Named | Listed]
 

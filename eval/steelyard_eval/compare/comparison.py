@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from steelyard.arrays import Floats
-from steelyard.errors import ConfigError, together
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import ConfigError, together
 from steelyard_eval.compare.arena import Arena, Row
 from steelyard_eval.compare.asked import read_contenders, with_baseline
+from steelyard_eval.compare.comparison_document import Case, document
 from steelyard_eval.compare.contenders import Given, GivenMany, Named, distinct, read_all, separate
-from steelyard_eval.compare.document import Case, document
-from steelyard_eval.compare.lists import Listed
+from steelyard_eval.compare.list_contenders import Listed
 from steelyard_eval.compare.result import Comparison
 from steelyard_eval.compare.verification import run_folder, verify_runs
 from steelyard_eval.datasets import Dataset, as_dataset

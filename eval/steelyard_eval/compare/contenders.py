@@ -15,15 +15,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from steelyard.config import LISTS, SearchConfig
-from steelyard.errors import ConfigError, nearest, shown, together
+from steelyard.base.errors import ConfigError, nearest, shown, together
+from steelyard.config.search_config import LISTS, SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.retrievers import RetrieverConfig
 from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS, find_system
-from steelyard.table import FETCHED
-from steelyard_eval.compare.endpoint import HttpSearch
-from steelyard_eval.compare.lists import Listed, Search, of_frame, of_run, of_search
+from steelyard.table.signal_table import FETCHED
+from steelyard_eval.compare.http_search import HttpSearch
+from steelyard_eval.compare.list_contenders import Listed, Search, of_frame, of_run, of_search
 from steelyard_eval.recording.record import needed
 from steelyard_eval.recording.workspace import Workspace
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.config import SearchConfig
-from steelyard.query import Query
-from steelyard.table import LAYERS
+from steelyard.config.search_config import SearchConfig
+from steelyard.memory.query import Query
+from steelyard.table.signal_table import LAYERS
 from steelyard_eval.recording.workspace import Workspace
 
 TIMED = 50

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.arrays import Floats
-from steelyard.errors import ConfigError, nearest, shown, visible
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import ConfigError, nearest, shown, visible
+from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.measures.metrics import parse_measures
-from steelyard_eval.results import Result, frame_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,14 +98,14 @@ class Comparison(Result):
             means (with intervals), differences (to the baseline), queries (the difference on each), categories,
             cost (quality against latency).
         """
-        from steelyard_eval.figures import compared
+        from steelyard_eval.show.figures import compared
 
         self._refuse_unlabelled("plot")
         return compared(self.record, what, metric)
 
     def report(self, path: str | Path) -> list[Path]:
         """Write the report (HTML, Markdown, JSON, timing.json) into this folder and return the paths."""
-        from steelyard_eval.report import write_report
+        from steelyard_eval.show.report import write_report
 
         self._refuse_unlabelled("report")
         return write_report(self.to_json(), path)

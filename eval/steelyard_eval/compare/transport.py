@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from urllib.parse import urlsplit
 
-from steelyard.endpoint import Endpoint, EndpointError
-from steelyard.errors import MachineError, shown
+from steelyard.base.errors import MachineError, shown
+from steelyard.net.endpoint import Endpoint, EndpointError
 
 
 def exchange(url: str, body: object, seconds: float) -> tuple[int, str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from steelyard_eval.datasets.files import FolderReader
+from steelyard_eval.datasets.file_reader import FolderReader
+from steelyard_eval.datasets.json_lines import read_entries, read_queries
 from steelyard_eval.datasets.manifest import Manifest
 from steelyard_eval.datasets.parts import Parts
 from steelyard_eval.datasets.qrels import Qrels
-from steelyard_eval.datasets.tables import read_entries, read_queries
 
 SPLITS = ("test", "dev", "train")
 """A query judged in several files belongs to the first of these, so that test queries are never tuned on."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from steelyard.entry import Entry
-from steelyard.errors import shown
+from steelyard.base.errors import shown
+from steelyard.memory.entry import Entry
 from steelyard.systems.soleri import content_hash
 
 _GROUPS_SHOWN = 3

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from steelyard.errors import DataError, Fault
+from steelyard.base.errors import DataError, Fault
 from steelyard_eval.datasets.beir import is_beir, read_beir
+from steelyard_eval.datasets.dataset import Dataset, Report
 from steelyard_eval.datasets.faults import counted, grouped
-from steelyard_eval.datasets.files import FolderReader
+from steelyard_eval.datasets.file_reader import FolderReader
+from steelyard_eval.datasets.json_lines import read_entries, read_queries
 from steelyard_eval.datasets.manifest import check_report_split, read_manifest
 from steelyard_eval.datasets.memories import is_memory, read_memory
-from steelyard_eval.datasets.model import Dataset, Report
 from steelyard_eval.datasets.parts import Parts, assemble
 from steelyard_eval.datasets.qrels import Qrels
-from steelyard_eval.datasets.tables import read_entries, read_queries
 
 _VAULT = b"SQLite format 3\0"
 

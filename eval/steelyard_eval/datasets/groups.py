@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from steelyard.arrays import Indices
-from steelyard.query import Query
+from steelyard.base.arrays import Indices
+from steelyard.memory.query import Query
 
 Unit = tuple[str, str]
 """``("group", name)`` or ``("query", id)``, so that a group and a query of the same name differ."""

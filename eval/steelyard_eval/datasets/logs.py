@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from steelyard.errors import DataError
-from steelyard_eval.datasets.files import FolderReader
+from steelyard.base.errors import DataError
+from steelyard_eval.datasets.file_reader import FolderReader
 
 MOST = 1_000
 """Faults of a log that are collected; the rest is like them."""
@@ -11,8 +11,8 @@ MOST = 1_000
 
 def check_log(reader: FolderReader, name: str) -> None:
     """Record a fault for each line of a log that breaks its schema."""
+    from steelyard_eval.datasets.log_schema import decode
     from steelyard_eval.learn.reader import lines_of
-    from steelyard_eval.learn.schema import decode
 
     found = 0
     try:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.entry import FIELDS, read_fields
-from steelyard.errors import ConfigError, shown
-from steelyard.fields import parse_time
-from steelyard.template import template_fields
+from steelyard.base.errors import ConfigError, shown
+from steelyard.base.fields import parse_time
+from steelyard.memory.entry import FIELDS, read_fields
+from steelyard.memory.template import template_fields
 from steelyard_eval.datasets.faults import meant
-from steelyard_eval.datasets.files import FolderReader
+from steelyard_eval.datasets.file_reader import FolderReader
 
 FILE = "dataset.json"
 

@@ -12,17 +12,17 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from steelyard.entry import Entry
-from steelyard.errors import DataError, shown
-from steelyard.query import Query
+from steelyard.base.errors import DataError, shown
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.cortex_mem.layers import directory, id_of
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, uri_of
 from steelyard_eval.datasets.faults import counted
-from steelyard_eval.datasets.files import FolderReader
+from steelyard_eval.datasets.file_reader import FolderReader
+from steelyard_eval.datasets.json_lines import Table
 from steelyard_eval.datasets.manifest import Manifest
 from steelyard_eval.datasets.parts import Parts
-from steelyard_eval.datasets.tables import Table
 
 SHOWN = 3
 """How many of the files that are left out are named."""

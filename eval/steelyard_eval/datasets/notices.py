@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from steelyard.entry import FIELDS, Entry
-from steelyard.errors import shown
-from steelyard.query import QUERY_FIELDS, Query
+from steelyard.base.errors import shown
+from steelyard.memory.entry import FIELDS, Entry
+from steelyard.memory.query import QUERY_FIELDS, Query
 from steelyard_eval.datasets.faults import counted, meant
-from steelyard_eval.datasets.tables import Item, Table
+from steelyard_eval.datasets.json_lines import Item, Table
 
 Grades = Mapping[str, Mapping[str, int]]
 _NAMES_SHOWN = 10

@@ -6,16 +6,16 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from steelyard.entry import Entry
-from steelyard.fields import format_time
-from steelyard.query import Query
-from steelyard_eval.datasets.files import FolderReader
+from steelyard.base.fields import format_time
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard_eval.datasets.dataset import Dataset, Report
+from steelyard_eval.datasets.embeddings import read_vectors
+from steelyard_eval.datasets.file_reader import FolderReader
+from steelyard_eval.datasets.json_lines import Table
 from steelyard_eval.datasets.logs import check_log
 from steelyard_eval.datasets.manifest import Manifest
-from steelyard_eval.datasets.model import Dataset, Report
 from steelyard_eval.datasets.notices import notices
-from steelyard_eval.datasets.tables import Table
-from steelyard_eval.datasets.vectors import read_vectors
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.config import SearchConfig
-from steelyard.explain import Explanation
+from steelyard.config.search_config import SearchConfig
 from steelyard.finish import scored_again
 from steelyard.fusion import Plan, Signal, compile_plan, leaves
-from steelyard.query import Query
-from steelyard.table import SignalTable
+from steelyard.fusion.explain import Explanation
+from steelyard.memory.query import Query
+from steelyard.table.signal_table import SignalTable
 from steelyard_eval.explain.configs import left_of, reaching
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.record import record

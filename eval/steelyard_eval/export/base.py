@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.config import SearchConfig
-from steelyard.files import canonical
+from steelyard.base.files import canonical
+from steelyard.config.search_config import SearchConfig
 
 Parts = tuple[dict[str, Any], list[str]]
 """The parts of a document by name, and its notes."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from steelyard.config import SearchConfig
+from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system
 from steelyard_eval.export.base import Lost, Parts, Target
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.config import SearchConfig
+from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard_eval.export import TARGETS, Lost, Target, say
 

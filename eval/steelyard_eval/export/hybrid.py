@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from steelyard.config import SearchConfig
+from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import RECIPROCAL, Expr, Linear, Term
 from steelyard.grammar import number_text
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import find_system
-from steelyard.table import LAYERS, RETRIEVERS, SCORERS
+from steelyard.table.signal_table import LAYERS, RETRIEVERS, SCORERS
 from steelyard_eval.export.base import Lost
 
 KEYWORDS = ("fts", "bm25")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
 from steelyard.systems.spec_kit.foreign import write_foreign
 from steelyard_eval.export.base import Lost, Parts, Target
 

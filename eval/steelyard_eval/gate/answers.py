@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError, shown, together
-from steelyard.identity import share
-from steelyard.query import Query
-from steelyard.table import SignalTable
+from steelyard.base.errors import ConfigError, shown, together
+from steelyard.config.search_config import SearchConfig
+from steelyard.live.identity import share
+from steelyard.memory.query import Query
+from steelyard.table.signal_table import SignalTable
 from steelyard_eval.compare.contenders import (
     Contender,
     Given,
@@ -29,7 +29,7 @@ from steelyard_eval.compare.contenders import (
     usable,
     without_label,
 )
-from steelyard_eval.compare.lists import Listed
+from steelyard_eval.compare.list_contenders import Listed
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.gate.invariants import broken
 from steelyard_eval.gate.values import DEEPEST, Values, measure

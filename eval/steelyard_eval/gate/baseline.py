@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from steelyard import __version__
-from steelyard.arrays import Floats
-from steelyard.errors import PATH_WIDTH, DataError, shown
-from steelyard.files import STRICT_JSON, canonical
-from steelyard.inputs import read_text
-from steelyard.schemas import Schema
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import PATH_WIDTH, DataError, shown
+from steelyard.base.files import STRICT_JSON, canonical
+from steelyard.base.inputs import read_text
+from steelyard.base.schemas import Schema
 from steelyard_eval.gate.answers import Answers
 from steelyard_eval.gate.hashes import digest, list_hash, scores_hash
 from steelyard_eval.gate.values import SHALLOW, Values

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats, Indices
-from steelyard.query import Query
+from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.memory.query import Query
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.gate.answers import Answers, about
 from steelyard_eval.gate.baseline import Kept, KeptList

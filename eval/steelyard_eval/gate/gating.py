@@ -10,22 +10,22 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import ConfigError, DataError, nearest, shown, together
-from steelyard.files import write_texts
-from steelyard.query import Query
+from steelyard.base.errors import ConfigError, DataError, nearest, shown, together
+from steelyard.base.files import write_texts
+from steelyard.memory.query import Query
+from steelyard_eval.compare.comparison_document import DIALECT
 from steelyard_eval.compare.contenders import GivenMany
-from steelyard_eval.compare.document import DIALECT
 from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.decide.provenance import day
 from steelyard_eval.gate.answers import Answers, Asked, Field, read_asked
 from steelyard_eval.gate.baseline import Baseline, Kept, load_baseline, tool
 from steelyard_eval.gate.contest import Contest, means
-from steelyard_eval.gate.document import document, mismatch
+from steelyard_eval.gate.gate_document import document, mismatch
 from steelyard_eval.gate.hashes import configuration_hash, data_hashes, platform_name, sources_hash
 from steelyard_eval.gate.history import author, continued, history_path, history_text, last_hash, load_history
 from steelyard_eval.gate.result import Gating
 from steelyard_eval.gate.rule import BUDGET, SMALL
-from steelyard_eval.recommend.provenance import day
 from steelyard_eval.recording.workspace import Workspace, judged
 
 BASELINE = Path("reports/baseline.json")

@@ -14,8 +14,8 @@ from typing import Any
 
 import apsw
 
-from steelyard.config import SearchConfig
-from steelyard.query import Query
+from steelyard.config.search_config import SearchConfig
+from steelyard.memory.query import Query
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.runs import Scored
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
 
-from steelyard.errors import visible
-from steelyard_eval.gate.text import change
+from steelyard.base.errors import visible
+from steelyard_eval.gate.gate_text import change
 
 SUITE = "steelyard.gate"
 Record = Mapping[str, Any]

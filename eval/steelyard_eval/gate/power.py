@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats, Indices
-from steelyard.config import SearchConfig
-from steelyard.entry import Entry
-from steelyard.errors import ConfigError
-from steelyard.query import Query
-from steelyard.table import EMBEDDING, SignalTable
-from steelyard.text import content, unique_words
+from steelyard.base.arrays import Floats, Indices
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard.memory.text import content, unique_words
+from steelyard.table.signal_table import EMBEDDING, SignalTable
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.gate.answers import Answers, deeper, ranked
 from steelyard_eval.gate.rule import Changes, judge

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from steelyard import __version__
-from steelyard.errors import PATH_WIDTH, ConfigError, DataError, shown
-from steelyard.fields import format_time
-from steelyard.files import canonical, write_text
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
+from steelyard.base.fields import format_time
+from steelyard.base.files import canonical, write_text
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset, check, load
 from steelyard_eval.datasets.beir import is_beir

@@ -8,25 +8,25 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats, Indices
-from steelyard.config import SearchConfig, policy_of
-from steelyard.embed import RecordedEmbedder
-from steelyard.errors import ConfigError, DataError
-from steelyard.fields import format_time
-from steelyard.identity import share
-from steelyard.query import Query, clean_query
+from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.base.errors import ConfigError, DataError
+from steelyard.base.fields import format_time
+from steelyard.config.search_config import SearchConfig, policy_of
+from steelyard.embedders.embed import RecordedEmbedder
+from steelyard.live.identity import share
+from steelyard.memory.query import Query, clean_query
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.learn.cells import Cells
-from steelyard_eval.learn.lists import PLACES, Lists, lists_of
+from steelyard_eval.learn.first_ten import PLACES, Lists, lists_of
 from steelyard_eval.learn.policies import Hits, Policy, match, recognise
 from steelyard_eval.learn.reader import Known, Log, read_log
 from steelyard_eval.measures.metrics import Judgments
-from steelyard_eval.recommend.answer import DEFAULT
-from steelyard_eval.recommend.current import read_current
-from steelyard_eval.recommend.source import Live
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.tune.current import read_current
+from steelyard_eval.tune.recommendation import DEFAULT
+from steelyard_eval.tune.source import Live
 
 
 @dataclass(frozen=True)

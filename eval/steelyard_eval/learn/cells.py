@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.learn.acts import KINDS, POSITIVE
 from steelyard_eval.learn.counts import sums
-from steelyard_eval.learn.lists import Lists
+from steelyard_eval.learn.first_ten import Lists
 
 
 @dataclass(frozen=True)

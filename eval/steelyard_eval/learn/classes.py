@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from steelyard.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.learn.acts import KINDS, POSITIVE
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.examination import curve
-from steelyard_eval.learn.lists import PLACES, Lists
+from steelyard_eval.learn.first_ten import PLACES, Lists
 
 TEMPER = 50.0
 """However often one entry was shown, it counts as fewer shows than this: one entry can speak only so loud."""

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.counts import sums
-from steelyard_eval.learn.lists import PLACES, Lists
+from steelyard_eval.learn.first_ten import PLACES, Lists
 
 STEEPEST = 3.0
 """The largest exponent that is believed."""

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats, Indices
-from steelyard.errors import PATH_WIDTH, ConfigError, DataError, shown
-from steelyard.feedback import ACTIONS, SCHEMA_VERSION, line
-from steelyard.files import STRICT_JSON
+from steelyard.base.arrays import Floats, Indices
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
+from steelyard.base.files import STRICT_JSON
+from steelyard.feedback.log import ACTIONS, SCHEMA_VERSION, line
 from steelyard_eval.learn.offpolicy import OffPolicy, estimate
 from steelyard_eval.learn.reader import lines_of
 from steelyard_eval.measures.statistics import normal_interval

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from math import comb
 from typing import Any
 
+from steelyard_eval.datasets.log_schema import Line, decode
 from steelyard_eval.learn.acts import NEGATIVE_KINDS
 from steelyard_eval.learn.reader import DAY, lines_of
-from steelyard_eval.learn.schema import Line, decode
 
 MOST_TEAMS = 1_000
 """Other rankings that are told apart."""

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.learn.acts import POSITIVE
 from steelyard_eval.learn.case import Case
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import fit
-from steelyard_eval.learn.lists import Lists
+from steelyard_eval.learn.first_ten import Lists
 from steelyard_eval.learn.offpolicy import OffPolicy, Value, refusal_of
 from steelyard_eval.measures.statistics import normal_interval
 

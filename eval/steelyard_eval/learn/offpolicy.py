@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats, Indices
+from steelyard.base.arrays import Floats, Indices
 from steelyard_eval.learn.counts import sums
 
 LEAST_EFFECTIVE = 100.0

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats, Indices, Ints
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError
-from steelyard.table import SignalTable
+from steelyard.base.arrays import Bools, Floats, Indices, Ints
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
+from steelyard.table.signal_table import SignalTable
 from steelyard_eval.learn.cells import Cells
-from steelyard_eval.learn.lists import PLACES, Lists
+from steelyard_eval.learn.first_ten import PLACES, Lists
 from steelyard_eval.learn.reader import Log
 from steelyard_eval.learn.tally import Tally
 from steelyard_eval.recording.replay import replay

@@ -17,13 +17,13 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from steelyard.arrays import Floats
-from steelyard.errors import PATH_WIDTH, DataError, shown
-from steelyard.inputs import open_regular
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import PATH_WIDTH, DataError, shown
+from steelyard.base.inputs import open_regular
+from steelyard_eval.datasets.log_schema import LONGEST_LINE, Line, decode
 from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, POSITIVE
 from steelyard_eval.learn.census import Census
-from steelyard_eval.learn.lists import PLACES
-from steelyard_eval.learn.schema import LONGEST_LINE, Line, decode
+from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.tally import MOST_POLICIES, Axes, History, Seen, Tally
 
 DAY = 86_400.0

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.arrays import Floats, Indices
+from steelyard.base.arrays import Floats, Indices
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import shown_rows
 from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.examination import Examination
-from steelyard_eval.learn.lists import Lists, discounted
+from steelyard_eval.learn.first_ten import Lists, discounted
 
 RULES = ("naive", "ips", "dr")
 LEAST_EXPOSURE = 0.3

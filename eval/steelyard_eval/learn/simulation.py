@@ -9,23 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats, Indices
-from steelyard.config import SearchConfig, policy_of, ranking_of
-from steelyard.errors import ConfigError
-from steelyard.feedback import SCHEMA_VERSION, line
-from steelyard.fields import format_time
-from steelyard.files import write_text
-from steelyard.query import Query
+from steelyard.base.arrays import Floats, Indices
+from steelyard.base.errors import ConfigError
+from steelyard.base.fields import format_time
+from steelyard.base.files import write_text
+from steelyard.config.search_config import SearchConfig, policy_of, ranking_of
+from steelyard.feedback.log import SCHEMA_VERSION, line
+from steelyard.memory.query import Query
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.learn.lists import PLACES, Lists, lists_of
+from steelyard_eval.learn.first_ten import PLACES, Lists, lists_of
 from steelyard_eval.learn.reader import DAY
 from steelyard_eval.learn.simulator import SHARE, Sessions, probabilities, simulate
 from steelyard_eval.measures.metrics import Judgments
-from steelyard_eval.recommend.current import read_current
-from steelyard_eval.recommend.source import Live
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.tune.current import read_current
+from steelyard_eval.tune.source import Live
 
 CLIENTS = 40
 DAYS = 90

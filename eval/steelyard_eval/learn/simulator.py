@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats, Indices
-from steelyard.errors import ConfigError, nearest, shown
-from steelyard.explore import draft_teams
+from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.feedback.explore import draft_teams
 from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, KINDS, WORTH
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.clicks import MODELS, SAYS_NONE, Shown, looks, nothing_of_use
-from steelyard_eval.learn.lists import PLACES, Lists
+from steelyard_eval.learn.first_ten import PLACES, Lists
 
 EXPLORATIONS = ("none", "swap", "tail", "mix", "interleave")
 """What is shown instead of the policy's list in a share of the sessions."""

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats
+from steelyard.base.arrays import Bools, Floats
+from steelyard_eval.decide.decision import Verdict
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import Classes, fit
 from steelyard_eval.learn.examination import Examination, examine
-from steelyard_eval.learn.lists import Lists
+from steelyard_eval.learn.first_ten import Lists
 from steelyard_eval.learn.views import Views, statistics, views
-from steelyard_eval.recommend.decision import Verdict
 
 SURE = (3.0, 2.0)
 """Query errors and refit errors that a gain has to exceed in every view."""

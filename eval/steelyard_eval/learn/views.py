@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats
+from steelyard.base.arrays import Bools, Floats
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import Classes, fit, shown_rows
-from steelyard_eval.learn.lists import DISCOUNT, Lists
+from steelyard_eval.learn.first_ten import DISCOUNT, Lists
 
 STRENGTHS = (1.0, 0.5, 0.25)
 """How much of what its signals suggest an entry that was never shown is credited with, in each view."""

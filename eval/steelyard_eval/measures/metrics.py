@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.arrays import Indices
-from steelyard.errors import ConfigError, nearest, shown
+from steelyard.base.arrays import Indices
+from steelyard.base.errors import ConfigError, nearest, shown
 
 Floats = NDArray[np.float64]
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.arrays import Indices, Ints
-from steelyard.errors import PATH_WIDTH, ConfigError, DataError, shown
-from steelyard.files import write_text
+from steelyard.base.arrays import Indices, Ints
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
+from steelyard.base.files import write_text
 from steelyard_eval.measures.metrics import Floats, Judgments, Measure, evaluate
 
 Scored = tuple[str, float]

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.config import SearchConfig
+from steelyard.config.search_config import SearchConfig
 from steelyard.finish import reranked, to_rerank
 from steelyard.fusion import fuse
-from steelyard.query import Query
+from steelyard.memory.query import Query
 from steelyard.systems import find_system, find_systems
-from steelyard.table import DEPENDENT, FETCHED, FINDERS, LAYERS, SignalTable
+from steelyard.table.signal_table import DEPENDENT, FETCHED, FINDERS, LAYERS, SignalTable
+from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.progress import bar
-from steelyard_eval.recording.files import save
+from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.workers import parts_of
 from steelyard_eval.recording.workspace import Workspace, resumable
 

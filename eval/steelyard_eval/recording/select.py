@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError, DataError, nearest, shown
-from steelyard.table import Facts, Labels, SignalTable, TagSets
+from steelyard.base.errors import ConfigError, DataError, nearest, shown
+from steelyard.config.search_config import SearchConfig
+from steelyard.table.signal_table import Facts, Labels, SignalTable, TagSets
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.recording.files import load
+from steelyard_eval.recording.disk import load
 
 LISTS = "lists"
 """The key of the fingerprint for lists of other engines, each with the hash of its contents."""

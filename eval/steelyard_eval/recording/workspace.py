@@ -10,21 +10,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.config import SearchConfig
-from steelyard.embed import LAYER_RECIPES, Embedder, RecordedEmbedder, embed_missing, layers_of, space_of
+from steelyard.base.errors import ConfigError, EmbedderError, shown
+from steelyard.config.search_config import SearchConfig
 from steelyard.embedders import KINDS, CachedEmbedder, open_embedder
-from steelyard.errors import ConfigError, EmbedderError, shown
+from steelyard.embedders.embed import LAYER_RECIPES, Embedder, RecordedEmbedder, embed_missing, layers_of, space_of
+from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.finish import reranked
-from steelyard.lsa import LsaEmbedder
-from steelyard.query import Query
+from steelyard.live.search import Searcher
+from steelyard.memory.query import Query
+from steelyard.memory.template import render
 from steelyard.rerank.settings import open_reranker
 from steelyard.retrievers import layers_read
-from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, System, keyword_indexes
-from steelyard.template import render
+from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import LOGGED, Dataset
-from steelyard_eval.progress import bar
 
 EMBEDDERS = ("auto", "recorded", "lsa", "none", *KINDS)
 RESUME = "run the same command again to go on: what was embedded is kept"

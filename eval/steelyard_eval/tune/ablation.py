@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from steelyard.arrays import Bools, Indices
-from steelyard.config import SearchConfig
+from steelyard.base.arrays import Bools, Indices
+from steelyard.config.search_config import SearchConfig
+from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.progress import bar
-from steelyard_eval.recommend.rule import best
+from steelyard_eval.decide.rule import best
 from steelyard_eval.tune.candidate import Candidate
 from steelyard_eval.tune.task import Task
-from steelyard_eval.tune.verdict import Judgment, Record, held_out_gain, steps_of
+from steelyard_eval.tune.tuning_document import Judgment, Record, held_out_gain, steps_of
 
 SIZES = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Shares of the groups of tuning queries."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from steelyard.arrays import Bools, Floats
-from steelyard.config import SearchConfig
-from steelyard_eval.exact.optimise import Found
+from steelyard.base.arrays import Bools, Floats
+from steelyard.config.search_config import SearchConfig
 from steelyard_eval.tune.candidate import Candidate
+from steelyard_eval.weights.exact.optimise import Found
 
 SWEPT = 2
 """Weights that every setting is searched for; of more, the setting that does best as laid out."""

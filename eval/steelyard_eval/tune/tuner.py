@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.config import SearchConfig
+from steelyard.config.search_config import SearchConfig
+from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.datasets import Dataset, as_dataset
-from steelyard_eval.progress import bar
 from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.results import Result, frame_html
 from steelyard_eval.tune.ablation import ablation
 from steelyard_eval.tune.task import Task, prepare
-from steelyard_eval.tune.verdict import Judgment, Record, judge
+from steelyard_eval.tune.tuning_document import Judgment, Record, judge
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +62,7 @@ class Tuning(Result):
 
     def report(self, path: str | Path) -> list[Path]:
         """Write the report (HTML, Markdown, JSON) into this folder; returns its paths."""
-        from steelyard_eval.report import write_report
+        from steelyard_eval.show.report import write_report
 
         return write_report(self.to_json(), path)
 
@@ -75,7 +75,7 @@ class Tuning(Result):
             curve (the objective along the first weight), queries (the difference on each), categories; of a tuning
             with ablation also signals (what each is worth) and labels (what more of them are worth).
         """
-        from steelyard_eval.figures import tuned
+        from steelyard_eval.show.figures import tuned
 
         return tuned(self.record, what)
 
@@ -97,7 +97,7 @@ def tune(
     """Choose a setting and say whether it should replace the current one: ship, try or keep.
 
     Tuned on train, else dev, else every query outside test; each labelled query serves to choose and, left out in
-    its turn, to prove (`steelyard_eval.recommend.rule`). Where there is a split `test` besides, the gain there is
+    its turn, to prove (`steelyard_eval.decide.rule`). Where there is a split `test` besides, the gain there is
     reported. With `ablate` the document has under "ablation" what signals, weights and labels are worth
     (`steelyard_eval.tune.ablation`).
 

@@ -8,25 +8,25 @@ from contextlib import ExitStack, contextmanager, suppress
 from types import MappingProxyType
 from typing import Any
 
-from steelyard.chat import URL, chat_of
-from steelyard.config import SearchConfig
-from steelyard.embed import Embedder
-from steelyard.entry import Entry
-from steelyard.errors import ConfigError, DataError, MachineError, nearest, shown
-from steelyard.explore import Explore
-from steelyard.fields import TIME_FIELDS, format_time
-from steelyard.filters import Filters
+from steelyard.base.errors import ConfigError, DataError, MachineError, nearest, shown
+from steelyard.base.fields import TIME_FIELDS, format_time
+from steelyard.config.search_config import SearchConfig
+from steelyard.embedders.embed import Embedder
+from steelyard.feedback.explore import Explore
 from steelyard.finish import reranked
-from steelyard.postings import Analysis
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import Filters
+from steelyard.net.chat import URL, chat_of
 from steelyard.rerank.settings import open_reranker
-from steelyard.search import Searcher
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import Federation, Tier
+from steelyard.stores.postings import Analysis
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import analyses, find_system
 from steelyard.systems.cortex_mem.rewriting import Rewriter
-from steelyard_eval.commands.arguments import parse_priorities, parse_scopes, parse_tier
 from steelyard_eval.vaults import vault_embedder, visible_vault
+from steelyard_eval.vaults.arguments import parse_priorities, parse_scopes, parse_tier
 
 
 @contextmanager

@@ -10,25 +10,25 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import Any
 
-from steelyard.chat import URL, chat_of
-from steelyard.embed import BATCH, Embedder, embed_missing, layers_of, space_of, texts_of
+from steelyard.base.errors import ConfigError, EmbedderError, nearest, shown
 from steelyard.embedders import KINDS, CachedEmbedder, open_embedder
 from steelyard.embedders.cache import cache_path
+from steelyard.embedders.embed import BATCH, Embedder, embed_missing, layers_of, space_of, texts_of
 from steelyard.embedders.kinds import remembered, restore
-from steelyard.entry import Entry
-from steelyard.errors import ConfigError, EmbedderError, nearest, shown
-from steelyard.filters import Filters
-from steelyard.lsa import MODEL, LsaEmbedder
-from steelyard.postings import Analysis
+from steelyard.embedders.lsa import MODEL, LsaEmbedder
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import Filters
+from steelyard.memory.template import render
+from steelyard.net.chat import URL, chat_of
 from steelyard.stores.base import Space
+from steelyard.stores.postings import Analysis
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, SYSTEMS, analyses, keyword_indexes
 from steelyard.systems.cortex_mem.layers import ask, extract, with_layers
-from steelyard.template import render
+from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.duplicates import duplicates
 from steelyard_eval.datasets.memories import is_memory, unchanged
-from steelyard_eval.progress import bar
 from steelyard_eval.recording.workspace import resumable
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from steelyard.errors import ConfigError
+from steelyard.base.errors import ConfigError
+from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.compare.contenders import Contender, Setting, distinct, read_strategies, read_systems, usable
 from steelyard_eval.datasets import load
-from steelyard_eval.demonstration import starter
 from steelyard_eval.recording.workspace import Workspace
 
 

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from steelyard.errors import ConfigError
-from steelyard.filters import Filters
-from steelyard.query import Query
-from steelyard_eval.cli import main
+from steelyard.base.errors import ConfigError
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
+from steelyard_eval.cli.demonstration import starter
+from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.agreement import agreement
-from steelyard_eval.compare.scopes import propose_groups
+from steelyard_eval.compare.proposed_groups import propose_groups
 from steelyard_eval.compare.warnings import effective_number, shared_scopes, warnings
 from steelyard_eval.datasets import load
-from steelyard_eval.demonstration import starter
 
 QUERIES = [Query(f"text {at}", id=f"q{at}") for at in range(30)]
 NOTHING = np.zeros(30)

@@ -12,9 +12,9 @@ import sqlite3
 import numpy as np
 import pytest
 
-from steelyard.entry import Entry
-from steelyard.errors import ConfigError, DataError, MachineError
-from steelyard.template import render, template_fields
+from steelyard.base.errors import ConfigError, DataError, MachineError
+from steelyard.memory.entry import Entry
+from steelyard.memory.template import render, template_fields
 from steelyard_eval.datasets import Dataset, check, load, tuning_queries
 
 ENTRIES = [
@@ -259,7 +259,7 @@ class TestFaults:
         def refuse(path):
             raise PermissionError(13, "Permission denied", str(path))
 
-        monkeypatch.setattr("steelyard.inputs.open_regular", refuse)
+        monkeypatch.setattr("steelyard.base.inputs.open_regular", refuse)
         with pytest.raises(MachineError, match=r"dataset\.json: no permission to read it\.") as raised:
             check(tiny)
         assert raised.value.exit_code == 4
@@ -360,7 +360,7 @@ class TestVectorFaults:
         assert "is all zeros" in fault.rule
 
     def test_broken_rows_are_found_beyond_the_first_block(self, tiny, monkeypatch):
-        monkeypatch.setattr("steelyard_eval.datasets.vectors._BLOCK", 2)
+        monkeypatch.setattr("steelyard_eval.datasets.embeddings._BLOCK", 2)
         array = vectors(3)
         array[2] = np.nan
         [fault] = faults_after(tiny, **{"corpus.m.f16.npy": array})

@@ -1,6 +1,6 @@
 """Queries that vary together have one unit everywhere: in statistics, in folds, and in what is held out."""
 
-from steelyard.query import Query
+from steelyard.memory.query import Query
 from steelyard_eval.datasets.groups import unit_numbers, unit_of, units
 
 NAMED_ALIKE = [Query("a", id="q1"), Query("b", id="q2", group="q1"), Query("c", id="q3", group="query q1")]

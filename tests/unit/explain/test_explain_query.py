@@ -6,16 +6,16 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from steelyard.errors import ConfigError, DataError
-from steelyard.explain import Explanation
+from steelyard.base.errors import ConfigError, DataError
 from steelyard.fusion import parse_strategy
+from steelyard.fusion.explain import Explanation
 from steelyard.systems import find_system
-from steelyard_eval.cli import main
+from steelyard_eval.cli.demonstration import starter
+from steelyard_eval.cli.main import main
 from steelyard_eval.compare.contenders import read_strategy
 from steelyard_eval.datasets import load
-from steelyard_eval.demonstration import starter
 from steelyard_eval.explain import explain
-from steelyard_eval.explain.show import clip
+from steelyard_eval.explain.explanation_text import clip
 from steelyard_eval.recording.workspace import Workspace
 
 HARM = "<script>alert(1)</script>\x1b[31m\u202e"

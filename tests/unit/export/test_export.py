@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
 from steelyard.finish import order
 from steelyard.fusion import FAMILIES, fuse, parse_strategy
 from steelyard.systems import find_system
 from steelyard.testing import random_table
-from steelyard_eval.cli import main
+from steelyard_eval.cli.main import main
 from steelyard_eval.export import TARGETS, export
 from steelyard_eval.export.families import table as families_table
 

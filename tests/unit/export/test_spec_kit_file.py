@@ -5,12 +5,12 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard.systems.spec_kit.foreign import DEFAULTS, read_foreign, write_foreign
-from steelyard_eval.commands.export import export, import_
+from steelyard_eval.cli.commands.export import export, import_
 
 
 @pytest.fixture

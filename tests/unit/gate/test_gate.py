@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import steelyard_eval as sy
-from steelyard.errors import ConfigError, DataError
-from steelyard.files import STRICT_JSON
+from steelyard.base.errors import ConfigError, DataError
+from steelyard.base.files import STRICT_JSON
 from steelyard.systems import find_system
-from steelyard_eval.cli import main
+from steelyard_eval.cli.main import main
 from steelyard_eval.gate import hashes
 from steelyard_eval.gate.answers import Field, read_asked
 from steelyard_eval.gate.baseline import SEAL
@@ -224,7 +224,7 @@ def test_what_the_machine_cannot_do_ends_with_4_and_ctrl_c_with_130(baseline, tm
 
     folder = tmp_path / "closed"
     folder.mkdir()
-    monkeypatch.setattr("steelyard.files.write_bytes", _full)
+    monkeypatch.setattr("steelyard.base.files.write_bytes", _full)
     assert run("gate", STARTER, "bm25", "--baseline", folder / "b.json", "--update", "--because", "first") == 4
     assert list(folder.iterdir()) == []
 

@@ -18,8 +18,8 @@ from markdown_it import MarkdownIt
 from scipy.stats import norm
 
 import steelyard_eval as sy
-from steelyard.errors import ConfigError, DataError
-from steelyard_eval.cli import main
+from steelyard.base.errors import ConfigError, DataError
+from steelyard_eval.cli.main import main
 from steelyard_eval.gate.github import workflow_commands
 from steelyard_eval.gate.junit import junit_xml
 from steelyard_eval.gate.markdown import markdown_page
@@ -339,7 +339,7 @@ def test_worse():
     done = subprocess.run([*command, *plugin, "test_mine.py"], cwd=tmp_path, capture_output=True, text=True)
 
     assert "2 failed, 1 passed" in done.stdout
-    assert "steelyard.errors.ConfigError: mine returned 7" in done.stdout
+    assert "steelyard.base.errors.ConfigError: mine returned 7" in done.stdout
     assert re.search("AssertionError: (Fail|Inconclusive): mine:", done.stdout)
     assert "steelyard gate" in done.stdout
     assert "Pass: no list of 1 contender changed." in done.stdout

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 import steelyard_eval as sy
-from steelyard.config import SearchConfig
-from steelyard_eval.cli import main
-from steelyard_eval.learn import document
+from steelyard.config.search_config import SearchConfig
+from steelyard_eval.cli.main import main
+from steelyard_eval.learn import learned_document as document
 from steelyard_eval.learn.policies import _square
 
 CURRENT = "weighted_sum(0.7*bm25, 0.3*importance, normalize=minmax)"

@@ -7,24 +7,24 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from steelyard.embed import RecordedEmbedder
-from steelyard.entry import Entry
+from steelyard.embedders.embed import RecordedEmbedder
 from steelyard.fusion import parse_strategy
-from steelyard.search import Searcher
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem.layers import ABSTRACT, extract
-from steelyard_eval import terminal
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
-from steelyard_eval.recording.files import load as read
-from steelyard_eval.recording.files import save
+from steelyard_eval.recording.disk import load as read
+from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.recording.workspace import recorded as recorded_vectors
-from steelyard_eval.report.render import write_report
+from steelyard_eval.show import terminal
+from steelyard_eval.show.report.render import write_report
 from steelyard_eval.vaults import index_dataset, vault_embedder
 
 LAYERS = ("l0", "l1", "l2")

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.config import SearchConfig
-from steelyard.search import Searcher
+from steelyard.config.search_config import SearchConfig
+from steelyard.live.search import Searcher
 from steelyard.stores.sqlite import Vault
-from steelyard_eval.recording.files import load
+from steelyard_eval.recording.disk import load
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.vaults.read import vault_embedder
 

@@ -8,26 +8,26 @@ import pytest
 from click.testing import CliRunner
 from search_forms import form_of, measure
 
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.cli import main
+from steelyard_eval.cli.demonstration import starter
+from steelyard_eval.cli.main import main
+from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import load, tuning_queries
-from steelyard_eval.demonstration import starter
-from steelyard_eval.kernel import Form, Kernel
+from steelyard_eval.decide.rule import best, folds
 from steelyard_eval.measures.metrics import Judgments, evaluate
-from steelyard_eval.progress import bar
-from steelyard_eval.recommend.attempt import save_weights
-from steelyard_eval.recommend.rule import best, folds
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.tune import tune, tuner
+from steelyard_eval.tune.attempt import save_weights
 from steelyard_eval.tune.candidate import Candidate
 from steelyard_eval.tune.optimum import in_silence, optimum
-from steelyard_eval.tune.settings import depths, refuse_fixed, settings, shapes
 from steelyard_eval.tune.task import prepare
+from steelyard_eval.tune.tuned_parameters import depths, refuse_fixed, settings, shapes
 from steelyard_eval.tune.tuner import proven
-from steelyard_eval.tune.verdict import Judgment
+from steelyard_eval.tune.tuning_document import Judgment
+from steelyard_eval.weights.kernel import Form, Kernel
 
 MIXTURE = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
 
@@ -452,7 +452,7 @@ def test_every_setting_is_tried_at_every_depth_as_long_as_there_are_not_too_many
     """Shapes times depths: at the limit all, one more leaves the other depths the given shape alone."""
     from steelyard.fusion import parse_strategy
     from steelyard.systems import find_system
-    from steelyard_eval.tune import settings as module
+    from steelyard_eval.tune import tuned_parameters as module
 
     config = find_system("plain").config().with_strategy(parse_strategy("rrf(fts, bm25, k=60)"))
     every, places = len(module.shapes(config.strategy)), len(module.depths(config))

@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import sqlite_vec
 
-from steelyard.errors import PATH_WIDTH, MachineError, VaultError, shown
+from steelyard.base.errors import PATH_WIDTH, MachineError, VaultError, shown
 from steelyard.stores.sqlite.guard import GuardedConnection
 
 MEMORY = ":memory:"

@@ -9,8 +9,8 @@ from typing import Any, Protocol, TypeVar, cast
 import apsw
 import numpy as np
 
-from steelyard.arrays import Indices
-from steelyard.filters import Filters
+from steelyard.base.arrays import Indices
+from steelyard.memory.filters import Filters
 from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.file import VaultFile
 from steelyard.stores.sqlite.schema import NOTE, where

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import apsw
 import numpy as np
 
-from steelyard.arrays import Floats, Indices
-from steelyard.filters import Filters
-from steelyard.postings import Analysis, Counted, Posting, Read, Segment
+from steelyard.base.arrays import Floats, Indices
+from steelyard.memory.filters import Filters
 from steelyard.stores.base import KeywordIndex
+from steelyard.stores.postings import Analysis, Counted, Posting, Read, Segment
 from steelyard.stores.sqlite.terms import FIELD
 
 K1, B = 1.2, 0.75

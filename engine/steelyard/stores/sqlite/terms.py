@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import apsw
 import numpy as np
 
-from steelyard.arrays import Bools, Indices
-from steelyard.errors import VaultError
-from steelyard.postings import NOTHING, Posting, sums
+from steelyard.base.arrays import Bools, Indices
+from steelyard.base.errors import VaultError
+from steelyard.stores.postings import NOTHING, Posting, sums
 from steelyard.stores.sqlite.damage import damaged
 
 FIELD = 24

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Bools, Indices
-from steelyard.errors import MachineError, VaultError
-from steelyard.filters import Filters
-from steelyard.postings import NOTHING, Analysis, Counted, Posting, Postings, Read, Segment, sums
+from steelyard.base.arrays import Bools, Indices
+from steelyard.base.errors import MachineError, VaultError
+from steelyard.memory.filters import Filters
+from steelyard.stores.postings import NOTHING, Analysis, Counted, Posting, Postings, Read, Segment, sums
 from steelyard.stores.sqlite.connect import MEMORY
 from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.file import BLOB, INTEGER, NULL, TEXT

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from steelyard.entry import Entry, Hit
 from steelyard.finish import AtLeast, Cut, Files, Stage
 from steelyard.fusion import Expr, parse_strategy
 from steelyard.grammar import number_text
-from steelyard.reading import Reading
+from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.text import CONTENT
+from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import System
 from steelyard.systems.cortex_mem.intents import (
@@ -22,7 +23,6 @@ from steelyard.systems.cortex_mem.intents import (
 from steelyard.systems.cortex_mem.snippets import snippet, snippet_shipped
 from steelyard.systems.cortex_mem.uris import directory_of, timeline_of
 from steelyard.systems.traits import Searching, Showing
-from steelyard.text import CONTENT
 
 if TYPE_CHECKING:
     from steelyard.results import SearchResult

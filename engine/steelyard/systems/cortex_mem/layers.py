@@ -8,9 +8,9 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from steelyard.chat import Chat
-from steelyard.entry import Entry
-from steelyard.files import write_text
+from steelyard.base.files import write_text
+from steelyard.memory.entry import Entry
+from steelyard.net.chat import Chat
 from steelyard.systems.cortex_mem.uris import directory_of
 
 ABSTRACT, OVERVIEW = 400, 4000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from steelyard.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError, shown
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
 """Lower case, so that no two tenants share a file where file names ignore case."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from steelyard.filters import Filters
 from steelyard.finish import Cut, Merge, Rescore, Stage
 from steelyard.fusion import parse_strategy
-from steelyard.reading import Reading, Words, as_asked
+from steelyard.memory.filters import Filters
+from steelyard.retrievers.reading import Reading, Words, as_asked
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import System
 from steelyard.systems.spec_kit.enhance import enhanced

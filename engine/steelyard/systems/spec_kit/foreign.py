@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError, shown
+from steelyard.config.search_config import SearchConfig
 from steelyard.finish import reranked
 from steelyard.fusion import parse_strategy
 from steelyard.grammar import Item, amount_of, number_text, parse_call

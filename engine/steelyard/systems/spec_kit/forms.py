@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steelyard.entry import Hit
-from steelyard.fields import format_time
+from steelyard.base.fields import format_time
+from steelyard.memory.entry import Hit
 from steelyard.signals import PRIORS
-from steelyard.table import NO_FACTS, RERANK
+from steelyard.table.signal_table import NO_FACTS, RERANK
 
 if TYPE_CHECKING:
     from steelyard.results import SearchResult

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from steelyard.forgetting import FSRS_FACTOR
+from steelyard.memory.forgetting import FSRS_FACTOR
 
 State = Literal["HOT", "WARM", "COLD", "DORMANT", "ARCHIVED"]
 
