@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from steelyard.base.errors import ConfigError
 from steelyard.base.extras import require
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system
 from steelyard_eval import SYSTEMS
+from steelyard_eval.common.later import later
 from steelyard_eval.compare import METRICS, Comparison, compare
 from steelyard_eval.compare.contenders import Contender, Given, GivenMany, Named, Setting, separate, usable
 from steelyard_eval.compare.list_recording import save_lists
@@ -32,9 +33,12 @@ from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune import Tuning, tune
 from steelyard_eval.tune.recommendation import DEFAULT, Recommendation, recommend
 
-if TYPE_CHECKING:
+with later(__name__):  # widgets need an extra
     from steelyard.memory.query import Query
+    from steelyard_eval.notebook.explorer.bench import Bench
+    from steelyard_eval.notebook.explorer.exploration import Exploration
     from steelyard_eval.notebook.explorer.widget import Explorer
+    from steelyard_eval.notebook.label.open import open_session
     from steelyard_eval.notebook.label.widget import Judge
 
 
@@ -261,9 +265,6 @@ class Workbench:
             A folder that `record` wrote with all queries, to be replayed instead of searching.
         """
         require("notebooks", "the explorer")
-        from steelyard_eval.notebook.explorer.bench import Bench
-        from steelyard_eval.notebook.explorer.exploration import Exploration
-        from steelyard_eval.notebook.explorer.widget import Explorer
 
         table = None if recording is None else open_recording(Path(recording), self.dataset)
         lists = recorded_lists(table)
@@ -302,8 +303,6 @@ class Workbench:
             Of the order.
         """
         require("notebooks", "the judging widget")
-        from steelyard_eval.notebook.label.open import open_session
-        from steelyard_eval.notebook.label.widget import Judge
 
         session = open_session(
             self.dataset,

@@ -18,6 +18,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from steelyard.base.errors import SteelyardError
+from steelyard_eval.common.console import table
+from steelyard_eval.common.later import later
+
+with later(__name__):  # --help needs none of it
+    from steelyard.stores.sqlite import Vault
+    from steelyard.stores.sqlite.budget import PRECISION, VARIABLE, budget, precision
+
 DISTRIBUTION = "steelyard"
 LEAST_PYTHON = (3, 11)
 LEAST_FREE = 100 * 2**20
@@ -54,7 +62,6 @@ class Diagnosis:
         return {"schema_version": 1, "fit": self.fit, "checks": [asdict(row) for row in self.rows]}
 
     def __str__(self) -> str:
-        from steelyard_eval.common.console import table
 
         columns = {"name": "", "state": "state", "value": "", "remedy": "remedy"}
         faults = sum(row.state == "fault" for row in self.rows)
@@ -237,10 +244,6 @@ def _font() -> Row:
 
 def _vault(path: str) -> Row:
     """Check a vault: its schema on opening, then every page (SQLite's quick_check)."""
-    from steelyard.base.errors import SteelyardError
-    from steelyard.stores.sqlite import Vault
-    from steelyard.stores.sqlite.budget import PRECISION
-
     try:
         with Vault(path) as vault:
             faults = vault.faults()
@@ -257,16 +260,12 @@ def _vault(path: str) -> Row:
 
 def _recall(vault: Any) -> float | None:  # noqa: ANN401 -- a Vault, which is not imported here
     """What a scan in 8 bits a number finds of the nearest entries of a sample; None without such a scan."""
-    from steelyard.stores.sqlite.budget import precision
-
     spaces = [space for space, _ in vault.spaces()]
     return min(map(vault.sampled_recall, spaces), default=None) if precision() == "int8" else None
 
 
 def _memory(vault: Any, recall: float | None) -> list[str]:  # noqa: ANN401 -- as above
     """How the vectors of the largest space are searched."""
-    from steelyard.stores.sqlite.budget import PRECISION, VARIABLE, budget
-
     sizes, most = vault.vector_bytes(), budget()
     largest = max(sizes.values(), default=0)
     if not largest:

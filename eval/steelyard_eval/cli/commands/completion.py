@@ -11,6 +11,16 @@ from collections.abc import Callable, Iterable
 import click
 from click.shell_completion import CompletionItem
 
+from steelyard_eval.common.later import later
+
+with later(__name__):  # --help needs none of it
+    from steelyard.fusion.parse import FAMILIES
+    from steelyard.signals import PRIORS
+    from steelyard.systems import SYSTEMS
+    from steelyard.table.signal_table import FETCHED
+    from steelyard_eval.export import TARGETS
+    from steelyard_eval.measures.metrics import COMMON
+
 
 class Completed(click.types.StringParamType):
     """Text in which the shell completes the last word, behind commas, brackets and weights.
@@ -32,31 +42,21 @@ class Completed(click.types.StringParamType):
 
 def system_names() -> list[str]:
     """Every system, with its profile where that is not the documented one."""
-    from steelyard.systems import SYSTEMS
-
     return sorted(name.removesuffix(":documented") for name in SYSTEMS)
 
 
 def expression_names() -> list[str]:
     """Fusions, with their bracket, and signals."""
-    from steelyard.fusion.parse import FAMILIES
-    from steelyard.signals import PRIORS
-    from steelyard.table.signal_table import FETCHED
-
     return sorted([*(f"{name}(" for name in FAMILIES), *FETCHED, *PRIORS])
 
 
 def metric_names() -> list[str]:
     """Measures, cut at 10 where they need a cutoff."""
-    from steelyard_eval.measures.metrics import COMMON
-
     return list(COMMON)
 
 
 def target_names() -> list[str]:
     """Export targets."""
-    from steelyard_eval.export import TARGETS
-
     return list(TARGETS)
 
 

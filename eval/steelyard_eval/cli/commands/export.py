@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import click
 
+from steelyard.base.errors import ConfigError, shown
+from steelyard.base.files import write_text
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import json_option, put
+from steelyard_eval.common.later import later
+
+with later(__name__):  # --help needs none of it
+    from steelyard.config.search_config import SearchConfig, is_foreign, read_json
+    from steelyard.systems.spec_kit.foreign import read_foreign
+    from steelyard_eval.export import export as run_export
 
 
 @click.command()
@@ -22,11 +30,7 @@ from steelyard_eval.cli.commands.options import json_option, put
 @json_option
 def export(weights: str, target: str, out: str | None, as_json: bool) -> None:
     """Translate a search-weights.json for another system."""
-    from steelyard.base.files import write_text
-    from steelyard.config.search_config import SearchConfig
-    from steelyard_eval.export import export as run
-
-    document = run(SearchConfig.load(weights), target)
+    document = run_export(SearchConfig.load(weights), target)
     if out:
         write_text(out, str(document))
     text = f"written: {out}" if out else str(document).rstrip("\n")
@@ -39,10 +43,6 @@ def export(weights: str, target: str, out: str | None, as_json: bool) -> None:
 @json_option
 def import_(file: str, out: str, as_json: bool) -> None:
     """Read system-spec-kit's own configs/search-weights.json into a weights file of ours."""
-    from steelyard.base.errors import ConfigError, shown
-    from steelyard.config.search_config import is_foreign, read_json
-    from steelyard.systems.spec_kit.foreign import read_foreign
-
     record = read_json(file)
     if not is_foreign(record):
         raise ConfigError(f"{shown(file)} is not system-spec-kit's configs/search-weights.json; name that file")

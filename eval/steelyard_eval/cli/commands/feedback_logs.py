@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from steelyard.base.files import write_text
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import (
@@ -19,6 +20,20 @@ from steelyard_eval.cli.commands.options import (
     weights_option,
 )
 from steelyard_eval.cli.commands.typed_query import QueryCommand
+from steelyard_eval.common.later import later
+
+with later(__name__):  # --help needs none of it
+    from steelyard.config.search_config import SearchConfig
+    from steelyard.feedback.explore import Explore
+    from steelyard.feedback.log import FeedbackLog, append_act
+    from steelyard_eval.datasets import load
+    from steelyard_eval.learn import learn as run_learn
+    from steelyard_eval.learn.importers import from_soleri, from_ubi, open_bandit
+    from steelyard_eval.learn.interleaving import duels
+    from steelyard_eval.learn.learned_text import campaigns, duelled, learned
+    from steelyard_eval.learn.simulation import simulate_log
+    from steelyard_eval.show.terminal import hits
+    from steelyard_eval.vaults.read import open_searcher
 
 RULES = ("classes", "naive", "ips", "dr", "adaptive")
 MODELS = (
@@ -68,11 +83,7 @@ def learn(
     Corrects for what was shown and where. Under ship the file has the learned weights. Under try and keep it has
     the current ones, and what is worth trying goes beside it as *.try.json.
     """
-    from steelyard_eval.datasets import load
-    from steelyard_eval.learn import learn as run
-    from steelyard_eval.learn.learned_text import learned
-
-    found = run(load(dataset), feedback, current, rule=rule, labels=labels, embedder=embedder)
+    found = run_learn(load(dataset), feedback, current, rule=rule, labels=labels, embedder=embedder)
     if document:
         found.save(document)
     files = [str(path) for path in found.save_weights(out)]
@@ -123,9 +134,6 @@ def simulate(
     as_json: bool,
 ) -> None:
     """Simulate a feedback log over labelled queries, with known truth and marked as simulated."""
-    from steelyard_eval.datasets import load
-    from steelyard_eval.learn.simulation import simulate_log
-
     data = load(dataset)
     found = simulate_log(
         data,
@@ -154,8 +162,6 @@ def simulate(
 @json_option
 def act(log: str, query_id: str, entry_ids: tuple[str, ...], action: str, client: str, as_json: bool) -> None:
     """Log what was done with entries of a search that `steelyard search --log LOG` has logged."""
-    from steelyard.feedback.log import append_act
-
     for entry_id in entry_ids or ("",):
         append_act(Path(log), query_id, entry_id, action, client)
     document = {"query_id": query_id, "action": action, "entries": list(entry_ids)}
@@ -194,9 +200,6 @@ def interleave(
     In each list two rankings take turns (team draft), so that acts decide between them, and show how places are
     examined. `steelyard act LOG QUERY_ID ENTRY_ID` adds acts.
     """
-    from steelyard_eval.learn.interleaving import duels
-    from steelyard_eval.learn.learned_text import duelled
-
     if not vault:
         found = [one.to_json() for one in duels(log)]
         put({"duels": found}, as_json, duelled(found))
@@ -216,12 +219,6 @@ def _interleaved(
     client: str,
 ) -> tuple[dict[str, Any], str]:
     """Search and log; the document, and the text to print."""
-    from steelyard.config.search_config import SearchConfig
-    from steelyard.feedback.explore import Explore
-    from steelyard.feedback.log import FeedbackLog
-    from steelyard_eval.show.terminal import hits
-    from steelyard_eval.vaults.read import open_searcher
-
     against, share = explored
     explore = Explore(share, SearchConfig.load(against) if against else None)
     with open_searcher([vault], *configured, explore=explore) as searcher:
@@ -243,10 +240,6 @@ def feedback(files: tuple[str, ...], source: str, out: str, as_json: bool) -> No
     ubi: files of OpenSearch's ubi_queries and ubi_events, a document a line. soleri: rows of brain_feedback, an
     object a line. open-bandit: feedback.csv.gz; the click rate of `random` is estimated from the log of `bts`.
     """
-    from steelyard.base.files import write_text
-    from steelyard_eval.learn.importers import from_soleri, from_ubi, open_bandit
-    from steelyard_eval.learn.learned_text import campaigns
-
     if source == "open-bandit":
         found = [one.to_json() for path in files for one in open_bandit(path)]
         put({"campaigns": found}, as_json, campaigns(found))

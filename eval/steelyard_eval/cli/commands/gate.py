@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -21,11 +21,15 @@ from steelyard_eval.cli.commands.options import (
     split_option,
     strategies_of,
 )
+from steelyard_eval.common.later import later
 
-if TYPE_CHECKING:
-    from steelyard_eval.compare.contenders import Given
+with later(__name__):  # --help needs none of it
+    from steelyard_eval.compare.contenders import Given, read_strategy
+    from steelyard_eval.gate.faces import write_faces
     from steelyard_eval.gate.gating import Gate
     from steelyard_eval.gate.result import Gating
+    from steelyard_eval.gate.starting import start
+
 
 baseline_option = click.option(
     "--baseline", type=click.Path(), default="reports/baseline.json", show_default=True, help="The committed file."
@@ -91,9 +95,6 @@ def gate(
     data or the labels are not those of the baseline, 3 inconclusive under --strict. With --update the baseline is
     written instead, and nothing is written where that would hide a decline.
     """
-    from steelyard_eval.gate.faces import write_faces
-    from steelyard_eval.gate.gating import Gate
-
     own = Gate.of(
         dataset, baseline, embedder, split=split, limit=limit, budget=budget, block_slices=block_slices, seed=seed
     )
@@ -117,8 +118,6 @@ def _named(
     runs: tuple[str, ...],
 ) -> list[Given] | None:
     """The contenders of the command; None when there are none."""
-    from steelyard_eval.compare.contenders import read_strategy
-
     found = contenders_of(contenders, systems, weights, runs) or []
     return [*found, *map(read_strategy, strategies_of(strategies))] or None
 
@@ -163,8 +162,6 @@ def init(
 
     Without DATASET the only data set in or below the working directory is used. Files that exist are kept.
     """
-    from steelyard_eval.gate.starting import start
-
     found = start(dataset, current, baseline=Path(baseline), workflow=Path(workflow), embedder=embedder)
     put(found.to_json(), as_json, str(found))
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from steelyard.base.errors import MachineError
+from steelyard.base.files import canonical, write_text
 from steelyard_eval import SYSTEMS
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.manners import note
@@ -25,6 +26,35 @@ from steelyard_eval.cli.commands.options import (
     split_option,
     strategies_of,
 )
+from steelyard_eval.common.later import later
+
+with later(__name__):  # --help needs none of it
+    from steelyard_eval.cli.demonstration import demo as run_demo
+    from steelyard_eval.cli.doctor import diagnose
+    from steelyard_eval.compare import compare as run_compare
+    from steelyard_eval.compare.contenders import read_strategy, read_system, read_weights
+    from steelyard_eval.compare.list_recording import save_lists
+    from steelyard_eval.compare.proposed_groups import propose_groups
+    from steelyard_eval.compare.verification import refuse_differences
+    from steelyard_eval.datasets import check as validate
+    from steelyard_eval.datasets import load
+    from steelyard_eval.datasets.duplicates import duplicates, duplicates_in_words
+    from steelyard_eval.datasets.faults import counted, grouped
+    from steelyard_eval.explain import explain as run_explain
+    from steelyard_eval.recording.record import record_systems
+    from steelyard_eval.show.report import load_results, write_report
+    from steelyard_eval.show.terminal import (
+        comparison,
+        layers,
+        recommendation,
+        tests,
+        tuning,
+        unlabelled,
+        verification,
+    )
+    from steelyard_eval.tune import tune as run_tune
+    from steelyard_eval.tune.attempt import save_weights
+    from steelyard_eval.tune.recommendation import recommend as run_recommend
 
 
 @click.command()
@@ -32,11 +62,6 @@ from steelyard_eval.cli.commands.options import (
 @json_option
 def check(dataset: str, as_json: bool) -> None:
     """Validate a data set and report every fault at once."""
-    from steelyard_eval.compare.proposed_groups import propose_groups
-    from steelyard_eval.datasets import check as validate
-    from steelyard_eval.datasets.duplicates import duplicates, duplicates_in_words
-    from steelyard_eval.datasets.faults import counted, grouped
-
     report = validate(dataset)
     document: dict[str, Any] = {"faults": [str(fault) for fault in report.faults], "notices": list(report.notices)}
     if report.dataset is not None:
@@ -100,10 +125,6 @@ def record(
     as_json: bool,
 ) -> None:
     """Save signal tables of systems, a folder for each under OUT, or of lists of other engines."""
-    from steelyard_eval.compare.list_recording import save_lists
-    from steelyard_eval.datasets import load
-    from steelyard_eval.recording.record import record_systems
-
     if runs is None:
         folders = record_systems(
             load(dataset), listed(systems), Path(out), split, limit or 10, embedder, rerank, jobs
@@ -196,13 +217,7 @@ def compare(
 
     With --verify the exit code is 2 when a value differs from that of ir_measures by more than 1e-9.
     """
-    from steelyard.base.files import canonical, write_text
-    from steelyard_eval.compare import compare as run
-    from steelyard_eval.compare.verification import refuse_differences
-    from steelyard_eval.datasets import load
-    from steelyard_eval.show.terminal import comparison, layers, tests, unlabelled, verification
-
-    found = run(
+    found = run_compare(
         load(dataset),
         contenders_of(contenders, more, weights, lists),
         strategies_of(strategies),
@@ -268,12 +283,7 @@ def tune(
     worth trying is written beside it as *.try.json. Ctrl-C ends the search with the best found so far, which never
     ships, and the exit code is 130. A second Ctrl-C ends the command.
     """
-    from steelyard_eval.datasets import load
-    from steelyard_eval.show.terminal import tuning
-    from steelyard_eval.tune import tune as run
-    from steelyard_eval.tune.attempt import save_weights
-
-    found = run(
+    found = run_tune(
         load(dataset),
         system,
         strategy,
@@ -326,11 +336,7 @@ def recommend(
     Under try and keep it holds the current weights, and what is worth trying goes beside it as *.try.json. Ctrl-C
     decides on what was tried so far, of which nothing ships, and the exit code is 130.
     """
-    from steelyard_eval.datasets import load
-    from steelyard_eval.show.terminal import recommendation
-    from steelyard_eval.tune.recommendation import recommend as run
-
-    found = run(
+    found = run_recommend(
         load(dataset),
         current,
         metric=metric,
@@ -361,8 +367,6 @@ def recommend(
 @json_option
 def report(results: str, out: str, as_json: bool) -> None:
     """Write HTML, Markdown, JSON and CSV from the document of compare, recommend, tune, gate or learn (--json)."""
-    from steelyard_eval.show.report import load_results, write_report
-
     files = [str(path) for path in write_report(load_results(Path(results)), Path(out))]
     put({"files": files}, as_json, "\n".join(files))
 
@@ -398,17 +402,13 @@ def explain(
     as_json: bool,
 ) -> None:
     """Explain one query of a data set, signal by signal, and what another configuration changes."""
-    from steelyard_eval.compare.contenders import read_strategy, read_system, read_weights
-    from steelyard_eval.datasets import load
-    from steelyard_eval.explain import explain as run
-
     options = [(read_system, system), (read_strategy, strategy), (read_weights, weights)]
     given = [(read, text) for read, text in options if text is not None]
     if len(given) > 1:
         raise click.UsageError("--system, --strategy and --weights name one configuration; give one of them")
     read, text = given[0] if given else (read_system, "echovault")
     config = read(text)
-    found = run(load(dataset), query_id, config, against, entry=entry, limit=limit, embedder=embedder)
+    found = run_explain(load(dataset), query_id, config, against, entry=entry, limit=limit, embedder=embedder)
     put(found.to_json(), as_json, str(found))
 
 
@@ -417,8 +417,6 @@ def explain(
 @json_option
 def doctor(vaults: tuple[str, ...], as_json: bool) -> None:
     """Check this machine (versions, SQLite, extras, folders, fonts), and vault files page by page."""
-    from steelyard_eval.cli.doctor import diagnose
-
     found = diagnose(vaults)
     put(found.to_json(), as_json, str(found))
     if not found.fit:
@@ -430,10 +428,7 @@ def doctor(vaults: tuple[str, ...], as_json: bool) -> None:
 @json_option
 def demo(out: str, as_json: bool) -> None:
     """Recommend, learn, report and write weights for the data set that comes with the package."""
-    from steelyard_eval.cli.demonstration import demo as run
-    from steelyard_eval.show.terminal import recommendation
-
-    found, learned, files = run(Path(out))
+    found, learned, files = run_demo(Path(out))
     document = {**found.to_json(), "files": [str(path) for path in files]}
     document["learned"] = None if learned is None else learned.to_json()
     told = [] if learned is None else [f"By its simulated feedback log: {learned.sentence}", ""]

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option, split_option
+from steelyard_eval.common.console import wrapped
+from steelyard_eval.common.later import later
 
-if TYPE_CHECKING:
-    from steelyard_eval.notebook.label.desk import Record
+with later(__name__):  # --help needs none of it
+    from steelyard_eval.datasets import load
+    from steelyard_eval.notebook.label.desk import Record, desk
+    from steelyard_eval.notebook.label.open import open_session
     from steelyard_eval.notebook.label.session import Session
+
 
 DEFAULT = "bm25, vector"
 INDENT = 9
@@ -48,10 +52,6 @@ def judge(
     of who found them, and are saved after every key: the command goes on where it was left. With --json it asks
     nothing and prints how far the work is.
     """
-    from steelyard_eval.datasets import load
-    from steelyard_eval.notebook.label.desk import desk
-    from steelyard_eval.notebook.label.open import open_session
-
     session = open_session(
         load(dataset), list(contenders) or DEFAULT, Path(out), name, second_to, split, seed, embedder=embedder
     )
@@ -67,8 +67,6 @@ def _where(found: Record) -> str:
 
 def _work(session: Session) -> None:
     """Ask until everything is judged or the judge quits; every judgment is saved before the next pair shows."""
-    from steelyard_eval.notebook.label.desk import desk
-
     click.echo(KEYS, err=True)
     note = ""
     while session.next is not None:
@@ -101,8 +99,6 @@ def _done(key: str, session: Session, note: str) -> bool:
 
 def _card(found: Record) -> str:
     """The pair at hand as text."""
-    from steelyard_eval.common.console import wrapped
-
     card = found["card"]
     texts = [("query", card["query"]), ("entry", card["title"]), *card["parts"], ("", card["facts"])]
     lines = [

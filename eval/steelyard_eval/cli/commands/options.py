@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
 from steelyard.base.escape import harmless
 from steelyard_eval.cli.commands import completion
+from steelyard_eval.common.later import later
 
-if TYPE_CHECKING:
-    from steelyard_eval.compare.contenders import Given
+with later(__name__):  # --help needs none of it
+    from steelyard_eval.compare.contenders import Given, read_run_file, read_weights, separate
+
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 system_option = click.option(
@@ -91,8 +92,6 @@ def contenders_of(
     named: Sequence[str], more: Sequence[str], weights: Sequence[str], runs: Sequence[str]
 ) -> list[Given] | None:
     """Collect the contenders of a command, in the order of its options; None when there are none."""
-    from steelyard_eval.compare.contenders import read_run_file, read_weights, separate
-
     texts = [part for text in (*named, *more) for part in separate(text)]
     found: list[Given] = [*texts, *map(read_weights, weights), *map(read_run_file, runs)]
     return found or None

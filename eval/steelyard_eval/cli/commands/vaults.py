@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from steelyard.base.errors import shown
+from steelyard.base.escape import visible
+from steelyard.memory.query import Query
 from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import (
     filter_option,
@@ -20,10 +23,23 @@ from steelyard_eval.cli.commands.options import (
     weights_option,
 )
 from steelyard_eval.cli.commands.typed_query import QueryCommand
+from steelyard_eval.common.later import later
 
-if TYPE_CHECKING:
+with later(__name__):  # --help needs none of it
+    from steelyard.feedback.log import FeedbackLog
+    from steelyard.finish import Cut
+    from steelyard.fusion import intents_of
+    from steelyard.fusion import progress as layer_progress
     from steelyard.live.search import Searcher
     from steelyard.results import SearchResult
+    from steelyard.systems.cortex_mem.tenants import vault_of
+    from steelyard_eval.datasets import load
+    from steelyard_eval.datasets.duplicates import duplicates_in_words
+    from steelyard_eval.show.terminal import hits, listing, scan
+    from steelyard_eval.vaults import index_dataset, reindex_vault
+    from steelyard_eval.vaults.arguments import parse_filters, parse_weights
+    from steelyard_eval.vaults.read import list_entries, open_searcher, read_entries, record_of
+
 
 MODES = "full: the system's own fields and the signals behind each score; scan: title, snippet and size."
 MODEL = "Search the vectors of this model; by default the weights file's, else the vault's first."
@@ -60,9 +76,6 @@ def index(
 
     --embedder adds a model to those the vault already has; `steelyard reindex` replaces them.
     """
-    from steelyard_eval.datasets import load
-    from steelyard_eval.vaults import index_dataset
-
     found = load(dataset)
     vault = _vault_of(vault, tenant)
     counts = index_dataset(found, vault, embedder, prune=prune, layers=layers)
@@ -74,7 +87,6 @@ def index(
 
 
 def _index_notes(counts: dict[str, Any], dataset: str) -> Iterator[str]:
-    from steelyard_eval.datasets.duplicates import duplicates_in_words
 
     if counts["outside"]:
         yield f"{counts['outside']} entries of the vault are not in {dataset}; --prune removes them"
@@ -100,8 +112,6 @@ def reindex(vault: str, embedder: str | None, tenant: str | None, as_json: bool)
 
     All models of the vault are rebuilt; with --embedder only that one is kept.
     """
-    from steelyard_eval.vaults import reindex_vault
-
     vault = _vault_of(vault, tenant)
     counts = reindex_vault(vault, embedder)
     put(counts, as_json, f"{vault}: {_counted(counts)}")
@@ -158,13 +168,6 @@ def search(
 
     A tier has the name of its file (agent.db is the tier agent), or is written TIER=FILE.
     """
-    from steelyard.base.escape import visible
-    from steelyard.feedback.log import FeedbackLog
-    from steelyard.memory.query import Query
-    from steelyard_eval.show.terminal import hits, scan
-    from steelyard_eval.vaults.arguments import parse_filters, parse_weights
-    from steelyard_eval.vaults.read import open_searcher
-
     numbers = parse_weights(changed)
     opened = open_searcher(
         [_vault_of(path, tenant) for path in vaults],
@@ -214,20 +217,13 @@ def search(
 
 def _vault_of(path: str, tenant: str | None) -> str:
     """The vault file, or that of a tenant in the folder of all."""
-    from steelyard.systems.cortex_mem.tenants import vault_of
-
     return path if tenant is None else str(vault_of(path, tenant))
 
 
 def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iterator[str]:
     """Notes on an intent without a strategy, and on a list that is longer than its limit."""
-    from steelyard.base.errors import shown
-    from steelyard.finish import Cut
-    from steelyard.fusion import intents_of
-    from steelyard.fusion.progress import LAST
-
     config = searcher.config
-    if (progress := result.progress) is not None and progress.asked[0] and progress.step[0] == LAST:
+    if (progress := result.progress) is not None and progress.asked[0] and progress.step[0] == layer_progress.LAST:
         yield "no abstract reaches any step of the ladder, so all details were searched"
     known = intents_of(config.effective)
     if intent and intent not in known:
@@ -249,8 +245,6 @@ def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iter
 @json_option
 def get(vault: str, ids: tuple[str, ...], scopes: tuple[str, ...], tenant: str | None, as_json: bool) -> None:
     """Print whole entries by id, including details."""
-    from steelyard_eval.vaults.read import read_entries
-
     records = read_entries(_vault_of(vault, tenant), ids, scopes)
     lines = [json.dumps(record, indent=2, sort_keys=True) for record in records]
     put({"entries": records}, as_json, "\n".join(lines))
@@ -286,10 +280,6 @@ def context(
     as_json: bool,
 ) -> None:
     """Print relevant entries, filled up with recent ones; without a QUERY, only recent ones."""
-    from steelyard_eval.show.terminal import hits
-    from steelyard_eval.vaults.arguments import parse_filters, parse_weights
-    from steelyard_eval.vaults.read import open_searcher
-
     size = limit or (None if weights else 10)
     numbers = parse_weights(changed)
     vault = _vault_of(vault, tenant)
@@ -315,10 +305,6 @@ def list_(
     as_json: bool,
 ) -> None:
     """List every entry that passes the filters, newest first, without ranking."""
-    from steelyard_eval.show.terminal import listing
-    from steelyard_eval.vaults.arguments import parse_filters
-    from steelyard_eval.vaults.read import list_entries, record_of
-
     entries, total = list_entries(_vault_of(vault, tenant), parse_filters(filters), limit, scopes)
     document = {"total": total, "entries": [record_of(entry) for entry in entries]}
     put(document, as_json, f"{listing(entries)}\n{len(entries)} of {total} entries")
