@@ -15,20 +15,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import steelyard_eval.show  # noqa: F401 -- it registers how results are drawn and reported
+from steelyard_eval.common.later import later
+from steelyard_eval.common.usual import SYSTEMS
+
+with later(__name__):  # commands begin here, too
+    from steelyard_eval.datasets import load as load_folder
+    from steelyard_eval.datasets.in_memory import Judged, Rows, load_dict
+    from steelyard_eval.datasets.starter import starter
+    from steelyard_eval.workbench import Workbench as _Workbench
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from steelyard_eval.compare.http_search import HttpSearch
-    from steelyard_eval.datasets.in_memory import Judged, Rows
     from steelyard_eval.workbench import Workbench
 
 __all__ = ["SYSTEMS", "HttpSearch", "Workbench", "demo", "load"]
-
-SYSTEMS = ("fts", "bm25", "vector", "echovault", "soleri", "moltnet")
-"""What is compared where nothing else is said: the baselines, and the systems that every corpus can feed.
-
-system-spec-kit needs relations and Cortex-Mem abstracts, so they are compared where they are named.
-"""
 
 
 def load(
@@ -70,28 +73,22 @@ def load(
     ConfigError
         When a part is missing.
     """
-    from steelyard_eval.datasets import load as load_folder
-    from steelyard_eval.datasets.in_memory import load_dict
-    from steelyard_eval.workbench import Workbench
-
     if isinstance(source, str | Path):
-        return Workbench(load_folder(source), embedder, jobs)
+        return _Workbench(load_folder(source), embedder, jobs)
     given = {"corpus": source, "queries": queries, "qrels": qrels, "vectors": vectors}
     parts = {name: part for name, part in given.items() if part is not None}
     if isinstance(source, Mapping) and "corpus" in source:
-        return Workbench(load_dict(source), embedder, jobs)
-    return Workbench(load_dict({**parts, "text_for_embedding": text_for_embedding}), embedder, jobs)
+        return _Workbench(load_dict(source), embedder, jobs)
+    return _Workbench(load_dict({**parts, "text_for_embedding": text_for_embedding}), embedder, jobs)
 
 
 def demo() -> Workbench:
     """The data set that comes with the package: 131 memories of a software team's agents, 59 graded queries."""
-    from steelyard_eval.cli.demonstration import starter
-
     return load(starter())
 
 
 def __getattr__(name: str) -> object:
-    if name == "HttpSearch":
+    if name == "HttpSearch":  # these two are the classes themselves, so that a program can inherit or compare them
         from steelyard_eval.compare.http_search import HttpSearch
 
         return HttpSearch

@@ -11,8 +11,8 @@ from steelyard.base.errors import ConfigError
 from steelyard.base.extras import require
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system
-from steelyard_eval import SYSTEMS
 from steelyard_eval.common.later import later
+from steelyard_eval.common.usual import SYSTEMS
 from steelyard_eval.compare import METRICS, Comparison, compare
 from steelyard_eval.compare.contenders import Contender, Given, GivenMany, Named, Setting, separate, usable
 from steelyard_eval.compare.list_recording import save_lists

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 
 from steelyard_eval.datasets import Dataset, load
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.learn import Learned, learn
 from steelyard_eval.tune.recommendation import Recommendation, recommend
-
-
-def starter() -> Path:
-    """The folder of the starter data set: in the package, or beside it in a checkout."""
-    inside = Path(str(resources.files("steelyard_eval").joinpath("starter")))
-    return inside if inside.is_dir() else Path(__file__).parents[3] / "qrels" / "starter"
 
 
 def demo(out: Path, dataset: Dataset | None = None) -> tuple[Recommendation, Learned | None, list[Path]]:

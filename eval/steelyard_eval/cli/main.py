@@ -21,7 +21,6 @@ import click
 from steelyard import __version__
 from steelyard.base.errors import MachineError, SteelyardError
 from steelyard.base.escape import harmless
-from steelyard_eval.__main__ import INTERRUPTED, was_interrupted
 from steelyard_eval.cli.commands import export, gate, judge
 from steelyard_eval.cli.commands import feedback_logs as feedback
 from steelyard_eval.cli.commands import jobs as workbench
@@ -29,6 +28,7 @@ from steelyard_eval.cli.commands import vaults as vault
 from steelyard_eval.cli.commands.manners import LOGGER, mannered, quiet_option
 from steelyard_eval.cli.commands.options import tell
 from steelyard_eval.common.console import painted
+from steelyard_eval.common.interrupts import INTERRUPTED, was_interrupted
 
 
 class _Messages(logging.Handler):

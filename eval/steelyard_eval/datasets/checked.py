@@ -6,6 +6,7 @@ import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from steelyard_eval.common.renderers import drawn
 from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.datasets import Dataset
 
@@ -69,6 +70,4 @@ class Checked(Result):
 
     def plot(self) -> Figure:
         """Plot how many relevant entries the queries have."""
-        from steelyard_eval.show.plots import counts
-
-        return counts(self.to_frame()["relevant"].tolist(), "relevant entries")
+        return drawn("counts", self.to_frame()["relevant"].tolist(), "relevant entries")

@@ -13,11 +13,13 @@ from steelyard.base.errors import DataError, nearest, shown, visible
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard_eval.common.renderers import drawn
 from steelyard_eval.common.results import Result
 from steelyard_eval.compare.contenders import Given, Named, Setting, read
 from steelyard_eval.compare.list_contenders import Listed
 from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.explain.configs import read_config
+from steelyard_eval.explain.explanation_text import html, text
 from steelyard_eval.explain.moves import moves
 from steelyard_eval.explain.places import place
 from steelyard_eval.explain.view import View, contributions
@@ -67,25 +69,19 @@ class QueryExplanation(Result):
         return visible(f"QueryExplanation({self.record['query']['id']} of {self.record['dataset']['name']})")
 
     def __str__(self) -> str:
-        from steelyard_eval.explain.explanation_text import text
-
         return text(self.record)
 
     def _repr_html_(self) -> str:
-        from steelyard_eval.explain.explanation_text import html
-
         return html(self.record)
 
     def plot(self) -> Figure:
         """Plot what each signal adds to the scores of the listed entries, in the last configuration."""
-        from steelyard_eval.show.plots import contributions
-
         about = self.record["configurations"][-1]
         rows = [
             (entry["headline"] or entry["id"], {t["signal"]: t["contribution"] for t in entry["contributions"]})
             for entry in about["entries"]
         ]
-        return contributions(rows, str(about["strategy"]))
+        return drawn("contributions", rows, str(about["strategy"]))
 
 
 def explain(

@@ -10,6 +10,7 @@ from steelyard.fusion.explain import Explanation
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import Query
 from steelyard.results import SearchResult
+from steelyard_eval.common.renderers import drawn
 from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.explain.view import contributions
@@ -73,11 +74,9 @@ class Found(Result):
 
     def plot(self) -> Figure:
         """Plot what each signal adds to the score of each hit."""
-        from steelyard_eval.show import plots
-
         rows = []
         for hit in self.hits:
             tree = self.explain(hit)
             terms = contributions(tree)[0] if tree.parts else []
             rows.append((hit.entry.title or hit.entry.id, {t["signal"]: t["contribution"] for t in terms}))
-        return plots.contributions(rows, str(self.result.strategy))
+        return drawn("contributions", rows, str(self.result.strategy))

@@ -16,8 +16,8 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.base.files import STRICT_JSON
 from steelyard.feedback.log import ACTIONS, SCHEMA_VERSION, line
+from steelyard_eval.datasets.logs import lines_of
 from steelyard_eval.learn.offpolicy import OffPolicy, estimate
-from steelyard_eval.learn.reader import lines_of
 from steelyard_eval.measures.statistics import normal_interval
 
 UBI_ACTIONS = {

@@ -12,8 +12,9 @@ from math import comb
 from typing import Any
 
 from steelyard_eval.datasets.log_schema import Line, decode
+from steelyard_eval.datasets.logs import lines_of
 from steelyard_eval.learn.acts import NEGATIVE_KINDS
-from steelyard_eval.learn.reader import DAY, lines_of
+from steelyard_eval.learn.reader import DAY
 
 MOST_TEAMS = 1_000
 """Other rankings that are told apart."""

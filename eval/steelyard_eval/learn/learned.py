@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import ConfigError, DataError, nearest, shown, visible
 from steelyard.config.search_config import SearchConfig
+from steelyard_eval.common.renderers import drawn, written
 from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset
@@ -74,15 +75,11 @@ class Learned(Result):
         what : str
             acts or examination.
         """
-        from steelyard_eval.show.figures import learned
-
-        return learned(self.record, what)
+        return drawn("learned", self.record, what)
 
     def report(self, path: str | Path) -> list[Path]:
         """Write the report (HTML, Markdown, JSON) into this folder and return the paths."""
-        from steelyard_eval.show.report import write_report
-
-        return write_report(self.to_json(), path)
+        return written(self.to_json(), path)
 
     def save_weights(self, path: str | Path) -> list[Path]:
         """Write the weights file, and under try `*.try.json` beside it; returns what was written."""

@@ -7,20 +7,17 @@ that nobody outvotes the rest.
 
 from __future__ import annotations
 
-import gzip
-import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard.base.errors import PATH_WIDTH, DataError, shown
-from steelyard.base.inputs import open_regular
-from steelyard_eval.datasets.log_schema import LONGEST_LINE, Line, decode
+from steelyard_eval.datasets.log_schema import Line, decode
+from steelyard_eval.datasets.logs import lines_of
 from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, POSITIVE
 from steelyard_eval.learn.census import Census
 from steelyard_eval.learn.first_ten import PLACES
@@ -104,19 +101,6 @@ class Log:
     configurations: Mapping[str, Mapping[str, Any]]
     added: tuple[str, ...]
     given: Floats
-
-
-def lines_of(path: str | Path) -> Iterator[bytes]:
-    """The lines of a log, compressed or not; DataError when it cannot be read."""
-    place = shown(str(path), PATH_WIDTH)
-    try:
-        with open_regular(path) as raw:
-            stream = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if str(path).endswith(".gz") else raw
-            while line := stream.readline(LONGEST_LINE + 1):
-                yield line
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise DataError(f"cannot read the feedback log {place}: {reason}; name a JSON Lines file") from None
 
 
 def read_log(path: str | Path, known: Known, now: float, progress: Callable[[int], object] | None = None) -> Log:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import ConfigError, visible
 from steelyard.config.search_config import SearchConfig
+from steelyard_eval.common.renderers import drawn, written
 from steelyard_eval.common.results import Result
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
@@ -94,9 +95,7 @@ class Recommendation(Result):
             means (of the leaderboard, with intervals), differences (to the current one), queries (the difference
             on each), categories, cost (quality against latency), curve (the first weight of what was chosen).
         """
-        from steelyard_eval.show.figures import recommended
-
-        return recommended(self.record, what)
+        return drawn("recommended", self.record, what)
 
     def save_weights(self, path: str | Path) -> list[Path]:
         """Write the weights file, and under try `*.try.json` beside it; returns what was written."""
@@ -104,9 +103,7 @@ class Recommendation(Result):
 
     def report(self, out: str | Path) -> list[Path]:
         """Write the report as HTML, Markdown and JSON; returns the files."""
-        from steelyard_eval.show.report import write_report
-
-        return write_report(self.record, out)
+        return written(self.record, out)
 
 
 def recommend(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.common.renderers import drawn, written
 from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.recording.select import open_recording
@@ -62,9 +63,7 @@ class Tuning(Result):
 
     def report(self, path: str | Path) -> list[Path]:
         """Write the report (HTML, Markdown, JSON) into this folder; returns its paths."""
-        from steelyard_eval.show.report import write_report
-
-        return write_report(self.to_json(), path)
+        return written(self.to_json(), path)
 
     def plot(self, what: str = "curve") -> Figure:
         """Plot a figure of the tuning.
@@ -75,9 +74,7 @@ class Tuning(Result):
             curve (the objective along the first weight), queries (the difference on each), categories; of a tuning
             with ablation also signals (what each is worth) and labels (what more of them are worth).
         """
-        from steelyard_eval.show.figures import tuned
-
-        return tuned(self.record, what)
+        return drawn("tuned", self.record, what)
 
 
 def tune(

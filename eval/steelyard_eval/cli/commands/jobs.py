@@ -10,7 +10,6 @@ import click
 
 from steelyard.base.errors import MachineError
 from steelyard.base.files import canonical, write_text
-from steelyard_eval import SYSTEMS
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import (
@@ -27,6 +26,7 @@ from steelyard_eval.cli.commands.options import (
     strategies_of,
 )
 from steelyard_eval.common.later import later
+from steelyard_eval.common.usual import SYSTEMS
 
 with later(__name__):  # --help needs none of it
     from steelyard_eval.cli.demonstration import demo as run_demo

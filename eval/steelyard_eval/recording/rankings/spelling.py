@@ -14,7 +14,7 @@ def spelled(job: str, dataset: Dataset, *words: str, options: Mapping[str, objec
     Options that are None are left out.
 
     >>> from steelyard_eval.datasets import load
-    >>> from steelyard_eval.cli.demonstration import starter
+    >>> from steelyard_eval.datasets.starter import starter
     >>> options = {"--baseline": "bm25", "--split": None}
     >>> spelled("compare", load(starter()), "rrf(bm25, vector)", options=options).rpartition("starter")[2]
     " 'rrf(bm25, vector)' --baseline bm25"
