@@ -15,6 +15,7 @@ from steelyard.base.errors import PATH_WIDTH, ConfigError, nearest, shown
 from steelyard.base.files import STRICT_JSON, canonical, write_text
 from steelyard.base.inputs import read_text
 from steelyard.base.schemas import WHOLE, Schema
+from steelyard.config.weight_names import WEIGHT_NAMES
 from steelyard.finish import Cut, Stage, parse_stages
 from steelyard.fusion import ByIntent, Expr, parse_strategy, replaced, reweighted, term_names
 from steelyard.rerank.settings import RerankConfig
@@ -169,9 +170,7 @@ class SearchConfig:
         ConfigError
             Lists every term that the strategy does not have.
         """
-        from steelyard.systems import find_system  # imported late: systems import this module
-
-        known = find_system(self.name).searching.weight_names
+        known = WEIGHT_NAMES.get(self.system, {})
         own = {known.get(name, name): weight for name, weight in weights.items()}
         alone = self.keywords_only
         if alone is not None:

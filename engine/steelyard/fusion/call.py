@@ -96,8 +96,6 @@ class Reading:
 
     def terms(self, default: float | None) -> tuple[Term, ...]:
         """Read the weighted expressions in brackets; without a `default`, each weight has to be written."""
-        from steelyard.fusion.base import Term
-
         terms = []
         if not self.call.items:
             self.fault(f"{self.call.name} needs at least one signal or fusion in its brackets")

@@ -58,7 +58,6 @@ DOCUMENTED = System(
         retrievers=("fts", "vector"),
         depth=lambda limit: 2 * limit,
         finish=finish,
-        weight_names={"w_relevance": "rrf", "w_recency": "recency", "w_importance": "importance"},
     ),
     showing=Showing(result),
 )

@@ -59,8 +59,6 @@ class Searching:
     """The parameters of its retrievers, where they differ from the retrievers' own defaults."""
     similarity: str = COSINE
     """How vectors compare: cosine or l2."""
-    weight_names: Mapping[str, str] = field(default_factory=dict)
-    """The names of its weights in its document, with our names of the terms they belong to."""
     survives: tuple[type[SteelyardError], ...] = (EmbedderError,)
     """The errors of the vector search after which the system answers by keywords alone."""
     dispensable: frozenset[str] = frozenset()
