@@ -1,4 +1,4 @@
-"""What the documents of systems call their weights, for weights files and `--weight`, with our names of the terms."""
+"""What the documents of systems call their weights, with our names of the terms, for files and `--weight`."""
 
 from __future__ import annotations
 
