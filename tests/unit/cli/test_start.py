@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import steelyard
+from steelyard.base.moved import MOVED
 from steelyard_eval import precompile
 from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.weights.exact import crossings, polygons
@@ -46,6 +48,11 @@ def test_precompiling_runs_the_loops_of_every_search_for_weights() -> None:
         loop.signatures for loop in (crossings.rank_steps, crossings.value_changes, polygons.contested_pairs)
     )
     assert lanes.compiled.cache_info().currsize == 1
+
+
+@pytest.mark.parametrize(("old", "new"), MOVED.items())
+def test_documented_modules_keep_their_old_names(old: str, new: str) -> None:
+    assert import_module(old) is import_module(new)
 
 
 def test_every_name_of_the_engine_can_be_asked_for() -> None:
