@@ -20,7 +20,7 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.checked import Checked
 from steelyard_eval.explain import QueryExplanation, explain
 from steelyard_eval.explain.configs import read_config
-from steelyard_eval.explain.found import Found
+from steelyard_eval.explain.found import FoundHits
 from steelyard_eval.export import Export, export
 from steelyard_eval.gate.gating import BASELINE, Gate
 from steelyard_eval.gate.result import Gating
@@ -404,7 +404,7 @@ class Workbench:
             self.dataset, Path(baseline), opened, None if self.embedder == "auto" else self.embedder, **options
         )
 
-    def search(self, query: str | Query, config: Given = "echovault", *, limit: int | None = None) -> Found:
+    def search(self, query: str | Query, config: Given = "echovault", *, limit: int | None = None) -> FoundHits:
         """Search the data set live.
 
         Parameters
@@ -424,7 +424,7 @@ class Workbench:
         space.index_for([find_system(asked.config.name)], space.usable(needed([asked.config])))
         own = {one.id: one for one in self.dataset.queries}
         wanted = own.get(query, query) if isinstance(query, str) else query
-        return Found(asked, wanted, space.searcher(asked.config).search(wanted), tuple(notices))
+        return FoundHits(asked, wanted, space.searcher(asked.config).search(wanted), tuple(notices))
 
     def export(self, weights: str | Path, to: str) -> Export:
         """Translate a weights file for another system, such as opensearch; what is lost there is listed.

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from steelyard_eval.decide.decision import decide
-from steelyard_eval.decide.posterior import Prior
+from steelyard_eval.decide.posterior import PriorGains
 from steelyard_eval.decide.rule import (
     ALL_FAMILIES,
     ONE_STRATEGY,
@@ -98,7 +98,7 @@ def priors_of(others, keys):
             )
             for of in ("mean", "variance")
         )
-        return Prior.of(means, variances)
+        return PriorGains.of(means, variances)
 
     return side("metric"), side("composite")
 

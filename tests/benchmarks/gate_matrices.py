@@ -11,7 +11,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.fusion import parse_strategy
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.gate.answers import Answers, Asked, deeper, scored
+from steelyard_eval.gate.answers import Asked, GateAnswers, deeper, scored
 from steelyard_eval.gate.power import planted
 from steelyard_eval.gate.values import measure
 from steelyard_eval.recording.replay import replay
@@ -133,7 +133,7 @@ def _planted(name, folder):
         queries = [by_id[id_] for id_ in table.queries]
         shown, deep = replay(table, own), replay(table, deeper(own))
         values = measure(shown.ranked, deep.ranked, dataset.qrels)
-        answers = Answers(Asked.of(system), own, scored(shown), scored(deep), values, (), (), table)
+        answers = GateAnswers(Asked.of(system), own, scored(shown), scored(deep), values, (), (), table)
         found[f"{at}|"] = values.matrix
         for planting, matrix_ in planted(answers, dataset, queries, 0):
             found[f"{at}|{planting}"] = matrix_

@@ -57,7 +57,7 @@ def table(folder):
         "made by": "tests/benchmarks/priors.py",
     }
     mean, variance, base = (np.mean(values, axis=0) for values in (means, variances, bases))
-    return priors.Table(
+    return priors.PriorTable(
         about,
         {key: row for row, key in enumerate(keys)},
         {key: row for row, key in enumerate(names)},

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -99,6 +99,17 @@ def test_imports_stand_at_the_top():
     """A few stay inside functions, each with its reason: an extra, or a compiled loop."""
     found = [one for package in PACKAGES for one in inside(ROOT / package)]
     assert len(found) <= MOST_INSIDE, found
+
+
+def test_every_public_class_has_a_name_of_its_own():
+    names = Counter(
+        node.name
+        for package in PACKAGES
+        for _, tree in modules(ROOT / package)
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_an_arrow_upwards_would_be_seen(tmp_path):

@@ -27,7 +27,7 @@ from steelyard.signals import PRIORS
 from steelyard.table.signal_table import FINDERS, SCORERS, SignalTable
 
 if TYPE_CHECKING:
-    from steelyard.fusion.call import Reading
+    from steelyard.fusion.call import CallReader
     from steelyard.fusion.signal import Signal
 
 Needs = dict[str, Bools]
@@ -51,7 +51,7 @@ class Expr(ABC):
 
     @classmethod
     @abstractmethod
-    def read(cls, call: Reading) -> Self:
+    def read(cls, call: CallReader) -> Self:
         """Build an expression of this family from a parsed call; faults are collected in `call`."""
 
     @abstractmethod

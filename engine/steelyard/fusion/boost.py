@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.base import Expr, Term
-from steelyard.fusion.call import NOTHING, Reading
+from steelyard.fusion.call import NOTHING, CallReader
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Plan
 from steelyard.grammar import number_text
@@ -38,7 +38,7 @@ class Boost(Expr):
     high: float = HIGH
 
     @classmethod
-    def read(cls, call: Reading) -> Self:
+    def read(cls, call: CallReader) -> Self:
         """The strategy first, without a weight; then the factors, each 1 unless a weight is written."""
         low, high = call.number("low", LOW, 0.0), call.number("high", HIGH, 0.0)
         call.finish("low", "high")

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools
-from steelyard.fusion.call import Reading
+from steelyard.fusion.call import CallReader
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.sums import Sum
@@ -27,7 +27,7 @@ class Borda(Sum):
     shown_as: ClassVar[str] = "Borda"
 
     @classmethod
-    def read(cls, call: Reading) -> Self:
+    def read(cls, call: CallReader) -> Self:
         """Read the terms; a weight that is not written is 1."""
         call.finish()
         return cls(call.terms(1.0))

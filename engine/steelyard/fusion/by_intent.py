@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.base.arrays import Bools
 from steelyard.fusion.base import Expr, Needs, join_needs
-from steelyard.fusion.call import Reading
+from steelyard.fusion.call import CallReader
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Plan
 from steelyard.fusion.progress import Progress, together
@@ -30,7 +30,7 @@ class ByIntent(Expr):
     cases: tuple[tuple[str, Expr], ...] = ()
 
     @classmethod
-    def read(cls, call: Reading) -> Self:
+    def read(cls, call: CallReader) -> Self:
         """Read each option as an intent and its strategy; `default` is required."""
         if call.call.items:
             call.fault("by_intent takes default= and one intent=strategy each; name the strategies")

@@ -20,7 +20,7 @@ NOTHING = parse_call("fts").call
 
 
 @dataclass
-class Reading:
+class CallReader:
     """A parsed call whose options are taken one by one; an option that nobody took is unknown.
 
     Attributes

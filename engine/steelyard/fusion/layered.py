@@ -11,7 +11,7 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.fusion.base import Expr, Needs, Term, join_needs
-from steelyard.fusion.call import Reading
+from steelyard.fusion.call import CallReader
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.progress import LAST, Progress
@@ -60,7 +60,7 @@ class Layered(Sum):
     scope: str = "all"
 
     @classmethod
-    def read(cls, call: Reading) -> Self:
+    def read(cls, call: CallReader) -> Self:
         """Read the layers, coarse to fine, each with its weight; layers cannot be nested."""
         threshold = call.number("threshold", 0.5, NO_GATE)
         relax = _numbers(call, "relax", "a list of thresholds such as [0.4, 0.3]")
@@ -224,7 +224,7 @@ class Layered(Sum):
         return f"layered({', '.join([*map(str, self.terms), *options])})"
 
 
-def _numbers(call: Reading, name: str, form: str, whole: bool = False) -> tuple[float, ...] | None:
+def _numbers(call: CallReader, name: str, form: str, whole: bool = False) -> tuple[float, ...] | None:
     """An option that is a list of numbers; None where it is not written, or is none."""
     value = call.take(name)
     if value is None:

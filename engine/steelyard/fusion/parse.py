@@ -9,7 +9,7 @@ from steelyard.fusion.base import Expr
 from steelyard.fusion.boost import Boost
 from steelyard.fusion.borda import Borda
 from steelyard.fusion.by_intent import ByIntent
-from steelyard.fusion.call import Reading
+from steelyard.fusion.call import CallReader
 from steelyard.fusion.comb import CombAnz, CombMax, CombMed, CombMin, CombMnz, CombSum
 from steelyard.fusion.isr import Isr, LogIsr
 from steelyard.fusion.layered import Layered
@@ -86,9 +86,9 @@ def _builder(problems: list[str], signals: Collection[str]) -> Callable[[Call], 
 
     def build(call: Call) -> Expr:
         if call.name in FAMILIES:
-            return FAMILIES[call.name].read(Reading(call, problems, build))
+            return FAMILIES[call.name].read(CallReader(call, problems, build))
         if call.name in signals:
-            return Signal.read(Reading(call, problems, build))
+            return Signal.read(CallReader(call, problems, build))
         problems.append(_unknown(call, signals))
         for item in call.items:  # so that faults inside it are reported too
             build(item.call)

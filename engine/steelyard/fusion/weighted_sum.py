@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from steelyard.base.arrays import Bools
-from steelyard.fusion.call import Reading
+from steelyard.fusion.call import CallReader
 from steelyard.fusion.description import Linear
 from steelyard.fusion.normalize import NORMALIZERS
 from steelyard.fusion.plan import Branch, Plan
@@ -23,7 +23,7 @@ class WeightedSum(NormalizedSum):
     common: ClassVar[bool] = True
 
     @classmethod
-    def read(cls, call: Reading) -> Self:
+    def read(cls, call: CallReader) -> Self:
         """Read the terms, each with its weight written, and the normalisation."""
         normalize = call.word("normalize", "none", tuple(NORMALIZERS))
         call.finish("normalize")

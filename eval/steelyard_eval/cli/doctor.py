@@ -37,7 +37,7 @@ PURPOSES = {"notebooks": "make lab", "test": "make test"}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Check:
     """One check; `state` is ok, missing (something optional) or fault (something that Steelyard needs)."""
 
     name: str
@@ -50,7 +50,7 @@ class Row:
 class Diagnosis:
     """All checks; the machine is fit when none is a fault."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[Check, ...]
 
     @property
     def fit(self) -> bool:
@@ -79,50 +79,50 @@ def diagnose(vaults: Sequence[str] = ()) -> Diagnosis:
 # The program and what it is made of
 
 
-def _steelyard() -> Row:
+def _steelyard() -> Check:
     try:
-        return Row("steelyard", "ok", metadata.version(DISTRIBUTION))
+        return Check("steelyard", "ok", metadata.version(DISTRIBUTION))
     except metadata.PackageNotFoundError:
-        return Row("steelyard", "fault", "not installed", "python -m pip install . in the checkout")
+        return Check("steelyard", "fault", "not installed", "python -m pip install . in the checkout")
 
 
-def _python() -> Row:
+def _python() -> Check:
     value = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info[:2] >= LEAST_PYTHON:
-        return Row("Python", "ok", value)
-    return Row("Python", "fault", value, f"install Python {'.'.join(map(str, LEAST_PYTHON))} or newer")
+        return Check("Python", "ok", value)
+    return Check("Python", "fault", value, f"install Python {'.'.join(map(str, LEAST_PYTHON))} or newer")
 
 
-def _sqlite() -> list[Row]:
+def _sqlite() -> list[Check]:
     """Check SQLite in apsw, its FTS5, and sqlite-vec, by using each of them."""
     try:
         import apsw
 
         db = apsw.Connection(":memory:")
-        found = Row("SQLite (in apsw)", "ok", f"{apsw.sqlite_lib_version()}, apsw {apsw.apsw_version()}")
+        found = Check("SQLite (in apsw)", "ok", f"{apsw.sqlite_lib_version()}, apsw {apsw.apsw_version()}")
     except Exception as error:  # a broken module may raise anything
-        return [Row("SQLite (in apsw)", "fault", _reason(error), _again("apsw"))]
+        return [Check("SQLite (in apsw)", "fault", _reason(error), _again("apsw"))]
     return [found, _fts5(db), _sqlite_vec(db)]
 
 
-def _fts5(db: Any) -> Row:  # noqa: ANN401 -- an apsw.Connection, which is not imported here
+def _fts5(db: Any) -> Check:  # noqa: ANN401 -- an apsw.Connection, which is not imported here
     try:
         db.execute("CREATE VIRTUAL TABLE temp.doctor USING fts5(text)")
         db.execute("DROP TABLE temp.doctor")
     except Exception as error:
-        return Row("FTS5", "fault", _reason(error), _again("apsw", "whose wheel on PyPI has FTS5 compiled in"))
-    return Row("FTS5", "ok", "compiled in")
+        return Check("FTS5", "fault", _reason(error), _again("apsw", "whose wheel on PyPI has FTS5 compiled in"))
+    return Check("FTS5", "ok", "compiled in")
 
 
-def _sqlite_vec(db: Any) -> Row:  # noqa: ANN401 -- an apsw.Connection, which is not imported here
+def _sqlite_vec(db: Any) -> Check:  # noqa: ANN401 -- an apsw.Connection, which is not imported here
     try:
         import sqlite_vec
 
         db.enable_load_extension(True)
         db.load_extension(sqlite_vec.loadable_path())
-        return Row("sqlite-vec", "ok", str(next(db.execute("SELECT vec_version()"))[0]))
+        return Check("sqlite-vec", "ok", str(next(db.execute("SELECT vec_version()"))[0]))
     except Exception as error:
-        return Row("sqlite-vec", "fault", _reason(error), _again("sqlite-vec"))
+        return Check("sqlite-vec", "fault", _reason(error), _again("sqlite-vec"))
 
 
 def _reason(error: Exception) -> str:
@@ -174,27 +174,27 @@ def _requirements() -> list[_Requirement]:
         return []
 
 
-def _packages() -> list[Row]:
+def _packages() -> list[Check]:
     """A row for each compiled package, and one row for all the others."""
     required = {r.package.lower(): r for r in _requirements() if not r.extra}
     rows = [_imported(package, required.pop(package, None)) for package in IMPORTED]
     faults = {r.package: fault for r in required.values() if (fault := r.fault())}
     if not faults:
-        return [*rows, Row("other packages", "ok", f"{len(required)} installed")]
+        return [*rows, Check("other packages", "ok", f"{len(required)} installed")]
     listed = ", ".join(f"{package} {fault}" for package, fault in faults.items())
-    return [*rows, Row("other packages", "fault", listed, f"python -m pip install -U {' '.join(faults)}")]
+    return [*rows, Check("other packages", "fault", listed, f"python -m pip install -U {' '.join(faults)}")]
 
 
-def _imported(package: str, requirement: _Requirement | None) -> Row:
+def _imported(package: str, requirement: _Requirement | None) -> Check:
     try:
         version = str(importlib.import_module(IMPORTED[package]).__version__)
     except Exception as error:  # a broken module may raise anything
-        return Row(package, "fault", _reason(error), _again(package))
+        return Check(package, "fault", _reason(error), _again(package))
     fault = requirement.fault() if requirement else ""
-    return Row(package, "fault", fault, _again(package)) if fault else Row(package, "ok", version)
+    return Check(package, "fault", fault, _again(package)) if fault else Check(package, "ok", version)
 
 
-def _extras() -> list[Row]:
+def _extras() -> list[Check]:
     """A row for each extra of the installed distribution."""
     found: dict[str, list[_Requirement]] = {}
     for requirement in _requirements():
@@ -203,20 +203,20 @@ def _extras() -> list[Row]:
     return [_extra(name, own) for name, own in sorted(found.items())]
 
 
-def _extra(name: str, requirements: Sequence[_Requirement]) -> Row:
+def _extra(name: str, requirements: Sequence[_Requirement]) -> Check:
     packages = ", ".join(requirement.package for requirement in requirements)
     purpose = f"{PURPOSES[name]}: {packages}" if name in PURPOSES else packages
     absent = {r.package: fault for r in requirements if (fault := r.fault())}
     if not absent:
-        return Row(f"extra {name}", "ok", purpose)
+        return Check(f"extra {name}", "ok", purpose)
     listed = ", ".join(f"{package} {fault}" for package, fault in absent.items())
-    return Row(f"extra {name}", "missing", f"{purpose} ({listed})", f"python -m pip install 'steelyard[{name}]'")
+    return Check(f"extra {name}", "missing", f"{purpose} ({listed})", f"python -m pip install 'steelyard[{name}]'")
 
 
 # The machine
 
 
-def _folder(name: str, find: Callable[[], Path]) -> Row:
+def _folder(name: str, find: Callable[[], Path]) -> Check:
     """Check that a file can be written in a folder, and how much space is free."""
     try:
         path = find()
@@ -225,24 +225,24 @@ def _folder(name: str, find: Callable[[], Path]) -> Row:
         free = shutil.disk_usage(path).free
     except OSError as error:
         remedy = "set TMPDIR to a folder that can be" if name.startswith("temporary") else "go to one that can be"
-        return Row(name, "fault", f"cannot be written: {error.strerror or error}", remedy)
+        return Check(name, "fault", f"cannot be written: {error.strerror or error}", remedy)
     value = f"{path}, {free / 2**30:.1f} GiB free"
-    return Row(name, "ok", value) if free >= LEAST_FREE else Row(name, "fault", value, "free some disk space")
+    return Check(name, "ok", value) if free >= LEAST_FREE else Check(name, "fault", value, "free some disk space")
 
 
-def _font() -> Row:
+def _font() -> Check:
     """The font of figures."""
     try:
         from matplotlib import font_manager, rcParams
 
         wanted = font_manager.FontProperties(family=rcParams["font.family"])
         path = font_manager.findfont(wanted, fallback_to_default=False)
-        return Row("font of figures", "ok", str(font_manager.get_font(path).family_name))
+        return Check("font of figures", "ok", str(font_manager.get_font(path).family_name))
     except Exception as error:  # a broken module may raise anything
-        return Row("font of figures", "fault", _reason(error), _again("matplotlib", "which brings DejaVu Sans"))
+        return Check("font of figures", "fault", _reason(error), _again("matplotlib", "which brings DejaVu Sans"))
 
 
-def _vault(path: str) -> Row:
+def _vault(path: str) -> Check:
     """Check a vault: its schema on opening, then every page (SQLite's quick_check)."""
     try:
         with Vault(path) as vault:
@@ -250,12 +250,12 @@ def _vault(path: str) -> Row:
             recall = _recall(vault)
             value = "; ".join([f"{vault.count()} entries", *_memory(vault, recall), *_words(vault)])
     except SteelyardError as error:
-        return Row(f"vault {path}", "fault", str(error)[:300], "restore a copy, or index the data set again")
+        return Check(f"vault {path}", "fault", str(error)[:300], "restore a copy, or index the data set again")
     if faults:
-        return Row(f"vault {path}", "fault", faults[0], "restore a copy, or index the data set again")
+        return Check(f"vault {path}", "fault", faults[0], "restore a copy, or index the data set again")
     if recall is not None and recall < 1:
-        return Row(f"vault {path}", "fault", value, f"unset {PRECISION}, and report this: it must not happen")
-    return Row(f"vault {path}", "ok", value)
+        return Check(f"vault {path}", "fault", value, f"unset {PRECISION}, and report this: it must not happen")
+    return Check(f"vault {path}", "ok", value)
 
 
 def _recall(vault: Any) -> float | None:  # noqa: ANN401 -- a Vault, which is not imported here
@@ -290,13 +290,13 @@ def _words(vault: Any) -> list[str]:  # noqa: ANN401 -- a Vault, which is not im
     return [f"word indexes: {len(indexes)}, changes since: {behind}"] if indexes else []
 
 
-def _processors() -> Row:
+def _processors() -> Check:
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return Row("processors", "ok", f"{usable or 'unknown'} usable of {os.cpu_count() or 'unknown'}")
+    return Check("processors", "ok", f"{usable or 'unknown'} usable of {os.cpu_count() or 'unknown'}")
 
 
-def _terminal() -> Row:
+def _terminal() -> Check:
     encoding = str(getattr(sys.stdout, "encoding", None) or "unknown")
     if encoding.lower().replace("-", "") in ("utf8", "utf8sig"):
-        return Row("terminal encoding", "ok", encoding)
-    return Row("terminal encoding", "missing", encoding, "use a UTF-8 locale, or set PYTHONIOENCODING=utf-8")
+        return Check("terminal encoding", "ok", encoding)
+    return Check("terminal encoding", "missing", encoding, "use a UTF-8 locale, or set PYTHONIOENCODING=utf-8")

@@ -13,22 +13,22 @@ from steelyard.base.arrays import Floats
 from steelyard.memory.query import Query
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.agreement import agreement, in_words
-from steelyard_eval.compare.arena import Arena, Row
+from steelyard_eval.compare.arena import Arena, ArenaRow
 from steelyard_eval.compare.contenders import Named, written_as
-from steelyard_eval.compare.list_contenders import Listed
+from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.warnings import JUDGED, shallow, warnings
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import units
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.statistics import compare_all, mean_interval
-from steelyard_eval.recording.rankings import Lists, described, ordered, query_rows, rankings, spelled
+from steelyard_eval.recording.rankings import ShownLists, described, ordered, query_rows, rankings, spelled
 
 DIALECT = "trec_eval: linear gain, discount log2(rank + 1), ideal cut at k; ties by entry id, ascending"
 Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Case:
+class ComparisonCase:
     """Everything the document of a comparison is made from.
 
     Attributes
@@ -42,8 +42,8 @@ class Case:
 
     dataset: Dataset
     arena: Arena
-    named: Sequence[Named | Listed]
-    rows: Sequence[Row]
+    named: Sequence[Named | ListContender]
+    rows: Sequence[ArenaRow]
     values: Mapping[str, Mapping[str, Floats]]
     chosen: Sequence[Query]
     queries: Sequence[Query]
@@ -74,7 +74,7 @@ class Case:
         return [{"challenger": label, **about, **asdict(outcome)} for label, outcome in found.items()]
 
 
-def document(case: Case) -> Record:
+def document(case: ComparisonCase) -> Record:
     """The JSON document; without judgments it has how far the lists agree in place of means and tests."""
     own = {label: found[case.primary] for label, found in case.values.items() if found}
     return {
@@ -102,7 +102,7 @@ def document(case: Case) -> Record:
     }
 
 
-def _notices(case: Case) -> list[str]:
+def _notices(case: ComparisonCase) -> list[str]:
     return [
         *case.dataset.notices,
         *(notice for row in case.rows for notice in row.notices),
@@ -112,7 +112,7 @@ def _notices(case: Case) -> list[str]:
     ]
 
 
-def _warnings(case: Case) -> list[str]:
+def _warnings(case: ComparisonCase) -> list[str]:
     own, judged = (
         {label: found[name] for label, found in case.values.items() if name in found}
         for name in (case.primary, str(JUDGED))
@@ -120,14 +120,14 @@ def _warnings(case: Case) -> list[str]:
     return warnings(case.queries, own, judged, case.baseline, case.tests, case.arena.model)
 
 
-def _alike(case: Case) -> Record:
+def _alike(case: ComparisonCase) -> Record:
     """How far the lists agree, and what to label first, for queries without judgments."""
     found = agreement({row.label: row.ranked.lists() for row in case.rows}, case.chosen)
     words = in_words(found["disagreement"], len(case.chosen))
     return {"sentence": f"Keep {case.baseline} for now: {words}.", **found}
 
 
-def _results(case: Case) -> list[Record]:
+def _results(case: ComparisonCase) -> list[Record]:
     """Tidy records, one for each contender and metric."""
     groups, records = units(case.queries), []
     for row in bar("intervals")(case.rows):
@@ -138,15 +138,15 @@ def _results(case: Case) -> list[Record]:
     return records
 
 
-def _rankings(case: Case) -> Record:
+def _rankings(case: ComparisonCase) -> Record:
     """The lists of the baseline, then of the others, best first."""
-    own: dict[str, Lists] = {row.label: row.lists for row in case.rows}
+    own: dict[str, ShownLists] = {row.label: row.lists for row in case.rows}
     means = {label: float(found[case.primary].mean()) for label, found in case.values.items()}
     labels = ordered(means, [case.baseline])
     return rankings(case.dataset, case.queries, [(label, partial(own.__getitem__, label)) for label in labels])
 
 
-def _command(case: Case) -> str | None:
+def _command(case: ComparisonCase) -> str | None:
     """The command that compares the same; None where a contender is known in Python alone."""
     words = [_word(one) for one in case.named]
     if None in words:
@@ -163,7 +163,7 @@ def _command(case: Case) -> str | None:
     return spelled("compare", case.dataset, *filter(None, words), options=options)
 
 
-def _word(one: Named | Listed) -> str | None:
+def _word(one: Named | ListContender) -> str | None:
     if isinstance(one, Named):
         return one.word
     return written_as(one.label, one.source) if one.kind in ("run", "endpoint") else None

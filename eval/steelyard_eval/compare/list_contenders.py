@@ -42,7 +42,7 @@ class Limited(Protocol):
 
 
 @dataclass(frozen=True)
-class Answers:
+class AnsweredLists:
     """The answers of a contender: scored ids of every query, notices, and milliseconds where measured."""
 
     lists: list[list[Scored]]
@@ -55,7 +55,7 @@ class Answers:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListContender:
     """A contender that has lists only.
 
     `kind` is run, frame, function or endpoint; `source` is where the lists come from; `ask` answers queries with
@@ -65,15 +65,15 @@ class Listed:
     label: str
     kind: str
     source: str
-    ask: Callable[[str, Sequence[Query], int], Answers]
+    ask: Callable[[str, Sequence[Query], int], AnsweredLists]
 
-    def answers(self, queries: Sequence[Query], limit: int) -> Answers:
+    def answers(self, queries: Sequence[Query], limit: int) -> AnsweredLists:
         """Return the lists of these queries; an entry that is in a list twice counts at its first place."""
         found = self.ask(self.label, queries, limit)
         lists = [_firsts(own) for own in found.lists]
         repeated = sum(map(len, found.lists)) - sum(map(len, lists))
         notice = f"{self.label}: {repeated} places repeat an entry of their list and are dropped"
-        return Answers(lists, [*found.notices, *([notice] if repeated else [])], found.taken)
+        return AnsweredLists(lists, [*found.notices, *([notice] if repeated else [])], found.taken)
 
 
 def _firsts(own: Sequence[Scored]) -> list[Scored]:
@@ -83,12 +83,12 @@ def _firsts(own: Sequence[Scored]) -> list[Scored]:
     return list(scores.items())
 
 
-def of_run(label: str, path: Path) -> Listed:
+def of_run(label: str, path: Path) -> ListContender:
     """Make a contender of a TREC run; DataError when it cannot be read."""
     return lists_of(label, "run", str(path), read_run(path))
 
 
-def of_frame(label: str, frame: pd.DataFrame) -> Listed:
+def of_frame(label: str, frame: pd.DataFrame) -> ListContender:
     """A table with a row a result: query, entry, score (or query_id, doc_id, score). Raises ConfigError."""
     names = {}
     for meaning, valid in COLUMNS.items():
@@ -102,30 +102,32 @@ def of_frame(label: str, frame: pd.DataFrame) -> Listed:
     return lists_of(label, "frame", "a table of lists", {q: best_first(own) for q, own in lists.items()})
 
 
-def of_search(label: str, kind: str, source: str, search: Search | Limited) -> Listed:
+def of_search(label: str, kind: str, source: str, search: Search | Limited) -> ListContender:
     """Make a contender of a function or an endpoint, which is queried one query at a time and timed."""
-    return Listed(label, kind, source, partial(_searched, search))
+    return ListContender(label, kind, source, partial(_searched, search))
 
 
-def lists_of(label: str, kind: str, source: str, lists: Mapping[str, list[Scored]]) -> Listed:
+def lists_of(label: str, kind: str, source: str, lists: Mapping[str, list[Scored]]) -> ListContender:
     """Lists that are there already: query id -> ids with their scores, best first."""
-    return Listed(label, kind, source, partial(_looked_up, lists))
+    return ListContender(label, kind, source, partial(_looked_up, lists))
 
 
-def _looked_up(lists: Mapping[str, list[Scored]], label: str, queries: Sequence[Query], limit: int) -> Answers:
+def _looked_up(
+    lists: Mapping[str, list[Scored]], label: str, queries: Sequence[Query], limit: int
+) -> AnsweredLists:
     missing = sum(query.id not in lists for query in queries)
     notice = f"{label} has no list for {missing} of {len(queries)} queries, which score 0"
-    return Answers([lists.get(query.id, []) for query in queries], [notice] if missing else [])
+    return AnsweredLists([lists.get(query.id, []) for query in queries], [notice] if missing else [])
 
 
-def _searched(search: Search | Limited, label: str, queries: Sequence[Query], limit: int) -> Answers:
+def _searched(search: Search | Limited, label: str, queries: Sequence[Query], limit: int) -> AnsweredLists:
     lists, taken = [], []
     for query in bar(f"asking {label}")(queries):
         begin = time.perf_counter()
         answer = search.ask(query, limit) if isinstance(search, Limited) else search(query)
         taken.append((time.perf_counter() - begin) * 1000)
         lists.append(_read_answer(label, answer))
-    return Answers(lists, _unscoped(label, queries), taken)
+    return AnsweredLists(lists, _unscoped(label, queries), taken)
 
 
 def _unscoped(label: str, queries: Sequence[Query]) -> list[str]:

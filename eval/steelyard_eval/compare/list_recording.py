@@ -21,7 +21,7 @@ from steelyard.systems import find_system
 from steelyard.table.join import join
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.compare.contenders import GivenMany, distinct, read_all
-from steelyard_eval.compare.list_contenders import Answers, Listed
+from steelyard_eval.compare.list_contenders import AnsweredLists, ListContender
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.select import LISTS
@@ -31,7 +31,7 @@ DEPTH = 10_000
 
 
 def record_lists(
-    dataset: Dataset, lists: Mapping[str, Listed], split: str | None = "all"
+    dataset: Dataset, lists: Mapping[str, ListContender], split: str | None = "all"
 ) -> tuple[SignalTable, list[str]]:
     """Record lists of other engines over the queries of a split; return the table and notices.
 
@@ -78,7 +78,7 @@ def save_lists(
     See `record_lists` for the errors.
     """
     found = distinct(read_all(lists))
-    named = {one.label: one for one in found if isinstance(one, Listed)}
+    named = {one.label: one for one in found if isinstance(one, ListContender)}
     if len(named) < len(found):
         others = ", ".join(one.label for one in found if one.label not in named)
         raise ConfigError(f"{others}: our own engine would have to search for it; name TREC runs, URLs or tables")
@@ -87,7 +87,7 @@ def save_lists(
     return {str(out): len(table)}, notices
 
 
-def _check_names(lists: Mapping[str, Listed]) -> None:
+def _check_names(lists: Mapping[str, ListContender]) -> None:
     if not lists:
         raise ConfigError("there is no list to record; name one, as bm25=a.run")
     for name in lists:
@@ -99,7 +99,7 @@ def _check_names(lists: Mapping[str, Listed]) -> None:
             raise ConfigError(f"{shown(name)} cannot be the name of a list; use a word such as mine or bm25")
 
 
-def _check_order(name: str, queries: Sequence[Query], found: Answers) -> None:
+def _check_order(name: str, queries: Sequence[Query], found: AnsweredLists) -> None:
     """Refuse lists whose scores rise, because the scores of a recording determine the order."""
     for query, own in zip(queries, found.lists, strict=True):
         scores = [score for _, score in own]
@@ -110,11 +110,11 @@ def _check_order(name: str, queries: Sequence[Query], found: Answers) -> None:
             )
 
 
-def _found(found: Answers, at: int) -> list[Found]:
+def _found(found: AnsweredLists, at: int) -> list[Found]:
     return [Found(id_, score, place) for place, (id_, score) in enumerate(found.lists[at], 1)]
 
 
-def _fingerprint(dataset: Dataset, table: SignalTable, answers: Mapping[str, Answers]) -> dict[str, object]:
+def _fingerprint(dataset: Dataset, table: SignalTable, answers: Mapping[str, AnsweredLists]) -> dict[str, object]:
     retrievers = {name: RetrieverConfig() for name in answers}
     config = replace(find_system(SYSTEM).config(), retrievers=retrievers)
     hashes = {name: sha256(canonical(found.lists).encode()).hexdigest() for name, found in answers.items()}

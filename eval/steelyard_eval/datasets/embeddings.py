@@ -13,7 +13,7 @@ from steelyard.base.errors import shown
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.json_lines import Table
+from steelyard_eval.datasets.json_lines import JsonLines
 
 Matrix = NDArray[np.float16]
 LAYERS = ("text", "l0", "l1", "l2")
@@ -35,7 +35,9 @@ class Vectors:
     ignored: tuple[str, ...]
 
 
-def read_vectors(reader: FolderReader, entries: Table[Entry] | None, queries: Table[Query] | None) -> Vectors:
+def read_vectors(
+    reader: FolderReader, entries: JsonLines[Entry] | None, queries: JsonLines[Query] | None
+) -> Vectors:
     """Open every vector file; the rows of a table that is None are not checked."""
     rows = {"corpus": entries.rows if entries else None, "queries": queries.rows if queries else None}
     files = reader.arrays()

@@ -13,7 +13,7 @@ from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.json_lines import read_entries, read_queries
 from steelyard_eval.datasets.manifest import check_report_split, read_manifest
 from steelyard_eval.datasets.memories import is_memory, read_memory
-from steelyard_eval.datasets.parts import Parts, assemble
+from steelyard_eval.datasets.parts import DatasetParts, assemble
 from steelyard_eval.datasets.qrels import Qrels
 
 _VAULT = b"SQLite format 3\0"
@@ -51,7 +51,7 @@ def check(path: str | Path, *, log: bool = True) -> Report:
     return assemble(reader, read_beir(reader) if is_beir(folder) else read_folder(reader), log)
 
 
-def read_folder(reader: FolderReader) -> Parts:
+def read_folder(reader: FolderReader) -> DatasetParts:
     """Read the parts of a folder of Steelyard's own format."""
     manifest = read_manifest(reader)
     entries, queries = read_entries(reader), read_queries(reader)
@@ -61,7 +61,7 @@ def read_folder(reader: FolderReader) -> Parts:
     file = _qrels_file(reader)
     if reader.has(file):  # a set without labels can still be searched, and its lists compared
         qrels.read(file)
-    return Parts(manifest, entries, queries, qrels.grades, [])
+    return DatasetParts(manifest, entries, queries, qrels.grades, [])
 
 
 def _qrels_file(reader: FolderReader) -> str:

@@ -17,7 +17,7 @@ Reading = Callable[[Mapping[str, Any], str, int], tuple[Item | None, list[Fault]
 
 
 @dataclass(frozen=True, slots=True)
-class Table(Generic[Item]):
+class JsonLines(Generic[Item]):
     """The items of one file.
 
     Attributes
@@ -40,7 +40,7 @@ class Table(Generic[Item]):
     with_unknown: int
 
 
-def read_entries(reader: FolderReader, renamed: Mapping[str, str] | None = None) -> Table[Entry] | None:
+def read_entries(reader: FolderReader, renamed: Mapping[str, str] | None = None) -> JsonLines[Entry] | None:
     """Read corpus.jsonl[.gz]; None when there is none to read. `renamed` maps foreign field names."""
     table = _read_table(reader, "corpus.jsonl", read_entry, frozenset(FIELDS), renamed or {})
     if table is not None and table.items and not any(entry.text for entry in table.items):
@@ -48,7 +48,7 @@ def read_entries(reader: FolderReader, renamed: Mapping[str, str] | None = None)
     return table
 
 
-def _note_text(reader: FolderReader, entries: Table[Entry]) -> None:
+def _note_text(reader: FolderReader, entries: JsonLines[Entry]) -> None:
     """Record a fault when the text of all entries has a name that the format does not have."""
     other = meant("text", entries.unknown)
     if other is not None:
@@ -56,7 +56,7 @@ def _note_text(reader: FolderReader, entries: Table[Entry]) -> None:
         reader.fault(entries.file, 0, "text", "", rule, f"Did you mean `text` there? Rename {shown(other, 40)}")
 
 
-def read_queries(reader: FolderReader, renamed: Mapping[str, str] | None = None) -> Table[Query] | None:
+def read_queries(reader: FolderReader, renamed: Mapping[str, str] | None = None) -> JsonLines[Query] | None:
     """Read queries.jsonl[.gz]; None when there is none to read. An empty text is a fault."""
     known = frozenset(QUERY_FIELDS) | {"filter"}
     return _read_table(reader, "queries.jsonl", _read_full_query, known, renamed or {})
@@ -79,7 +79,7 @@ def _read_table(
     read: Reading[Item],
     known: frozenset[str],
     renamed: Mapping[str, str],
-) -> Table[Item] | None:
+) -> JsonLines[Item] | None:
     file = reader.find(name)
     records = None if file is None else reader.records(file)
     if file is None or records is None:
@@ -101,7 +101,7 @@ def _read_table(
             items.append(item)
         odd.append(foreign)
     unknown = frozenset[str]().union(*odd)
-    return Table(file, tuple(items), lines, len(records), unknown, sum(map(bool, odd)))
+    return JsonLines(file, tuple(items), lines, len(records), unknown, sum(map(bool, odd)))
 
 
 def _rename(raw: dict[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:

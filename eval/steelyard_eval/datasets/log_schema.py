@@ -22,7 +22,7 @@ Place = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 
 
-class Hit(msgspec.Struct, gc=False):
+class LoggedHit(msgspec.Struct, gc=False):
     """An entry that was shown at a place."""
 
     object_id: Name
@@ -40,7 +40,7 @@ class Act(msgspec.Struct, gc=False):
     object_id: Text = ""
 
 
-class Line(msgspec.Struct, gc=False):
+class LogLine(msgspec.Struct, gc=False):
     """A line: an impression when it has hits, acts on an earlier one when it has none, or a policy.
 
     An impression with `actions`, were they none, is complete; one without waits for lines of acts.
@@ -52,7 +52,7 @@ class Line(msgspec.Struct, gc=False):
     user_query: Text = ""
     client_id: Text = ""
     policy: Text = ""
-    hits: Annotated[list[Hit], msgspec.Meta(max_length=MOST_HITS)] = []
+    hits: Annotated[list[LoggedHit], msgspec.Meta(max_length=MOST_HITS)] = []
     actions: Annotated[list[Act], msgspec.Meta(max_length=MOST_HITS)] | None = None
     configuration: dict[str, Any] | None = None
     simulated: bool = False
@@ -66,11 +66,11 @@ class Line(msgspec.Struct, gc=False):
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
-_DECODER = msgspec.json.Decoder(Line)
+_DECODER = msgspec.json.Decoder(LogLine)
 _INDEX = re.compile(r"\[\d+\]")
 
 
-def decode(raw: bytes) -> Line:
+def decode(raw: bytes) -> LogLine:
     """Decode one line; ValueError with the rule that it breaks, alike for alike lines."""
     if len(raw) > LONGEST_LINE:
         raise ValueError(f"is longer than {LONGEST_LINE:,} bytes")

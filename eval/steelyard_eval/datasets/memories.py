@@ -20,9 +20,9 @@ from steelyard.systems.cortex_mem.layers import directory, id_of
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, uri_of
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.json_lines import Table
+from steelyard_eval.datasets.json_lines import JsonLines
 from steelyard_eval.datasets.manifest import Manifest
-from steelyard_eval.datasets.parts import Parts
+from steelyard_eval.datasets.parts import DatasetParts
 
 SHOWN = 3
 """How many of the files that are left out are named."""
@@ -34,7 +34,7 @@ def is_memory(folder: Path) -> bool:
     return not own and any((folder / name).is_dir() for name in DIMENSIONS)
 
 
-def read_memory(reader: FolderReader) -> Parts:
+def read_memory(reader: FolderReader) -> DatasetParts:
     """The parts of a folder of memory files, which has no queries."""
     entries: dict[str, Entry] = {}
     skipped: list[str] = []
@@ -51,8 +51,8 @@ def read_memory(reader: FolderReader) -> Parts:
     )
     found = tuple(entries[id_] for id_ in sorted(entries, key=str.encode))
     lines = dict.fromkeys(entries, 1)
-    queries: Table[Query] = Table("", (), {}, 0, frozenset(), 0)
-    return Parts(manifest, Table("", found, lines, len(found), frozenset(), 0), queries, {}, notices)
+    queries: JsonLines[Query] = JsonLines("", (), {}, 0, frozenset(), 0)
+    return DatasetParts(manifest, JsonLines("", found, lines, len(found), frozenset(), 0), queries, {}, notices)
 
 
 def unchanged(vault: Vault, entries: Iterable[Entry]) -> list[Entry]:

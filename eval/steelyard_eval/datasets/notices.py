@@ -8,13 +8,13 @@ from steelyard.base.errors import shown
 from steelyard.memory.entry import FIELDS, Entry
 from steelyard.memory.query import QUERY_FIELDS, Query
 from steelyard_eval.datasets.faults import counted, meant
-from steelyard_eval.datasets.json_lines import Item, Table
+from steelyard_eval.datasets.json_lines import Item, JsonLines
 
 Grades = Mapping[str, Mapping[str, int]]
 _NAMES_SHOWN = 10
 
 
-def notices(entries: Table[Entry], queries: Table[Query], qrels: Grades) -> Iterator[str]:
+def notices(entries: JsonLines[Entry], queries: JsonLines[Query], qrels: Grades) -> Iterator[str]:
     """Yield the notices on corpus, queries and judgments, in a fixed order."""
     yield from _unknown_fields(entries, FIELDS, ("entry has", "entries have"), "kept in Entry.extra")
     yield from _unknown_fields(queries, QUERY_FIELDS, ("query has", "queries have"), "left in the file")
@@ -35,7 +35,7 @@ def notices(entries: Table[Entry], queries: Table[Query], qrels: Grades) -> Iter
 
 
 def _unknown_fields(
-    table: Table[Item], known: Collection[str], words: tuple[str, str], where: str
+    table: JsonLines[Item], known: Collection[str], words: tuple[str, str], where: str
 ) -> Iterator[str]:
     if table.unknown:
         names = sorted(table.unknown)
@@ -45,20 +45,20 @@ def _unknown_fields(
         yield f"{count} fields the format does not name, {where}: {listed}{more}{_suggested(table, known)}"
 
 
-def _suggested(table: Table[Item], known: Collection[str]) -> str:
+def _suggested(table: JsonLines[Item], known: Collection[str]) -> str:
     """Suggest fields of the format that no line has and that unknown fields may have meant."""
     absent = [name for name in known if not any(getattr(item, name) for item in table.items)]
     pairs = [(name, other) for name in absent if (other := meant(name, table.unknown))]
     return "".join(f"; did you mean {name!r} by {shown(other, 40)}?" for name, other in pairs)
 
 
-def _unknown_targets(entries: Table[Entry]) -> int:
+def _unknown_targets(entries: JsonLines[Entry]) -> int:
     targets = [r.target for e in entries.items for r in e.relations]
     targets += [e.superseded_by for e in entries.items if e.superseded_by]
     return sum(target not in entries.lines for target in targets)
 
 
-def _out_of_scope(entries: Table[Entry], queries: Table[Query], qrels: Grades) -> int:
+def _out_of_scope(entries: JsonLines[Entry], queries: JsonLines[Query], qrels: Grades) -> int:
     by_id = {entry.id: entry for entry in entries.items}
     return sum(
         grade > 0 and entry in by_id and bool(query.filters.failed(by_id[entry]))

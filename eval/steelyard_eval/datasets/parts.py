@@ -12,24 +12,24 @@ from steelyard.memory.query import Query
 from steelyard_eval.datasets.dataset import Dataset, Report
 from steelyard_eval.datasets.embeddings import read_vectors
 from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.json_lines import Table
+from steelyard_eval.datasets.json_lines import JsonLines
 from steelyard_eval.datasets.logs import check_log
 from steelyard_eval.datasets.manifest import Manifest
 from steelyard_eval.datasets.notices import notices
 
 
 @dataclass(frozen=True)
-class Parts:
+class DatasetParts:
     """What the reader of a format returns; None for a table that could not be read."""
 
     manifest: Manifest
-    entries: Table[Entry] | None
-    queries: Table[Query] | None
+    entries: JsonLines[Entry] | None
+    queries: JsonLines[Query] | None
     qrels: dict[str, dict[str, int]]
     notices: list[str]
 
 
-def assemble(reader: FolderReader, parts: Parts, log: bool) -> Report:
+def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
     """Read the vectors, collect the notices, and build the data set when there are no faults.
 
     With `log` the lines of a feedback log are checked; it may be long, and only learning reads it.

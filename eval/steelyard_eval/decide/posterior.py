@@ -1,6 +1,6 @@
 """The posterior of every candidate's true mean difference to the current configuration.
 
-It is that of a normal mean: it starts from what other collections showed (`Prior`), which counts as so many
+It is that of a normal mean: it starts from what other collections showed (`PriorGains`), which counts as so many
 queries, and takes up the labelled queries through a few sums (`Moments`). Sums of parts add up, so the posterior
 without one fold is that of the whole less the fold.
 """
@@ -30,7 +30,7 @@ BLOCK = 256
 
 
 @dataclass(frozen=True)
-class Prior:
+class PriorGains:
     """What other collections showed of each candidate, as differences to the same current configuration.
 
     Attributes
@@ -48,12 +48,12 @@ class Prior:
     worth: Floats
 
     @classmethod
-    def none(cls, count: int) -> Prior:
+    def none(cls, count: int) -> PriorGains:
         """Nothing is known of any of the candidates."""
         return cls(np.zeros(count), np.zeros(count), np.zeros(count))
 
     @classmethod
-    def of(cls, means: Matrix, variances: Matrix) -> Prior:
+    def of(cls, means: Matrix, variances: Matrix) -> PriorGains:
         """From float[S, C] of S collections; NaN where a collection lacks a candidate."""
         seen = np.isfinite(means)
         count = seen.sum(axis=0)
@@ -153,7 +153,7 @@ class Posterior:
         return float(stdtr(self.degrees[candidate], -z))
 
 
-def posterior(sums: Moments, prior: Prior) -> Posterior:
+def posterior(sums: Moments, prior: PriorGains) -> Posterior:
     """The posterior of every candidate's mean difference.
 
     ``mean = (n * sample + worth * known) / (n + worth)``; its variance is that between queries, for a mean of

@@ -20,7 +20,7 @@ import numpy as np
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Expr
-from steelyard_eval.decide.posterior import WORTH, Prior
+from steelyard_eval.decide.posterior import WORTH, PriorGains
 
 if TYPE_CHECKING:
     from steelyard_eval.decide.grid import Grid
@@ -30,7 +30,7 @@ DIGITS = 6
 
 
 @dataclass(frozen=True)
-class Table:
+class PriorTable:
     """A table of S collections.
 
     Attributes
@@ -63,15 +63,15 @@ class Table:
         own = any(one["sha256"] == sha256 for one in self.about["collections"])
         return model == self.about["model"] and metric == self.about["metric"] and not own
 
-    def priors(self, keys: Sequence[str], current: str) -> tuple[Prior, Prior]:
+    def priors(self, keys: Sequence[str], current: str) -> tuple[PriorGains, PriorGains]:
         """What is known of configurations by name, of the metric and the composite, against a current one."""
         k = self.currents[current]
         row = np.array([self.at.get(key, -1) for key in keys], dtype=np.int64)
         worth = np.where(row >= 0, WORTH * self.collections / (self.collections + 1), 0.0)
 
-        def of(means: Floats, variances: Floats, base: float) -> Prior:
+        def of(means: Floats, variances: Floats, base: float) -> PriorGains:
             known = row >= 0
-            return Prior(np.where(known, means[row] - base, 0.0), np.where(known, variances[row], 0.0), worth)
+            return PriorGains(np.where(known, means[row] - base, 0.0), np.where(known, variances[row], 0.0), worth)
 
         return (
             of(self.metric, self.variances_metric[k], float(self.current_metric[k])),
@@ -96,7 +96,7 @@ class Table:
         return buffer.getvalue()
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Table:
+    def from_bytes(cls, data: bytes) -> PriorTable:
         """The table of a file."""
         with np.load(io.BytesIO(data), allow_pickle=False) as found:
             texts = {name: bytes(found[name]).decode() for name in ("about", "keys", "currents")}
@@ -114,13 +114,15 @@ def _text(words: str) -> Any:  # noqa: ANN401 -- bytes as numpy keeps them
 
 
 @cache
-def shipped() -> Table | None:
+def shipped() -> PriorTable | None:
     """The table in the package."""
     file = resources.files("steelyard_eval.decide").joinpath(FILE)
-    return Table.from_bytes(file.read_bytes()) if file.is_file() else None
+    return PriorTable.from_bytes(file.read_bytes()) if file.is_file() else None
 
 
-def known(grid: Grid, current: str | None, model: str, metric: str, sha256: str) -> tuple[Prior, Prior] | None:
+def known(
+    grid: Grid, current: str | None, model: str, metric: str, sha256: str
+) -> tuple[PriorGains, PriorGains] | None:
     """What the shipped table knows of the candidates; None where it may not be used or knows no such current."""
     table = shipped()
     if table is None or current is None or current not in table.currents or not table.fits(model, metric, sha256):

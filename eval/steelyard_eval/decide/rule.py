@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard_eval.decide.posterior import LEAST, Matrix, Moments, Posterior, Prior, posterior
+from steelyard_eval.decide.posterior import LEAST, Matrix, Moments, Posterior, PriorGains, posterior
 
 FOLDS = 5
 SURE = 0.95
@@ -65,8 +65,8 @@ class Evidence:
 
     metric: Matrix
     composite: Matrix
-    prior_metric: Prior
-    prior_composite: Prior
+    prior_metric: PriorGains
+    prior_composite: PriorGains
     groups: Indices
 
     @classmethod
@@ -74,11 +74,11 @@ class Evidence:
         cls,
         metric: Matrix,
         composite: Matrix,
-        priors: tuple[Prior, Prior] | None = None,
+        priors: tuple[PriorGains, PriorGains] | None = None,
         groups: Indices | None = None,
     ) -> Evidence:
         """Without priors nothing is known but the labels; without groups every query counts by itself."""
-        known = priors or (Prior.none(len(metric)), Prior.none(len(metric)))
+        known = priors or (PriorGains.none(len(metric)), PriorGains.none(len(metric)))
         return cls(metric, composite, *known, np.arange(metric.shape[1]) if groups is None else groups)
 
     @cached_property

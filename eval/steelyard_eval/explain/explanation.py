@@ -16,7 +16,7 @@ from steelyard.memory.query import Query
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.common.results import Result
 from steelyard_eval.compare.contenders import Given, Named, Setting, read
-from steelyard_eval.compare.list_contenders import Listed
+from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.explain.configs import read_config
 from steelyard_eval.explain.explanation_text import html, text
@@ -124,7 +124,7 @@ def explain(
     dataset = source.dataset if isinstance(source, Workspace) else as_dataset(source)
     query = _query(dataset, query_id)
     known = _known_entry(dataset, query, entry)
-    named: list[Named | Listed] = [read_config(config), *([] if against is None else [read(against)])]
+    named: list[Named | ListContender] = [read_config(config), *([] if against is None else [read(against)])]
     space = space or Workspace.open(dataset, embedder)
     setting = Setting(limit, space.model)
     views = [

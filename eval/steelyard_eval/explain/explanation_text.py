@@ -9,7 +9,7 @@ from typing import Any
 
 from steelyard.base.errors import visible
 from steelyard_eval.common.console import GAP, table, width
-from steelyard_eval.explain.text_tables import Block, blocks
+from steelyard_eval.explain.text_tables import TextTable, blocks
 
 ID_WIDTH = 36
 WHY_WIDTH = 64
@@ -29,7 +29,7 @@ def html(record: Mapping[str, Any]) -> str:
     return "".join(_html(block) for block in blocks(record))
 
 
-def _text(block: Block) -> str:
+def _text(block: TextTable) -> str:
     lines = [line for one in block.lines for line in _wrapped(visible(one))]
     if not block.rows:
         return "\n".join(lines)
@@ -42,7 +42,7 @@ def _wrapped(line: str) -> list[str]:
     return textwrap.wrap(line, width(), subsequent_indent=f"{indent}    ") or [""]
 
 
-def _cells(block: Block) -> Columns:
+def _cells(block: TextTable) -> Columns:
     """Cells by column, harmless, with ids and reasons clipped; the last column is clipped where it stands."""
     found = [[visible(cell) for cell in column] for column in zip(*block.rows, strict=True)]
     widths = [ID_WIDTH if head == "entry" else WHY_WIDTH for head in block.heads[:-1]]
@@ -103,12 +103,12 @@ def _grid(columns: Columns) -> str:
     return table(rows, heads)
 
 
-def _html(block: Block) -> str:
+def _html(block: TextTable) -> str:
     lines = "\n".join(escape(visible(line)) for line in block.lines)
     return f"<pre>{lines}</pre>" + (_html_table(block) if block.rows else "")
 
 
-def _html_table(block: Block) -> str:
+def _html_table(block: TextTable) -> str:
     head = "".join(f"<th>{escape(visible(cell))}</th>" for cell in block.heads)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(visible(cell))}</td>" for cell in row) + "</tr>" for row in block.rows

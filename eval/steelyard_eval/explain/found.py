@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Found(Result):
+class FoundHits(Result):
     """The hits of one search; `result` is the engine's own, and `notices` list what the search lacked."""
 
     contender: Contender
@@ -67,7 +67,7 @@ class Found(Result):
         return pd.DataFrame(rows, columns=None if rows else ["rank", "score", "id", "title"])
 
     def __repr__(self) -> str:
-        return visible(f"Found({len(self.hits)} for {self.text!r} by {self.contender.label})")
+        return visible(f"FoundHits({len(self.hits)} for {self.text!r} by {self.contender.label})")
 
     def _repr_html_(self) -> str:
         return frame_html(self.to_frame())

@@ -20,7 +20,7 @@ MOST_MISSING = 12
 
 
 @dataclass(frozen=True)
-class Block:
+class TextTable:
     """Lines of text, then a table: `heads` and `rows`; the first `keys` columns name the row."""
 
     lines: Sequence[str]
@@ -29,7 +29,7 @@ class Block:
     keys: int = 2
 
 
-def blocks(record: Record) -> list[Block]:
+def blocks(record: Record) -> list[TextTable]:
     """List the blocks: the query, each configuration with what it missed, the changes, the explained entry."""
     found = [_query(record)]
     for about in record["configurations"]:
@@ -41,7 +41,7 @@ def blocks(record: Record) -> list[Block]:
     return found
 
 
-def _query(record: Record) -> Block:
+def _query(record: Record) -> TextTable:
     query, dataset = record["query"], record["dataset"]
     scope = query["filter"] or "everything"
     facts = {
@@ -53,10 +53,10 @@ def _query(record: Record) -> Block:
         "judged": f"{query['judged']}, {query['relevant']} relevant",
     }
     line = "   ".join(f"{name}: {value}" for name, value in facts.items() if value)
-    return Block([f"{dataset['name']}, query {query['id']}: {query['text']}", line])
+    return TextTable([f"{dataset['name']}, query {query['id']}: {query['text']}", line])
 
 
-def _listed(about: Record, query: Record) -> Block:
+def _listed(about: Record, query: Record) -> TextTable:
     """The list: rank, entry, grade, score, raw values beside contributions, factor, headline."""
     entries = about["entries"]
     columns: dict[str, list[str]] = {
@@ -71,8 +71,8 @@ def _listed(about: Record, query: Record) -> Block:
     columns[""] = [entry["headline"] for entry in entries]
     lines = [*_about(about), *_read(about, query), *legend]
     if not entries:
-        return Block([*lines, "nothing was returned"])
-    return Block(lines, list(columns), list(zip(*columns.values(), strict=True)))
+        return TextTable([*lines, "nothing was returned"])
+    return TextTable(lines, list(columns), list(zip(*columns.values(), strict=True)))
 
 
 def _finished(entries: Sequence[Record]) -> dict[str, list[str]]:
@@ -184,17 +184,19 @@ def _read(about: Record, query: Record) -> list[str]:
     return ["   ".join(found)] if found else []
 
 
-def _missing(about: Record) -> list[Block]:
+def _missing(about: Record) -> list[TextTable]:
     missing = about["missing"]
     if not missing:
         return []
     rest = len(missing) - MOST_MISSING
     more = f"; {rest} more are in the JSON document" if rest > 0 else ""
     rows = [(m["id"], _grade(m["grade"]), m["why"], m["headline"]) for m in missing[:MOST_MISSING]]
-    return [Block([f"relevant, not in the list: {len(missing)}{more}"], ["entry", "grade", "where", ""], rows, 1)]
+    return [
+        TextTable([f"relevant, not in the list: {len(missing)}{more}"], ["entry", "grade", "where", ""], rows, 1)
+    ]
 
 
-def _changes(record: Record) -> Block:
+def _changes(record: Record) -> TextTable:
     rows = [
         (_rank(c["before"]), _rank(c["after"]), c["id"], _grade(c["grade"]), _step(c), *_cause(c))
         for c in record["changes"]
@@ -202,7 +204,7 @@ def _changes(record: Record) -> Block:
     counts = {kind: sum(c["kind"] == kind for c in record["changes"]) for kind in _KINDS}
     summary = ", ".join(f"{count} {kind}" for kind, count in counts.items())
     lines = [f"changes: {summary}", STANDING] if record["changes"] else [f"changes: {summary}"]
-    return Block(lines, ["before", "after", "entry", "grade", "", "by", ""], rows, 3)
+    return TextTable(lines, ["before", "after", "entry", "grade", "", "by", ""], rows, 3)
 
 
 _KINDS = ("stayed", "moved", "entered", "left")
@@ -225,12 +227,12 @@ def _cause(change: Record) -> tuple[str, str]:
     return ("others", headline) if change["standing"] else ("", str(change["why"]))
 
 
-def _entry(entry: Record) -> list[Block]:
-    found = [Block([f"entry {entry['id']}, grade {_grade(entry['grade'])}: {entry['headline']}"])]
+def _entry(entry: Record) -> list[TextTable]:
+    found = [TextTable([f"entry {entry['id']}, grade {_grade(entry['grade'])}: {entry['headline']}"])]
     for about in entry["configurations"]:
         role = "" if about["role"] == "only" else f"{about['role']}: "
         tree = list(_tree(about["explanation"])) if about["explanation"] else []
-        found.append(Block([f"{role}{about['why']}", *tree]))
+        found.append(TextTable([f"{role}{about['why']}", *tree]))
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from steelyard.fusion.explain import Explanation
 from steelyard.memory.query import Query
-from steelyard_eval.compare.list_contenders import Listed
+from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.measures.runs import Ranked
 
 
@@ -16,13 +16,13 @@ from steelyard_eval.measures.runs import Ranked
 class ListView:
     """The list for one query: `scores` by id, best first, and the same list as `lists`."""
 
-    contender: Listed
+    contender: ListContender
     limit: int
     scores: Mapping[str, float]
     lists: Ranked
 
     @classmethod
-    def of(cls, contender: Listed, query: Query, limit: int) -> ListView:
+    def of(cls, contender: ListContender, query: Query, limit: int) -> ListView:
         """Ask the contender."""
         answers = contender.answers([query], limit)
         return cls(contender, limit, dict(answers.lists[0][:limit]), answers.ranked([query], limit))

@@ -29,7 +29,7 @@ from steelyard_eval.compare.contenders import (
     usable,
     without_label,
 )
-from steelyard_eval.compare.list_contenders import Listed
+from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.gate.invariants import broken
 from steelyard_eval.gate.values import DEEPEST, Values, measure
@@ -40,7 +40,7 @@ from steelyard_eval.recording.workspace import Workspace
 
 LIMIT = 10
 """The length of the lists where neither a weights file nor an option names another."""
-READERS: Mapping[str, Callable[[str], Named | Listed]] = {
+READERS: Mapping[str, Callable[[str], Named | ListContender]] = {
     "system": read_system,
     "strategy": read_strategy,
     "weights": read_weights,
@@ -54,14 +54,14 @@ READERS: Mapping[str, Callable[[str], Named | Listed]] = {
 class Asked:
     """A contender to be gated, with the text that names it again in another process; empty when none does."""
 
-    one: Named | Listed
+    one: Named | ListContender
     written: str
 
     @classmethod
     def of(cls, given: Given, label: str = "") -> Asked:
         """Read any contender; ConfigError when it is none."""
         one = read(given, label)
-        if isinstance(one, Listed):
+        if isinstance(one, ListContender):
             return cls(one, _again(given, one))
         return cls(one, "" if isinstance(one.given, SearchConfig) else one.given)
 
@@ -91,7 +91,7 @@ def read_asked(many: GivenMany) -> list[Asked]:
     return asked
 
 
-def _again(given: Given, one: Listed) -> str:
+def _again(given: Given, one: ListContender) -> str:
     """The text that names lists again, a run's path or an endpoint's address; empty where none can."""
     if isinstance(given, str):
         return without_label(given)
@@ -99,7 +99,7 @@ def _again(given: Given, one: Listed) -> str:
 
 
 @dataclass(frozen=True)
-class Answers:
+class GateAnswers:
     """What a contender answered.
 
     Attributes
@@ -137,7 +137,7 @@ class Answers:
     def strategy(self) -> str:
         """The strategy, or where the lists come from."""
         one = self.asked.one
-        return str(self.config.effective) if self.config else one.source if isinstance(one, Listed) else ""
+        return str(self.config.effective) if self.config else one.source if isinstance(one, ListContender) else ""
 
 
 @dataclass(frozen=True)
@@ -149,17 +149,17 @@ class Field:
     limit: int | None
     workspace: Callable[[], Workspace]
 
-    def run(self, asked: Iterable[Asked]) -> list[Answers]:
+    def run(self, asked: Iterable[Asked]) -> list[GateAnswers]:
         """Run the contenders, in order; those that retrieve alike share a recording."""
         every = list(asked)
-        found: dict[str, Answers] = {}
+        found: dict[str, GateAnswers] = {}
         own = [one for one in every if isinstance(one.one, Named)]
         if own:
             found |= {one.label: one for one in self._replayed(own, self.workspace())}
-        found |= {one.one.label: self._listed(one, one.one) for one in every if isinstance(one.one, Listed)}
+        found |= {one.one.label: self._listed(one, one.one) for one in every if isinstance(one.one, ListContender)}
         return [found[one.one.label] for one in every]
 
-    def _replayed(self, asked: Sequence[Asked], space: Workspace) -> list[Answers]:
+    def _replayed(self, asked: Sequence[Asked], space: Workspace) -> list[GateAnswers]:
         built = [usable(space, _contender(one.one, Setting(self.limit, space.model))) for one in asked]
         found = []
         for group in share([row.config for row, _ in built]):
@@ -170,24 +170,26 @@ class Field:
                 found.append(self._answers(asked[at], row.config, table, notices))
         return found
 
-    def _answers(self, asked: Asked, config: SearchConfig, table: SignalTable, notices: Sequence[str]) -> Answers:
+    def _answers(
+        self, asked: Asked, config: SearchConfig, table: SignalTable, notices: Sequence[str]
+    ) -> GateAnswers:
         own, deep = replay(table, config), replay(table, deeper(config))
         values = measure(own.ranked, deep.ranked, self.dataset.qrels)
         lists = scored(own)
         facts = tuple(broken(self.dataset, self.queries, lists))
-        return Answers(asked, config, lists, scored(deep), values, facts, tuple(notices), table)
+        return GateAnswers(asked, config, lists, scored(deep), values, facts, tuple(notices), table)
 
-    def _listed(self, asked: Asked, one: Listed) -> Answers:
+    def _listed(self, asked: Asked, one: ListContender) -> GateAnswers:
         size = self.limit or LIMIT
         answered = one.answers(self.queries, max(size, DEEPEST))
         lists, deep = ([found[:most] for found in answered.lists] for most in (size, max(size, DEEPEST)))
         values = measure(ranked(self.queries, lists), ranked(self.queries, deep), self.dataset.qrels)
         facts = tuple(broken(self.dataset, self.queries, lists))
-        return Answers(asked, None, lists, deep, values, facts, tuple(answered.notices))
+        return GateAnswers(asked, None, lists, deep, values, facts, tuple(answered.notices))
 
 
-def _contender(one: Named | Listed, setting: Setting) -> Contender:
-    if isinstance(one, Listed):
+def _contender(one: Named | ListContender, setting: Setting) -> Contender:
+    if isinstance(one, ListContender):
         raise TypeError(f"{one.label} has lists only")
     return Contender(one.label, one.config(setting), one.kind)
 
@@ -209,7 +211,7 @@ def ranked(queries: Sequence[Query], lists: Sequence[Sequence[Scored]]) -> Ranke
     return Ranked.of([query.id for query in queries], [[id_ for id_, _ in own] for own in lists])
 
 
-def about(answers: Answers) -> dict[str, Any]:
+def about(answers: GateAnswers) -> dict[str, Any]:
     """What a contender is, for documents."""
     config = answers.config
     return {

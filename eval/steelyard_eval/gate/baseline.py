@@ -22,7 +22,7 @@ from steelyard.base.errors import PATH_WIDTH, DataError, shown
 from steelyard.base.files import STRICT_JSON, canonical
 from steelyard.base.inputs import read_text
 from steelyard.base.schemas import Schema
-from steelyard_eval.gate.answers import Answers
+from steelyard_eval.gate.answers import GateAnswers
 from steelyard_eval.gate.hashes import digest, list_hash, scores_hash
 from steelyard_eval.gate.values import SHALLOW, Values
 from steelyard_eval.measures.runs import Scored
@@ -54,7 +54,7 @@ class KeptList:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptContender:
     """What is kept of one contender; `written` names it again, by its kind, and `configuration` is a hash."""
 
     label: str
@@ -79,7 +79,7 @@ class Kept:
         return Values(_matrix([own.anchor or own.values for own in self.lists]), self.anchor_deep)
 
     @classmethod
-    def of(cls, answers: Answers, configuration: str, queries: Sequence[str], date: str) -> Kept:
+    def of(cls, answers: GateAnswers, configuration: str, queries: Sequence[str], date: str) -> KeptContender:
         """Keep what a contender answered, as its own anchor."""
         config, deep = answers.config, answers.values.deep
         columns = answers.values.matrix.T.tolist()
@@ -109,7 +109,7 @@ class Kept:
             lists=lists,
         )
 
-    def anchored(self, older: Kept) -> Kept:
+    def anchored(self, older: KeptContender) -> KeptContender:
         """The same with the anchor of an older baseline."""
         pairs = zip(self.lists, older.lists, strict=True)
         anchors = [(own, other.anchor or other.values) for own, other in pairs]
@@ -134,9 +134,9 @@ class Baseline:
     hashes: Mapping[str, str]
     platform: str
     history: str
-    contenders: tuple[Kept, ...]
+    contenders: tuple[KeptContender, ...]
 
-    def find(self, label: str) -> Kept | None:
+    def find(self, label: str) -> KeptContender | None:
         """The contender of a label; None when it is not kept."""
         return next((kept for kept in self.contenders if kept.label == label), None)
 
@@ -201,7 +201,7 @@ def _checked(record: Any, place: str, rebaseline: str) -> Baseline:  # noqa: ANN
 def _read(record: dict[str, Any]) -> Baseline:
     del record["schema_version"]
     kept = [
-        Kept(**{**own, "lists": tuple(KeptList(**_tuples(row)) for row in own["lists"])})
+        KeptContender(**{**own, "lists": tuple(KeptList(**_tuples(row)) for row in own["lists"])})
         for own in record.pop("contenders")
     ]
     return Baseline(**record, contenders=tuple(kept))

@@ -12,8 +12,8 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.memory.query import Query
 from steelyard_eval.datasets.faults import counted
-from steelyard_eval.gate.answers import Answers, about
-from steelyard_eval.gate.baseline import Kept, KeptList
+from steelyard_eval.gate.answers import GateAnswers, about
+from steelyard_eval.gate.baseline import KeptContender, KeptList
 from steelyard_eval.gate.hashes import list_hash, scores_hash
 from steelyard_eval.gate.invariants import WORDS
 from steelyard_eval.gate.rule import ALPHA, SMALL, Changes, Findings, judge
@@ -38,8 +38,8 @@ class Contest:
     (all but the platform), or nothing (something changed, so quality decides).
     """
 
-    now: Answers
-    kept: Kept
+    now: GateAnswers
+    kept: KeptContender
     queries: Sequence[Query]
     unit: Indices
     budget: float

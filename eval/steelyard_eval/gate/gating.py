@@ -18,8 +18,8 @@ from steelyard_eval.compare.contenders import GivenMany
 from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.provenance import day
-from steelyard_eval.gate.answers import Answers, Asked, Field, read_asked
-from steelyard_eval.gate.baseline import Baseline, Kept, load_baseline, tool
+from steelyard_eval.gate.answers import Asked, Field, GateAnswers, read_asked
+from steelyard_eval.gate.baseline import Baseline, KeptContender, load_baseline, tool
 from steelyard_eval.gate.contest import Contest, means
 from steelyard_eval.gate.gate_document import document, mismatch
 from steelyard_eval.gate.hashes import configuration_hash, data_hashes, platform_name, sources_hash
@@ -167,16 +167,16 @@ class Gate:
                 "restore both from version control"
             )
 
-    def _contest(self, answers: Answers, kept: Kept, baseline: Baseline) -> Contest:
+    def _contest(self, answers: GateAnswers, kept: KeptContender, baseline: Baseline) -> Contest:
         queries = self.queries(baseline)
         same = self._same(self._configuration(answers, baseline), kept, baseline)
         return Contest(answers, kept, queries, unit_numbers(queries), self.budget, same, self.block_slices)
 
-    def _configuration(self, answers: Answers, baseline: Baseline | None) -> str:
+    def _configuration(self, answers: GateAnswers, baseline: Baseline | None) -> str:
         model = self._space(baseline).model if answers.config else ""
         return configuration_hash(answers.config, self.dataset, model)
 
-    def _same(self, configuration: str, kept: Kept, baseline: Baseline) -> str:
+    def _same(self, configuration: str, kept: KeptContender, baseline: Baseline) -> str:
         if not configuration or (configuration, sources_hash()) != (
             kept.configuration,
             baseline.hashes["sources"],
@@ -184,13 +184,13 @@ class Gate:
             return "nothing"
         return "bits" if platform_name() == baseline.platform else "lists"
 
-    def _gated(self, answers: Sequence[Answers], old: Baseline, history: Sequence[Record]) -> Gating | None:
+    def _gated(self, answers: Sequence[GateAnswers], old: Baseline, history: Sequence[Record]) -> Gating | None:
         known = [(own, kept) for own in answers if (kept := old.find(own.label)) is not None]
         if not known:
             return None
         return Gating(document(self, old, history, [self._contest(own, kept, old) for own, kept in known]))
 
-    def _refuse_worse(self, answers: Sequence[Answers], old: Baseline | None, gating: Gating | None) -> None:
+    def _refuse_worse(self, answers: Sequence[GateAnswers], old: Baseline | None, gating: Gating | None) -> None:
         """ConfigError for an adverse update: it fails, loses more than .01 nDCG@10, or drops a contender."""
         labels = {own.label for own in answers}
         gone = [kept.label for kept in old.contenders if kept.label not in labels] if old else []
@@ -207,12 +207,12 @@ class Gate:
                 "Add --accept-worse if that is meant"
             )
 
-    def _keep(self, answers: Sequence[Answers], old: Baseline | None) -> list[Kept]:
+    def _keep(self, answers: Sequence[GateAnswers], old: Baseline | None) -> list[KeptContender]:
         """What is kept. The anchor stays, unless the contender is significantly better, or accepted as worse."""
         queries = [query.id for query in self.queries(old)]
         found = []
         for own in answers:
-            kept = Kept.of(own, self._configuration(own, old), queries, day(self.now))
+            kept = KeptContender.of(own, self._configuration(own, old), queries, day(self.now))
             before = old.find(own.label) if old else None
             if old and before:
                 against = self._contest(own, before, old).against_anchor
@@ -220,7 +220,7 @@ class Gate:
             found.append(kept)
         return found
 
-    def _baseline(self, kept: Sequence[Kept], old: Baseline | None, history: str) -> Baseline:
+    def _baseline(self, kept: Sequence[KeptContender], old: Baseline | None, history: str) -> Baseline:
         return Baseline(
             tool=tool(),
             date=day(self.now),
@@ -237,7 +237,7 @@ class Gate:
 
     def _line(
         self,
-        answers: Sequence[Answers],
+        answers: Sequence[GateAnswers],
         old: Baseline | None,
         because: str,
         accepted_worse: bool,
@@ -271,7 +271,7 @@ def named_by(baseline: Baseline) -> list[Asked]:
     return together(*(partial(Asked.again, kept.label, kept.kind, kept.written) for kept in baseline.contenders))
 
 
-def _kept(baseline: Baseline, asked: Asked, alone: bool) -> Kept:
+def _kept(baseline: Baseline, asked: Asked, alone: bool) -> KeptContender:
     """What the baseline keeps of a contender; a single one goes with a single one, whatever their names."""
     label = asked.one.label
     kept = baseline.find(label)

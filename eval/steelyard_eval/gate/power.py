@@ -25,7 +25,7 @@ from steelyard.memory.query import Query
 from steelyard.memory.text import content, unique_words
 from steelyard.table.signal_table import EMBEDDING, SignalTable
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.gate.answers import Answers, deeper, ranked
+from steelyard_eval.gate.answers import GateAnswers, deeper, ranked
 from steelyard_eval.gate.rule import Changes, judge
 from steelyard_eval.gate.values import composite, measure
 from steelyard_eval.measures.runs import Scored
@@ -82,7 +82,7 @@ class Power:
         }
 
 
-def power_of(answers: Answers, dataset: Dataset, queries: Sequence[Query], unit: Indices, seed: int) -> Power:
+def power_of(answers: GateAnswers, dataset: Dataset, queries: Sequence[Query], unit: Indices, seed: int) -> Power:
     """The power statement of a contender, from its answers of today."""
     base = answers.values
     found = dict(planted(answers, dataset, queries, seed))
@@ -141,7 +141,7 @@ def _blocked(planted: Changes, drop: float, rng: np.random.Generator) -> tuple[f
 
 
 def planted(
-    answers: Answers, dataset: Dataset, queries: Sequence[Query], seed: int
+    answers: GateAnswers, dataset: Dataset, queries: Sequence[Query], seed: int
 ) -> Iterator[tuple[str, Floats]]:
     """Every planted regression by name, float64[3, Q] each."""
     if answers.config is not None and answers.recorded is not None:

@@ -18,7 +18,7 @@ from steelyard.memory.query import Query, clean_query
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.learn.cells import Cells
-from steelyard_eval.learn.first_ten import PLACES, Lists, lists_of
+from steelyard_eval.learn.first_ten import PLACES, CandidateLists, lists_of
 from steelyard_eval.learn.policies import Hits, Policy, match, recognise
 from steelyard_eval.learn.reader import Known, Log, read_log
 from steelyard_eval.measures.metrics import Judgments
@@ -30,7 +30,7 @@ from steelyard_eval.tune.source import Live
 
 
 @dataclass(frozen=True)
-class Case:
+class LogCase:
     """Everything that is learned from.
 
     Attributes
@@ -47,7 +47,7 @@ class Case:
     log: Log
     label: str
     config: SearchConfig
-    lists: Lists
+    lists: CandidateLists
     queries: tuple[Query, ...]
     policies: tuple[Policy, ...]
     hits: Hits
@@ -77,7 +77,7 @@ def prepare(
     embedder: str = "auto",
     workspace: Workspace | None = None,
     now: float,
-) -> Case:
+) -> LogCase:
     """Read a log, record the queries that it holds, and count what was recognised.
 
     Raises DataError when the log cannot be read or has no impression that can be used, and ConfigError when what
@@ -105,7 +105,7 @@ def prepare(
     halves = [match(log, half, lists, query_of, entry_of) for half in log.history.halves()]
     earlier, later = (half.cells(lists, known[half.policy]) for half in halves)
     labelled = _labelled(dataset, lists)
-    return Case(
+    return LogCase(
         space=space,
         path=Path(path),
         log=log,
@@ -197,13 +197,13 @@ def _queries(dataset: Dataset, asked: Sequence[tuple[int, Query]], size: int) ->
     return [*queries, *(query for query in judged(dataset, dataset.queries) if query.id not in there)], query_of
 
 
-def _labelled(dataset: Dataset, lists: Lists) -> Indices:
+def _labelled(dataset: Dataset, lists: CandidateLists) -> Indices:
     """int64[n]: the queries of the lists that are labelled for tuning."""
     own = {query.id for query in judged(dataset, dataset.queries)}
     return np.array([number for number, name in enumerate(lists.queries) if name in own], dtype=np.int64)
 
 
-def _labels(dataset: Dataset, lists: Lists, at: Indices) -> Floats:
+def _labels(dataset: Dataset, lists: CandidateLists, at: Indices) -> Floats:
     """float64[G, n]: nDCG@10 of every candidate on some queries."""
     judgments = Judgments.of(dataset.qrels, lists.queries, lists.entries)
     return lists.values(lists.grades(judgments), at)

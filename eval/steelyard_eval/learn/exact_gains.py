@@ -14,7 +14,7 @@ from steelyard.base.arrays import Bools, Floats
 from steelyard_eval.decide.grid import totals
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import Classes, shown_rows
-from steelyard_eval.learn.first_ten import DISCOUNT, Lists
+from steelyard_eval.learn.first_ten import DISCOUNT, CandidateLists
 from steelyard_eval.learn.views import STRENGTHS, imputed
 from steelyard_eval.tune.recommendation_sentence import named
 from steelyard_eval.weights.exact.ascent import line_of
@@ -26,7 +26,7 @@ LEAST = 1e-3
 """Rows of a smaller gain are left out: they decide nothing, and there are many."""
 
 
-def optimum(lists: Lists, cells: Cells, classes: Classes) -> dict[str, Any] | None:
+def optimum(lists: CandidateLists, cells: Cells, classes: Classes) -> dict[str, Any] | None:
     """The best two weights for the mean of the views, with their plateau; None where not just two weights move."""
     form = lists.form
     branches = movable(form)
@@ -50,7 +50,7 @@ def optimum(lists: Lists, cells: Cells, classes: Classes) -> dict[str, Any] | No
     }
 
 
-def _objective(lists: Lists, cells: Cells, classes: Classes, columns: Floats) -> Objective:
+def _objective(lists: CandidateLists, cells: Cells, classes: Classes, columns: Floats) -> Objective:
     """The mean of the views as an objective: every row above `LEAST` has a gain of its own."""
     shown = shown_rows(lists, cells)
     gains = np.mean([imputed(classes, shown, strength) for strength in STRENGTHS], axis=0)

@@ -31,7 +31,7 @@ COLUMNS = 600
 
 
 @dataclass(frozen=True)
-class Lists:
+class CandidateLists:
     """The lists of G candidates over Q queries; candidate 0 has the weights that are used today.
 
     Attributes
@@ -118,7 +118,7 @@ def lists_of(
     config: SearchConfig,
     columns: int = COLUMNS,
     weights: Callable[[Form], Floats] | None = None,
-) -> Lists:
+) -> CandidateLists:
     """Lay weights out around a configuration and rank every query of a table under each of them.
 
     `weights` gives float64[G, S] to be laid out instead, the first row being those used today. Raises ConfigError
@@ -133,7 +133,7 @@ def lists_of(
     top = _first(np.ascontiguousarray(form.columns), form.offsets, laid, PLACES, depth, every)
     names, features = _features(table.at_depth(config.depths), config, form)
     block = Block(config, form.slot, laid, max(map(len, branches), default=0))
-    return Lists(table.queries, table.entries, form.offsets, entry, features, names, top, form, block)
+    return CandidateLists(table.queries, table.entries, form.offsets, entry, features, names, top, form, block)
 
 
 def discounted(top: Ints, gains: Floats, queries: Indices) -> Floats:

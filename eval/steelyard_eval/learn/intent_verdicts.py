@@ -9,14 +9,14 @@ import numpy as np
 
 from steelyard.base.arrays import Indices
 from steelyard.config.search_config import SearchConfig
-from steelyard_eval.learn.case import Case
+from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.verdict import SURER, Judged, judge
 
 LEAST = 20
 """Queries of an intent, or of a half of the log, below which it is not told apart."""
 
 
-def numbers(case: Case, queries: Indices) -> dict[str, Indices]:
+def numbers(case: LogCase, queries: Indices) -> dict[str, Indices]:
     """int64[n] by intent: where its queries stand among some queries of the lists; intents of few are left out."""
     found: dict[str, list[int]] = {}
     for at, query in enumerate(queries.tolist()):
@@ -25,7 +25,7 @@ def numbers(case: Case, queries: Indices) -> dict[str, Indices]:
     return {intent: np.array(at, dtype=np.int64) for intent, at in sorted(found.items()) if len(at) >= LEAST}
 
 
-def by_intent(case: Case, judged: Judged, labels: bool) -> dict[str, Judged]:
+def by_intent(case: LogCase, judged: Judged, labels: bool) -> dict[str, Judged]:
     """The decision on the queries of each intent; nothing where the log as a whole was refused.
 
     Labels are pooled where an intent has enough of them; without, its gain has to be surer than for all queries.
@@ -41,7 +41,7 @@ def by_intent(case: Case, judged: Judged, labels: bool) -> dict[str, Judged]:
     return found
 
 
-def combined(case: Case, judged: Judged, intents: Mapping[str, Judged]) -> SearchConfig:
+def combined(case: LogCase, judged: Judged, intents: Mapping[str, Judged]) -> SearchConfig:
     """What ships: the weights for every query, and those of the intents that need others."""
     candidate = judged.candidate if judged.verdict == "ship" else 0
     own = {

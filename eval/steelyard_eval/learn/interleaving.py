@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import comb
 from typing import Any
 
-from steelyard_eval.datasets.log_schema import Line, decode
+from steelyard_eval.datasets.log_schema import LogLine, decode
 from steelyard_eval.datasets.logs import lines_of
 from steelyard_eval.learn.acts import NEGATIVE_KINDS
 from steelyard_eval.learn.reader import DAY
@@ -65,17 +65,17 @@ def duels(path: str) -> list[Duel]:
     return sorted(found.values(), key=lambda one: (-(one.wins + one.losses + one.ties), one.other))
 
 
-def _balance(line: Line, other: str) -> int:
+def _balance(line: LogLine, other: str) -> int:
     """Acts that speak for entries of the other ranking, less those for the policy's own."""
     team = {hit.object_id: hit.interleaved for hit in line.hits}
     liked = {act.object_id for act in line.actions or () if act.action_name not in NEGATIVE_KINDS}
     return sum(1 if team[name] == other else -1 for name in liked & team.keys())
 
 
-def _lists(raw: Iterable[bytes]) -> Iterable[Line]:
+def _lists(raw: Iterable[bytes]) -> Iterable[LogLine]:
     """The interleaved lists with the acts that were logged for them, each client's search of a day once."""
     seen: set[tuple[str, str, int]] = set()
-    waiting: dict[str, Line] = {}
+    waiting: dict[str, LogLine] = {}
     for one in raw:
         try:
             line = decode(one)

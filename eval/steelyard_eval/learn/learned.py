@@ -15,7 +15,7 @@ from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.provenance import origin
-from steelyard_eval.learn.case import Case, prepare
+from steelyard_eval.learn.case import LogCase, prepare
 from steelyard_eval.learn.intent_verdicts import by_intent, combined
 from steelyard_eval.learn.learned_document import document, promise
 from steelyard_eval.learn.rivals import RULES, rivals
@@ -131,7 +131,7 @@ def learn(
     return _rival(case, judged, rule, now)
 
 
-def _judged(case: Case, labels: bool) -> Judged:
+def _judged(case: LogCase, labels: bool) -> Judged:
     """The decision; a log that our replay does not reproduce decides nothing."""
     if not len(case.cells):
         equal = max(policy.agreement for policy in case.policies)
@@ -150,7 +150,7 @@ def _judged(case: Case, labels: bool) -> Judged:
     return found
 
 
-def _answer(case: Case, judged: Judged, intents: Mapping[str, Judged], now: Callable[[], float]) -> Learned:
+def _answer(case: LogCase, judged: Judged, intents: Mapping[str, Judged], now: Callable[[], float]) -> Learned:
     record = document(case, judged, {"rule": LEARNER}, intents)
     facts = {**_provenance(case, judged, now), "verdict": record["verdict"]}
     if record["verdict"] != judged.verdict:
@@ -162,7 +162,7 @@ def _answer(case: Case, judged: Judged, intents: Mapping[str, Judged], now: Call
     return Learned(record, shipped, picked)
 
 
-def _rival(case: Case, judged: Judged, rule: str, now: Callable[[], float]) -> Learned:
+def _rival(case: LogCase, judged: Judged, rule: str, now: Callable[[], float]) -> Learned:
     """What another rule chooses, as an attempt; the verdict on it is keep, for none of them proves anything."""
     own = replace(judged, verdict="keep", candidate=0)
     if rule == ADAPTIVE:
@@ -178,7 +178,7 @@ def _rival(case: Case, judged: Judged, rule: str, now: Callable[[], float]) -> L
     return Learned(record, replace(case.config, provenance=facts), replace(chosen, provenance=facts))
 
 
-def _provenance(case: Case, judged: Judged, now: Callable[[], float]) -> dict[str, Any]:
+def _provenance(case: LogCase, judged: Judged, now: Callable[[], float]) -> dict[str, Any]:
     """The facts that a weights file holds of a log."""
     facts = origin(case.space.dataset, case.fingerprint, 0, now)
     gain = promise(judged, judged.candidate or judged.best)

@@ -9,13 +9,13 @@ import numpy as np
 
 from steelyard import __version__
 from steelyard.fusion import Expr
-from steelyard_eval.learn.case import Case, span
+from steelyard_eval.learn.case import LogCase, span
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import fit
 from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.exact_gains import optimum
 from steelyard_eval.learn.examination import examine
-from steelyard_eval.learn.first_ten import Lists
+from steelyard_eval.learn.first_ten import CandidateLists
 from steelyard_eval.learn.intent_verdicts import LEAST, combined, numbers
 from steelyard_eval.learn.learned_sentence import needed, sentence
 from steelyard_eval.learn.logged import of_log
@@ -29,7 +29,7 @@ Record = dict[str, Any]
 NONE: Mapping[str, Judged] = {}
 
 
-def document(case: Case, judged: Judged, extra: Record, intents: Mapping[str, Judged] = NONE) -> Record:
+def document(case: LogCase, judged: Judged, extra: Record, intents: Mapping[str, Judged] = NONE) -> Record:
     """Everything that was learned, as JSON values; `extra` goes beside it."""
     about = judged.candidate or judged.best
     shipped = combined(case, judged, intents)
@@ -131,7 +131,7 @@ def _labels(judged: Judged, candidate: int) -> Record | None:
     }
 
 
-def _halves(case: Case, candidate: int) -> list[Record]:
+def _halves(case: LogCase, candidate: int) -> list[Record]:
     """The gain of a candidate by the earlier and the later half of the log, each learned by itself."""
     rows = []
     for name, cells in zip(("earlier", "later"), case.halves, strict=True):
@@ -140,7 +140,7 @@ def _halves(case: Case, candidate: int) -> list[Record]:
     return rows
 
 
-def _alone(lists: Lists, cells: Cells, candidate: int) -> Record:
+def _alone(lists: CandidateLists, cells: Cells, candidate: int) -> Record:
     exponent = examine(lists, cells).exponent
     gains = per_query(lists, cells, fit(lists, cells, exponent), candidate)
     return {"queries": len(gains), "exponent": exponent, **_mean(gains)}
@@ -150,7 +150,7 @@ def _mean(gains: np.ndarray[Any, np.dtype[np.float64]]) -> Record:
     return {"gain": float(gains.mean()), "error": float(gains.std(ddof=1) / np.sqrt(len(gains)))}
 
 
-def _intents(case: Case, judged: Judged, intents: Mapping[str, Judged], candidate: int) -> list[Record]:
+def _intents(case: LogCase, judged: Judged, intents: Mapping[str, Judged], candidate: int) -> list[Record]:
     """The gain of a candidate on the queries of each intent, and what the intent's own queries would choose."""
     gains = per_query(case.lists, judged.cells, judged.classes, candidate)
     rows = []
@@ -163,7 +163,7 @@ def _intents(case: Case, judged: Judged, intents: Mapping[str, Judged], candidat
     return rows
 
 
-def _sentence(case: Case, judged: Judged, intents: Mapping[str, Judged], own: Mapping[str, Expr]) -> str:
+def _sentence(case: LogCase, judged: Judged, intents: Mapping[str, Judged], own: Mapping[str, Expr]) -> str:
     """What to do, and what to do otherwise for single intents; what ships comes first."""
     chosen = named(case.lists.config(judged.candidate)) if judged.candidate else ""
     parts = []
@@ -177,7 +177,7 @@ def _sentence(case: Case, judged: Judged, intents: Mapping[str, Judged], own: Ma
     return " ".join([*parts, f"For all others: {whole[0].lower()}{whole[1:]}"])
 
 
-def _rivals(case: Case, judged: Judged) -> list[Record]:
+def _rivals(case: LogCase, judged: Judged) -> list[Record]:
     """What simpler rules would choose, and what the learner expects of it."""
     if not judged.cells.positive.any():
         return []

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard_eval.datasets.log_schema import Line, decode
+from steelyard_eval.datasets.log_schema import LogLine, decode
 from steelyard_eval.datasets.logs import lines_of
 from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, POSITIVE
 from steelyard_eval.learn.census import Census
@@ -60,7 +60,7 @@ class Known:
     extensible: bool = False
     added: list[str] = field(default_factory=list)
 
-    def query(self, line: Line) -> int:
+    def query(self, line: LogLine) -> int:
         """The number of the query that was asked: by its id, else by its text; -1 where it is unknown."""
         at = self.by_id.get(line.query_id)
         if at is not None and line.user_query in ("", self.texts[line.query_id]):
@@ -129,7 +129,7 @@ class _Reading:
         self.policies: dict[str, int] = {}
         self.searches: dict[str, int] = {}
         self.configurations: dict[str, Mapping[str, Any]] = {}
-        self.waiting: dict[str, tuple[Line, int]] = {}
+        self.waiting: dict[str, tuple[LogLine, int]] = {}
         self.per_client: dict[tuple[str, int], int] = {}
         self.seen = Seen()
         self.examined = np.zeros((2, PLACES))
@@ -172,7 +172,7 @@ class _Reading:
             given,
         )
 
-    def _impression(self, line: Line, number: int) -> None:
+    def _impression(self, line: LogLine, number: int) -> None:
         fault = self._fault(line)
         if fault:
             self.census.set_aside(fault, number)
@@ -186,7 +186,7 @@ class _Reading:
             self._emit(*self.waiting.pop(next(iter(self.waiting))))
         self.waiting[line.query_id] = (line, number)
 
-    def _fault(self, line: Line) -> str:
+    def _fault(self, line: LogLine) -> str:
         time = line.seconds
         if time is None:
             return "has no timestamp"
@@ -208,14 +208,14 @@ class _Reading:
         busy = bool(client) and count > MOST_A_DAY
         return f"is one of more than {MOST_A_DAY:,} searches of its client that day (a program)" if busy else ""
 
-    def _acts(self, line: Line, number: int) -> None:
+    def _acts(self, line: LogLine, number: int) -> None:
         waiting = self.waiting.get(line.query_id)
         if waiting is None:
             self.census.set_aside("acts on an impression that is not in the log, or long past", number)
             return
         waiting[0].actions = [*(waiting[0].actions or ()), *(line.actions or ())]
 
-    def _emit(self, line: Line, number: int) -> None:
+    def _emit(self, line: LogLine, number: int) -> None:
         query = self.known.query(line)
         if query < 0:
             self.census.set_aside(UNKNOWN if self.known.extensible else UNEMBEDDED, number)
@@ -262,7 +262,7 @@ class _Chunk:
         self.hits: list[tuple[int, int, int]] = []
         self.probability: list[float] = []
 
-    def add(self, line: Line, number: int, policy: int, query: int, reading: _Reading) -> None:
+    def add(self, line: LogLine, number: int, policy: int, query: int, reading: _Reading) -> None:
         """One impression: policy, whether its list was mixed, query; then a row a hit."""
         entries = reading.known.entries
         acts = {act.object_id: CODE[act.action_name] for act in line.actions or ()}

@@ -8,10 +8,10 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.adaptive import Feedback, adapt
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system
-from steelyard_eval.learn.case import Case
+from steelyard_eval.learn.case import LogCase
 
 
-def adapted(case: Case) -> tuple[SearchConfig, dict[str, Any]]:
+def adapted(case: LogCase) -> tuple[SearchConfig, dict[str, Any]]:
     """The current configuration after the rule, and what it counted; ConfigError where its system has no rule."""
     rule = find_system(case.config.name).adaptive
     if rule is None:

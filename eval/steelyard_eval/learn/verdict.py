@@ -18,7 +18,7 @@ from steelyard_eval.decide.decision import Verdict
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import Classes, fit
 from steelyard_eval.learn.examination import Examination, examine
-from steelyard_eval.learn.first_ten import Lists
+from steelyard_eval.learn.first_ten import CandidateLists
 from steelyard_eval.learn.views import Views, statistics, views
 
 SURE = (3.0, 2.0)
@@ -40,7 +40,7 @@ LEAST_ERROR = 0.002
 
 
 @dataclass(frozen=True)
-class Source:
+class KnownGains:
     """What is known of the candidates' gains beside the log: float64[G] each, an infinite error for nothing.
 
     `queries` is how many labelled queries it is worth.
@@ -57,7 +57,7 @@ class Pooled:
 
     gain: Floats
     error: Floats
-    labels: Source | None
+    labels: KnownGains | None
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class LogEvidence:
     """What was learned from a log, before anything is decided."""
 
     cells: Cells
@@ -100,7 +100,7 @@ class Judged:
     candidate: int
     best: int
     refusal: Refusal | None
-    evidence: Evidence
+    evidence: LogEvidence
     pooled: Pooled | None
 
     @property
@@ -125,7 +125,7 @@ class Judged:
 
 
 def judge(
-    lists: Lists,
+    lists: CandidateLists,
     cells: Cells,
     labels: Floats | None = None,
     given: Floats | None = None,
@@ -145,10 +145,10 @@ def judge(
     examination = examine(lists, cells, given)
     classes = fit(lists, cells, examination.exponent)
     seen = views(lists, cells, classes, examination.exponent)
-    return decide(Evidence(cells, examination, classes, seen), labels, errors)
+    return decide(LogEvidence(cells, examination, classes, seen), labels, errors)
 
 
-def decide(evidence: Evidence, labels: Floats | None = None, errors: tuple[float, float] = SURE) -> Judged:
+def decide(evidence: LogEvidence, labels: Floats | None = None, errors: tuple[float, float] = SURE) -> Judged:
     """Decide on what was learned; `labels` and `errors` as in `judge`.
 
     A log of fewer than `QUERIES` distinct queries ships nothing; what would have shipped otherwise is worth a try.
@@ -196,13 +196,13 @@ def too_few(cells: Cells) -> str:
     return f"the log has {count} distinct queries, and {QUERIES} are needed to ship" if count < QUERIES else ""
 
 
-def of_labels(labels: Floats) -> Source:
+def of_labels(labels: Floats) -> KnownGains:
     """The gains by labelled queries, float64[G, n]."""
     gain, error = statistics(labels)
-    return Source(gain, np.maximum(error, LEAST_ERROR), labels.shape[1])
+    return KnownGains(gain, np.maximum(error, LEAST_ERROR), labels.shape[1])
 
 
-def pool(seen: Views, sources: Sequence[Source], labels: Source | None = None) -> Pooled:
+def pool(seen: Views, sources: Sequence[KnownGains], labels: KnownGains | None = None) -> Pooled:
     """Weigh the log, the labels and other sources by the inverse of their variances.
 
     The log's gain is the smaller of its two cautious views; its error includes `DOUBT` times the gain.

@@ -15,7 +15,7 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import Classes, fit, shown_rows
-from steelyard_eval.learn.first_ten import DISCOUNT, Lists
+from steelyard_eval.learn.first_ten import DISCOUNT, CandidateLists
 
 STRENGTHS = (1.0, 0.5, 0.25)
 """How much of what its signals suggest an entry that was never shown is credited with, in each view."""
@@ -69,7 +69,7 @@ def statistics(values: Floats) -> tuple[Floats, Floats]:
     return differences.mean(axis=1), np.maximum(spread / np.sqrt(n), 1e-9)
 
 
-def views(lists: Lists, cells: Cells, classes: Classes, exponent: float) -> Views:
+def views(lists: CandidateLists, cells: Cells, classes: Classes, exponent: float) -> Views:
     """Value every candidate on every logged query, then again without each fold of queries."""
     queries = cells.queries
     shown = shown_rows(lists, cells)
@@ -79,7 +79,7 @@ def views(lists: Lists, cells: Cells, classes: Classes, exponent: float) -> View
     return Views(gain, error, _refit(lists, cells, exponent))
 
 
-def _refit(lists: Lists, cells: Cells, exponent: float) -> Floats:
+def _refit(lists: CandidateLists, cells: Cells, exponent: float) -> Floats:
     """float64[V, G]: the jackknife error over folds of queries; 0 in the first view."""
     fold = np.random.default_rng(0).permutation(len(cells.queries)) % FOLDS
     parts = [cells.queries[fold != one] for one in np.unique(fold)]
@@ -92,7 +92,7 @@ def _refit(lists: Lists, cells: Cells, exponent: float) -> Floats:
     return errors
 
 
-def _means(lists: Lists, cells: Cells, exponent: float) -> Floats:
+def _means(lists: CandidateLists, cells: Cells, exponent: float) -> Floats:
     """float64[V - 1, G]: the mean gains of classes fitted to some queries, on those queries."""
     classes = fit(lists, cells, exponent, ROUNDS)
     shown = shown_rows(lists, cells)
@@ -101,7 +101,7 @@ def _means(lists: Lists, cells: Cells, exponent: float) -> Floats:
     return np.array([(one - one[0]).mean(axis=1) for one in values])
 
 
-def flip(lists: Lists, cells: Cells, classes: Classes, candidate: int) -> float | None:
+def flip(lists: CandidateLists, cells: Cells, classes: Classes, candidate: int) -> float | None:
     """The strength of imputation at which a gain is no longer above two query errors; None where it never falls.
 
     Near 1: the gain rests on entries that nobody was shown.
@@ -118,13 +118,15 @@ def flip(lists: Lists, cells: Cells, classes: Classes, candidate: int) -> float 
     return None
 
 
-def unseen(lists: Lists, cells: Cells, candidate: int) -> float:
+def unseen(lists: CandidateLists, cells: Cells, candidate: int) -> float:
     """The share of a candidate's first places that hold entries the log never showed."""
     shown = np.append(shown_rows(lists, cells), True)
     return 1.0 - float(shown[lists.top[candidate][cells.queries]].mean())
 
 
-def per_query(lists: Lists, cells: Cells, classes: Classes, candidate: int, strength: float = 0.5) -> Floats:
+def per_query(
+    lists: CandidateLists, cells: Cells, classes: Classes, candidate: int, strength: float = 0.5
+) -> Floats:
     """float64[n]: the gain of one candidate on each logged query, in the middle view."""
     queries, shown = cells.queries, shown_rows(lists, cells)
     gains = np.append(imputed(classes, shown, strength), 0.0) / lists.ideal(classes.relevance, queries)

@@ -16,7 +16,7 @@ from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.tune.intent_weights import alike, shrunk
 from steelyard_eval.weights.exact.ascent import line_of
 from steelyard_eval.weights.exact.objective import Objective
-from steelyard_eval.weights.exact.optimise import Found, movable, on_line, on_simplices, optimise
+from steelyard_eval.weights.exact.optimise import BestFound, movable, on_line, on_simplices, optimise
 from steelyard_eval.weights.exact.simplex import NODES
 from steelyard_eval.weights.exact.sweep import Sweep, segment
 from steelyard_eval.weights.kernel import Form, forms
@@ -38,7 +38,7 @@ class Candidate:
         self.objective = Objective.of(self.form, measure)
         self.start = on_simplices(self.form.weights, self.form, self.branches)
 
-    def search(self, queries: Bools, seed: int, proof: bool = True) -> Found:
+    def search(self, queries: Bools, seed: int, proof: bool = True) -> BestFound:
         """The best weights for the queries where bool[Q] is true, proven where that can be."""
         if self._line is None:
             nodes = NODES if proof else 0

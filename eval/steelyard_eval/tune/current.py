@@ -9,12 +9,12 @@ from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.compare.contenders import Contender, Given, Setting, read
-from steelyard_eval.compare.list_contenders import Listed
+from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.composite import DEEPEST, composite, parts_for
 from steelyard_eval.decide.priors import key_of
 from steelyard_eval.measures.metrics import Measure
-from steelyard_eval.recording.rankings import Lists
+from steelyard_eval.recording.rankings import ShownLists
 from steelyard_eval.tune.layout import Layout
 from steelyard_eval.tune.source import Source
 
@@ -32,7 +32,7 @@ class Current:
     config: SearchConfig | None
     values: dict[Measure, Floats]
     composite: Floats
-    lists: Lists | None = None
+    lists: ShownLists | None = None
 
     @property
     def key(self) -> str | None:
@@ -40,13 +40,13 @@ class Current:
         return None if self.config is None else key_of(self.config)
 
 
-def read_current(given: Given, limit: int, source: Source) -> Contender | Listed:
+def read_current(given: Given, limit: int, source: Source) -> Contender | ListContender:
     """Any contender: a system, an expression, a weights file, a run, an endpoint, a table of lists, a function.
 
     Raises ConfigError for what is none, or needs what the data set or the recording does not have.
     """
     one = read(given, lists=source.lists or ())
-    if isinstance(one, Listed):
+    if isinstance(one, ListContender):
         return one
     config = one.config(Setting(limit, source.model, source.lists))
     return source.usable(Contender(one.label, config, one.kind))[0]
@@ -59,7 +59,7 @@ def of_config(label: str, config: SearchConfig, layout: Layout, measures: Sequen
 
 
 def of_lists(
-    one: Listed, dataset: Dataset, queries: Sequence[Query], limit: int, measures: Sequence[Measure]
+    one: ListContender, dataset: Dataset, queries: Sequence[Query], limit: int, measures: Sequence[Measure]
 ) -> Current:
     """Lists as the current contender, asked for as deep as the composite looks."""
     found = one.answers(queries, max(limit, DEEPEST))
@@ -67,4 +67,4 @@ def of_lists(
     deep = found.ranked(queries, max(limit, DEEPEST)).metrics(dataset.qrels, parts)
     ranked = found.ranked(queries, limit)
     own = ranked.metrics(dataset.qrels, measures)
-    return Current(one.label, None, own, composite(deep, parts), Lists(ranked))
+    return Current(one.label, None, own, composite(deep, parts), ShownLists(ranked))

@@ -16,7 +16,7 @@ from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.fusion import Expr
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.weights.exact.objective import Objective
-from steelyard_eval.weights.exact.optimise import Found, optimise
+from steelyard_eval.weights.exact.optimise import BestFound, optimise
 from steelyard_eval.weights.kernel import Form
 
 M = 20
@@ -30,8 +30,8 @@ def alike(strategy: Expr, form: Form, branches: Sequence[Indices]) -> bool:
 
 
 def shrunk(
-    form: Form, branches: Sequence[Indices], found: Found, measure: Measure, seed: int, queries: Bools
-) -> Found:
+    form: Form, branches: Sequence[Indices], found: BestFound, measure: Measure, seed: int, queries: Bools
+) -> BestFound:
     """What was found for each intent, pulled to what is best for all the queries where bool[Q] is true."""
     pooled = _pooled(form, branches)
     start = np.append(found.weights[branches[0]], pooled.weights[len(branches[0]) :])

@@ -21,7 +21,7 @@ from steelyard_eval.tune.attempt import save_weights
 from steelyard_eval.tune.current import read_current
 from steelyard_eval.tune.families import starts, with_current
 from steelyard_eval.tune.layout import lay_out
-from steelyard_eval.tune.recommendation_document import Case, document
+from steelyard_eval.tune.recommendation_document import RecommendationCase, document
 from steelyard_eval.tune.source import Live, Recorded, Source
 from steelyard_eval.tune.unlabelled import without_labels
 
@@ -161,7 +161,9 @@ def recommend(
         return _unlabelled(source, size, used.label, config)
     tried = with_current(starts(source, queries, size), source, used.label, config)
     laid = lay_out(source, queries, tried, measures[0])
-    record, chosen, attempt = document(Case(source, queries, measures, laid, used, size, seed, now), timed)
+    record, chosen, attempt = document(
+        RecommendationCase(source, queries, measures, laid, used, size, seed, now), timed
+    )
     return Recommendation(record, chosen, attempt, not laid.whole)
 
 

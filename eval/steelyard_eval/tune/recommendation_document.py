@@ -15,7 +15,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.compare.comparison_document import DIALECT
 from steelyard_eval.compare.contenders import Contender
-from steelyard_eval.compare.list_contenders import Listed
+from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.warnings import JUDGED, warnings
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.decision import Decision, decide
@@ -25,7 +25,15 @@ from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.measures.statistics import difference_interval, mean_interval
-from steelyard_eval.recording.rankings import Lists, described, lists_of, ordered, query_rows, rankings, spelled
+from steelyard_eval.recording.rankings import (
+    ShownLists,
+    described,
+    lists_of,
+    ordered,
+    query_rows,
+    rankings,
+    spelled,
+)
 from steelyard_eval.tune.board import Board, Place, leaderboard
 from steelyard_eval.tune.candidate import candidates
 from steelyard_eval.tune.cost import timing
@@ -39,14 +47,14 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Case:
+class RecommendationCase:
     """Everything a recommendation is made from."""
 
     source: Source
     queries: Sequence[Query]
     measures: Sequence[Measure]
     layout: Layout
-    used: Contender | Listed
+    used: Contender | ListContender
     limit: int
     seed: int
     now: Callable[[], float]
@@ -108,7 +116,7 @@ class Case:
         return leaderboard(self.layout, self.evidence, self.current, self.measures, self.decision.candidate)
 
 
-def document(case: Case, timed: bool) -> tuple[Record, SearchConfig | None, SearchConfig | None]:
+def document(case: RecommendationCase, timed: bool) -> tuple[Record, SearchConfig | None, SearchConfig | None]:
     """The JSON document, what to run, and what is worth trying."""
     decision, board, found = case.decision, case.board, _chosen(case)
     chosen = None if case.picked is None else named(case.picked)
@@ -144,7 +152,7 @@ def document(case: Case, timed: bool) -> tuple[Record, SearchConfig | None, Sear
     return (record, picked, None) if decision.verdict == "ship" else (record, current, picked)
 
 
-def _chosen(case: Case) -> Record | None:
+def _chosen(case: RecommendationCase) -> Record | None:
     """The configuration that was decided on, and the best weights of its setting, searched exactly."""
     if case.picked is None:
         return None
@@ -169,13 +177,13 @@ def _chosen(case: Case) -> Record | None:
     }
 
 
-def _configuration(case: Case, place: Place) -> Record:
+def _configuration(case: RecommendationCase, place: Place) -> Record:
     values = estimate(mean_interval(place.values[case.metric], case.evidence.groups.tolist()), len(case.queries))
     depths = depths_read(place.config) if place.config else {}
     return {**place.about(), "depths": depths, "in_sample": values, "embedding_calls": place.calls}
 
 
-def _runner_up(case: Case) -> Record | None:
+def _runner_up(case: RecommendationCase) -> Record | None:
     """The best row that is neither the one decided on nor the current one, and what parts it from the former."""
     first = next((one for one in case.board.places if one.config == case.picked), case.board.current)
     others = [one for one in case.board.places if one is not first and one is not case.board.current]
@@ -187,19 +195,19 @@ def _runner_up(case: Case) -> Record | None:
     return {"label": others[0].label, "strategy": others[0].about()["strategy"], **asdict(lead), "parted": parted}
 
 
-def _table(case: Case) -> Record | None:
+def _table(case: RecommendationCase) -> Record | None:
     """How much of the candidates a table of other collections is known of."""
     worth = case.evidence.prior_composite.worth
     return {"known": int((worth > 0).sum()), "worth": float(worth.max())} if worth.any() else None
 
 
-def _fingerprint(case: Case) -> dict[str, object]:
+def _fingerprint(case: RecommendationCase) -> dict[str, object]:
     config = case.picked or case.config
     known = case.layout.recordings[0] if config is None else case.layout.recorded(config)
     return dict(known.table.fingerprint)
 
 
-def _results(case: Case) -> Record:
+def _results(case: RecommendationCase) -> Record:
     """The part of the document that is a comparison's, for reports."""
     dataset, board = case.source.dataset, case.board
     judged, tests = len(case.queries), board.comparisons(case.seed)
@@ -226,7 +234,7 @@ def _results(case: Case) -> Record:
     }
 
 
-def _warnings(case: Case, tests: Sequence[Record]) -> list[str]:
+def _warnings(case: RecommendationCase, tests: Sequence[Record]) -> list[str]:
     places = case.board.places
     values, judged = (
         {one.label: one.values[metric] for one in places if metric in one.values}
@@ -235,7 +243,7 @@ def _warnings(case: Case, tests: Sequence[Record]) -> list[str]:
     return warnings(case.queries, values, judged, case.board.current.label, tests, case.source.model)
 
 
-def _rankings(case: Case) -> Record:
+def _rankings(case: RecommendationCase) -> Record:
     """The lists of the current configuration, of the one that was decided on, then of the others, best first."""
     board = case.board
     places = {place.label: place for place in board.places}
@@ -247,17 +255,17 @@ def _rankings(case: Case) -> Record:
     return rankings(case.source.dataset, case.queries, made)
 
 
-def _listed(case: Case, place: Place) -> Lists:
+def _listed(case: RecommendationCase, place: Place) -> ShownLists:
     if place.config is None:
-        return case.current.lists or Lists(Ranked.of([], []))
+        return case.current.lists or ShownLists(Ranked.of([], []))
     return lists_of(case.layout.replayed(place.config), place.config)
 
 
-def _command(case: Case) -> str | None:
+def _command(case: RecommendationCase) -> str | None:
     """The command that recommends the same; None where something of it is known in Python alone."""
     used = case.used
-    word = used.source if isinstance(used, Listed) else used.label
-    if isinstance(used, Listed) and used.kind not in ("run", "endpoint"):
+    word = used.source if isinstance(used, ListContender) else used.label
+    if isinstance(used, ListContender) and used.kind not in ("run", "endpoint"):
         return None
     options = {"--current": word, "--metric": str(case.metric), "--limit": case.limit, "--seed": case.seed or None}
     return spelled("recommend", case.source.dataset, options={**options, **case.source.options})

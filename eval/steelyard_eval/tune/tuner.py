@@ -17,7 +17,7 @@ from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.ablation import ablation
 from steelyard_eval.tune.task import Task, prepare
-from steelyard_eval.tune.tuning_document import Judgment, Record, judge
+from steelyard_eval.tune.tuning_document import Record, TuningDecision, judge
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,7 +137,7 @@ def tune(
 
 def proven(task: Task, ablate: bool = False, now: Callable[[], float] = time.time) -> Tuning:
     """The tuning of a task that is prepared; see `tune`."""
-    found = Judgment(task, task.optimum(task.inside, bar("searching the optimum")))
+    found = TuningDecision(task, task.optimum(task.inside, bar("searching the optimum")))
     document, config, attempt = judge(found, now)
     if not ablate or not found.optimum.whole:
         document |= {"ablation": None} if ablate else {}
@@ -146,7 +146,7 @@ def proven(task: Task, ablate: bool = False, now: Callable[[], float] = time.tim
     return Tuning(document, config, attempt, document["ablation"] is None)
 
 
-def _ablation(task: Task, found: Judgment) -> Record | None:
+def _ablation(task: Task, found: TuningDecision) -> Record | None:
     try:
         return ablation(task, found)
     except KeyboardInterrupt:

@@ -18,7 +18,7 @@ from steelyard_eval.decide.decision import Decision, decide
 from steelyard_eval.decide.provenance import estimate, origin, promised
 from steelyard_eval.decide.rule import ONE_STRATEGY
 from steelyard_eval.measures.statistics import compare_paired, mean_interval
-from steelyard_eval.recording.rankings import Lists, lists_of, query_rows, rankings, spelled
+from steelyard_eval.recording.rankings import ShownLists, lists_of, query_rows, rankings, spelled
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.select import recorded_lists
 from steelyard_eval.tune.brief import brief
@@ -33,7 +33,7 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Judgment:
+class TuningDecision:
     """What was decided for a task, and on what."""
 
     task: Task
@@ -64,7 +64,7 @@ class Judgment:
         return self.picked if self.decision.verdict == "ship" else self.task.config
 
 
-def judge(found: Judgment, now: Callable[[], float]) -> tuple[Record, SearchConfig, SearchConfig | None]:
+def judge(found: TuningDecision, now: Callable[[], float]) -> tuple[Record, SearchConfig, SearchConfig | None]:
     """The JSON document of a tuning, the configuration for its weights file, and under try the one to be tried."""
     task, decision, picked, best = found.task, found.decision, found.picked, found.optimum
     tuned, current = task.values(picked), task.values(task.config)
@@ -199,7 +199,7 @@ def _share(current: Candidate, names: list[str], total: float) -> float | None:
     return None
 
 
-def _queries(found: Judgment) -> Record:
+def _queries(found: TuningDecision) -> Record:
     """Values and lists of the current and of the chosen setting, on every query; nothing where they are one."""
     task, picked = found.task, found.picked
     if picked == task.config:
@@ -212,7 +212,7 @@ def _queries(found: Judgment) -> Record:
     }
 
 
-def _listed(task: Task, config: SearchConfig) -> Lists:
+def _listed(task: Task, config: SearchConfig) -> ShownLists:
     return lists_of(replay(task.table, config), config)
 
 

@@ -21,7 +21,7 @@ from steelyard.stores.base import Found
 from steelyard.table.join import join
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.log_schema import Line
+from steelyard_eval.datasets.log_schema import LogLine
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -75,7 +75,7 @@ def test_the_commands_of_the_page_run_on_it(mine):
 
 def test_the_feedback_of_the_page_is_a_line_of_a_log():
     (line,) = [content for title, content in blocks(DATA, "json") if not title]
-    read = msgspec.json.decode(line.encode(), type=Line)
+    read = msgspec.json.decode(line.encode(), type=LogLine)
     assert [(hit.object_id, hit.position) for hit in read.hits] == [("m1", 1), ("m3", 2)]
     assert [act.action_name for act in read.actions] == ["accepted"]
 

@@ -17,7 +17,7 @@ from steelyard.memory.entry import Entry
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import analyses, find_system
-from steelyard_eval.cli.doctor import Row, diagnose
+from steelyard_eval.cli.doctor import Check, diagnose
 from steelyard_eval.cli.main import main
 
 
@@ -41,7 +41,7 @@ def test_a_sound_machine_is_fit_and_names_its_versions():
     assert diagnose().fit
     assert found["steelyard"].value == metadata.version("steelyard")
     assert found["SQLite (in apsw)"].value.startswith(apsw.sqlite_lib_version())
-    assert found["FTS5"] == Row("FTS5", "ok", "compiled in")
+    assert found["FTS5"] == Check("FTS5", "ok", "compiled in")
     assert found["sqlite-vec"].value == "v" + metadata.version("sqlite-vec")
     for package in ("numpy", "scipy", "scikit-learn", "matplotlib"):
         assert found[package].value == metadata.version(package)

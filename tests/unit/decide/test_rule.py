@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard_eval.decide.decision import decide
-from steelyard_eval.decide.posterior import Moments, Prior, posterior
+from steelyard_eval.decide.posterior import Moments, PriorGains, posterior
 from steelyard_eval.decide.rule import (
     ALL_FAMILIES,
     Evidence,
@@ -72,7 +72,7 @@ def test_with_a_table_the_choice_is_the_published_one(seed, collections):
     metric, composite = drawn(seed)
     rng = np.random.default_rng([seed, 1])
     means, variances = rng.normal(0.02, 0.03, (2, collections, 12)), rng.uniform(0.01, 0.06, (2, collections, 12))
-    priors = (Prior.of(means[1], variances[1]), Prior.of(means[0], variances[0]))
+    priors = (PriorGains.of(means[1], variances[1]), PriorGains.of(means[0], variances[0]))
 
     found = proven(Evidence.of(metric, composite, priors), ALL_FAMILIES)
 
@@ -83,7 +83,7 @@ def test_with_a_table_the_choice_is_the_published_one(seed, collections):
 
 def test_a_candidate_that_the_table_lacks_is_asked_for_students_t():
     _, composite = drawn(4, candidates=3)
-    prior = Prior.of(np.array([[0.02, np.nan, 0.01]]), np.array([[0.04, np.nan, 0.04]]))
+    prior = PriorGains.of(np.array([[0.02, np.nan, 0.01]]), np.array([[0.04, np.nan, 0.04]]))
     found = posterior(Moments.of(composite, np.arange(30)), prior)
 
     assert prior.worth.tolist() == [5.0, 0.0, 5.0]  # one collection of two halves of ten queries
@@ -93,7 +93,7 @@ def test_a_candidate_that_the_table_lacks_is_asked_for_students_t():
 
 def test_the_probability_of_harm_is_the_tail_below_zero():
     differences = np.array([[0.1, 0.3, -0.1, 0.2, 0.4]])
-    found = posterior(Moments.of(differences, np.arange(5)), Prior.none(1))
+    found = posterior(Moments.of(differences, np.arange(5)), PriorGains.none(1))
     t = scipy.stats.ttest_1samp(differences[0], 0, alternative="greater")
     assert found.harm()[0] == pytest.approx(t.pvalue, abs=1e-12)
 
@@ -101,7 +101,7 @@ def test_the_probability_of_harm_is_the_tail_below_zero():
 def test_queries_of_one_group_are_one_observation():
     # Five groups of four equal queries: the standard error is that of five means.
     means = np.array([0.1, 0.3, -0.1, 0.2, 0.4])
-    found = posterior(Moments.of(np.repeat(means, 4)[None, :], np.repeat(np.arange(5), 4)), Prior.none(1))
+    found = posterior(Moments.of(np.repeat(means, 4)[None, :], np.repeat(np.arange(5), 4)), PriorGains.none(1))
     t = scipy.stats.ttest_1samp(means, 0, alternative="greater")
     assert found.harm()[0] == pytest.approx(t.pvalue, abs=1e-12)
 

@@ -11,7 +11,7 @@ from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare.contenders import written_as
 from steelyard_eval.recording.rankings import shown_lists as kept
-from steelyard_eval.recording.rankings.shown_lists import Lists, ordered, rankings
+from steelyard_eval.recording.rankings.shown_lists import ShownLists, ordered, rankings
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_grades_and_texts_are_those_of_the_data_set(data, document):
 
 def test_a_document_has_two_lists_and_more_only_below_the_limit(data, document, monkeypatch):
     queries = data.dataset.queries
-    made = [(label, lambda: Lists(sy_ranked(queries))) for label in "abcd"]
+    made = [(label, lambda: ShownLists(sy_ranked(queries))) for label in "abcd"]
     monkeypatch.setattr(kept, "MOST", 0)
     assert [one["label"] for one in rankings(data.dataset, queries, made)["lists"]] == ["a", "b"]
     monkeypatch.setattr(kept, "MOST", 3 * 10 * len(queries))

@@ -18,9 +18,9 @@ import pytest
 
 from steelyard.retrievers.tsearch import (
     And,
+    Lexeme,
     Not,
     Or,
-    Term,
     TsIndex,
     has_negation,
     matches,
@@ -194,7 +194,7 @@ class TestWebsearch:
         assert asked("foo or\u0301 bar") == "'foo' | 'bar'"
 
     def test_what_binds_less_prints_in_brackets(self):
-        either = Or((Term("a"), Term("b")))
+        either = Or((Lexeme("a"), Lexeme("b")))
         assert str(And((either, Not(either)))) == "( 'a' | 'b' ) & !( 'a' | 'b' )"
 
 
@@ -365,7 +365,7 @@ class TestHostileInput:
         websearch(text)
 
     def test_any_number_of_signs_is_one_negation(self):
-        assert websearch("-" * 100_001 + "x") == Not(Term("x"), 100_001)
+        assert websearch("-" * 100_001 + "x") == Not(Lexeme("x"), 100_001)
         assert found("-" * 100_000 + "x", "x")
         assert asked("- " * 3 + "x") == "!!!'x'"
 

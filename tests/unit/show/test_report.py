@@ -16,11 +16,18 @@ from steelyard.base.errors import DataError
 from steelyard.base.files import canonical
 from steelyard_eval.common import markup as texts
 from steelyard_eval.show.report import load_results, write_report
-from steelyard_eval.show.report.charts import Point, _names, cost_chart, curve_chart, forest_chart, interval_chart
+from steelyard_eval.show.report.charts import (
+    CostPoint,
+    _names,
+    cost_chart,
+    curve_chart,
+    forest_chart,
+    interval_chart,
+)
 from steelyard_eval.show.report.charts import difference as difference_of
 from steelyard_eval.show.report.queries import movers
 from steelyard_eval.show.report.sentences import answer, decision
-from steelyard_eval.show.report.shapes import Dot, Line, Scale, Text
+from steelyard_eval.show.report.shapes import Dot, Scale, StraightLine, Text
 
 VOID = {"meta", "wbr", "br", "hr", "img", "link", "input"}
 HOSTILE = (
@@ -616,17 +623,17 @@ def test_charts_place_values_in_proportion():
     ticks = drawn(chart, Text, "tick")[:-1]
     assert [tick.text for tick in ticks] == ["0.3", "0.4", "0.5", "0.6", "0.7"]
     left, right = ticks[0].x, ticks[-1].x
-    first, second = [line for line in drawn(chart, Line, "whisker") if line.y1 == line.y2]
+    first, second = [line for line in drawn(chart, StraightLine, "whisker") if line.y1 == line.y2]
     assert first.x1 == second.x2 == (left + right) / 2
     assert first.x2 == right
     (base,) = drawn(chart, Dot, "hollow")
-    assert drawn(chart, Line, "mark")[0].x1 == base.x == left + (right - left) / 4
+    assert drawn(chart, StraightLine, "mark")[0].x1 == base.x == left + (right - left) / 4
 
 
 def test_a_forest_is_drawn_around_zero_with_the_band_that_does_not_matter():
     spans = [difference_of("a", 0.1, {"low": 0.0, "high": 0.2}, "better", "filled")]
     chart = forest_chart(spans, "f", "t", "axis")
-    zero = drawn(chart, Line, "mark")[0].x1
+    zero = drawn(chart, StraightLine, "mark")[0].x1
     (dot,) = drawn(chart, Dot)
     (tenth,) = [text.x for text in drawn(chart, Text, "tick") if text.text == "+0.10"]
     assert dot.x == tenth > zero
@@ -648,8 +655,8 @@ def test_the_best_point_of_a_curve_is_the_middle_of_its_plateau():
 
 
 def test_names_of_points_that_would_cover_another_are_left_out():
-    points = [Point(str(at), "p", 1.0, 0.5, False, False) for at in range(20)]
-    apart = [Point("a", "p", 1.0, 0.1, True, False), Point("b", "p", 10.0, 0.9, True, False)]
+    points = [CostPoint(str(at), "p", 1.0, 0.5, False, False) for at in range(20)]
+    apart = [CostPoint("a", "p", 1.0, 0.1, True, False), CostPoint("b", "p", 10.0, 0.9, True, False)]
     names = [text.text for text in drawn(cost_chart([*points, *apart], "m", "ms"), Text) if text.full]
     assert {"a", "b"} <= set(names)
     assert len(names) < 22
@@ -657,7 +664,7 @@ def test_names_of_points_that_would_cover_another_are_left_out():
 
 def test_a_name_is_beside_its_point_and_covers_no_other():
     """A dot takes 5 pixels to each side, a name 8 a letter, 10 above its line and 2 below."""
-    points = [Point(f"{at:03}", "p", 1 + at * 37 % 101, at * 61 % 103, True, False) for at in range(100)]
+    points = [CostPoint(f"{at:03}", "p", 1 + at * 37 % 101, at * 61 % 103, True, False) for at in range(100)]
     chart = cost_chart(points, "m", "ms")
     dots = [dot for dot in drawn(chart, Dot) if dot.full]
     names = [text for text in drawn(chart, Text) if text.full]
@@ -669,10 +676,10 @@ def test_a_name_is_beside_its_point_and_covers_no_other():
 
 def test_a_name_gives_way_to_a_dot_that_it_would_touch():
     """Above and right of its point it would lie at 106 to 114, 83 to 95; the other dot at 105 to 115, 83 to 93."""
-    one, other = (Point(name, "p", 1.0, 0.5, True, False) for name in "ab")
+    one, other = (CostPoint(name, "p", 1.0, 0.5, True, False) for name in "ab")
     first, _ = _names([(one, 100.0, 100.0), (other, 110.0, 88.0)])
     assert (first.x, first.y) == (86, 93)  # above and left: 8 wide, 6 from the point; its line 10 below the top
-    third = Point("c", "p", 1.0, 0.5, True, False)
+    third = CostPoint("c", "p", 1.0, 0.5, True, False)
     first, *_ = _names([(one, 100.0, 100.0), (other, 110.0, 88.0), (third, 90.0, 88.0)])
     assert (first.x, first.y) == (106, 115)  # below and right: its top 5 below the point
 

@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
-from steelyard_eval.show.report.blocks import Pairs, Table, Terms
+from steelyard_eval.show.report.blocks import Pairs, TableBlock, TermList
 from steelyard_eval.show.report.charts import curve_chart
 from steelyard_eval.show.report.coverage import coverage
 from steelyard_eval.show.report.decision_section import promised
@@ -35,7 +35,7 @@ def within(part, kind):
 
 @pytest.mark.parametrize("page", [learn_page(LEARN, ""), gate_page(GATE, "")], ids=["learn", "gate"])
 def test_columns_of_numbers_hold_numbers_and_columns_of_words_words(page):
-    tables = [table for table in within(page, Table) if table.rows]
+    tables = [table for table in within(page, TableBlock) if table.rows]
     assert tables
     for table in tables:
         for at, column in enumerate(table.columns):
@@ -59,7 +59,7 @@ def judged(**shares):
     means = [share(label, 0.5, "nDCG@10") for label in shares]
     results = [*means, *(share(label, value) for label, value in shares.items())]
     found = coverage({"primary": "nDCG@10", "baseline": "base", "results": results})
-    return [block.text for block in found if not isinstance(block, Terms)]
+    return [block.text for block in found if not isinstance(block, TermList)]
 
 
 def test_hits_judged_about_as_often_as_the_baselines_are_no_warning():

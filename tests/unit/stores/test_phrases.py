@@ -9,8 +9,8 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite import Vault, keywords
-from steelyard.stores.sqlite.phrases import Phrase, phrases
-from steelyard.stores.sqlite.terms import Terms, _lengths
+from steelyard.stores.sqlite.phrases import TokenPhrase, phrases
+from steelyard.stores.sqlite.terms import TermSegment, _lengths
 
 INDEXES = [
     KeywordIndex("one", ("title", "text", "tags")),
@@ -127,13 +127,13 @@ def test_every_expression_is_answered_as_fts5_answers_it(pair, match):
 
 def test_phrases_are_read():
     assert phrases('"Foo bar"* OR tokens OR "!"', "porter unicode61") == [
-        Phrase(("foo", "bar"), True),
-        Phrase(("token",), False),
-        Phrase((), False),
+        TokenPhrase(("foo", "bar"), True),
+        TokenPhrase(("token",), False),
+        TokenPhrase((), False),
     ]
     assert phrases('"token"OR"cache"', "porter unicode61") == [
-        Phrase(("token",), False),
-        Phrase(("cach",), False),
+        TokenPhrase(("token",), False),
+        TokenPhrase(("cach",), False),
     ]
     assert phrases("token AND cache", "porter unicode61") is None
 
@@ -172,8 +172,8 @@ def test_a_write_that_fts5_reads_otherwise_is_read_but_once(pair, monkeypatch):
 def test_only_the_words_that_are_asked_for_are_read(pair, monkeypatch):
     fast, _ = pair
     fast.upsert([Entry("a", text="token tokens cache")])
-    read, words = [], Terms.posting
-    monkeypatch.setattr(Terms, "posting", lambda terms, word: read.append(word) or words(terms, word))
+    read, words = [], TermSegment.posting
+    monkeypatch.setattr(TermSegment, "posting", lambda terms, word: read.append(word) or words(terms, word))
     monkeypatch.setattr(fast, "_texts", lambda *_: pytest.fail("the texts were read"))
     for _ in range(2):
         assert len(fast.keyword(INDEXES[1], "token OR absent", [1.0] * 2, EVERYTHING, 9)) == 1

@@ -17,7 +17,7 @@ from steelyard_eval.tune import ablation as module
 from steelyard_eval.tune import tuner
 from steelyard_eval.tune.ablation import ablation
 from steelyard_eval.tune.task import prepare
-from steelyard_eval.tune.tuning_document import Judgment
+from steelyard_eval.tune.tuning_document import TuningDecision
 
 # fts finds and orders; importance is the same for every entry of this task; cosine is planted.
 STRATEGY = "weighted_sum(0.6*fts, 0.2*importance, 0.2*cosine, normalize=minmax)"
@@ -40,7 +40,7 @@ def planted():
 
 
 def judged_of(task):
-    return Judgment(task, task.optimum(task.inside))
+    return TuningDecision(task, task.optimum(task.inside))
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.decide.composite import PARTS, composite, smoothing
 from steelyard_eval.decide.decision import Decision
 from steelyard_eval.decide.grid import LINE, grid, measured
-from steelyard_eval.decide.priors import Table, key_of, shipped
+from steelyard_eval.decide.priors import PriorTable, key_of, shipped
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.measures.statistics import Interval
 from steelyard_eval.recording.record import record, record_systems
@@ -193,9 +193,9 @@ def test_a_table_reads_back_and_gives_differences_to_a_current_configuration():
     numbers = {"metric": np.array([0.5, 0.25]), "composite": np.array([0.5, 0.75])}
     variances = {"variances_metric": np.array([[0.125, 0.25]]), "variances_composite": np.array([[0.5, 0.0625]])}
     bases = {"current_metric": np.array([0.25]), "current_composite": np.array([0.5])}
-    table = Table(about, {"x": 0, "y": 1}, {"now": 0}, **numbers, **variances, **bases)
+    table = PriorTable(about, {"x": 0, "y": 1}, {"now": 0}, **numbers, **variances, **bases)
 
-    metric, steady = Table.from_bytes(table.to_bytes()).priors(["y", "unknown", "x"], "now")
+    metric, steady = PriorTable.from_bytes(table.to_bytes()).priors(["y", "unknown", "x"], "now")
 
     assert metric.mean.tolist() == [0.0, 0.0, 0.25]
     assert steady.mean.tolist() == [0.25, 0.0, 0.0]

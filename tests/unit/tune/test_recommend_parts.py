@@ -19,7 +19,7 @@ from steelyard_eval.compare.latency import latencies
 from steelyard_eval.compare.list_recording import record_lists
 from steelyard_eval.datasets import load
 from steelyard_eval.decide.grid import _corners, shares
-from steelyard_eval.decide.posterior import Prior
+from steelyard_eval.decide.posterior import PriorGains
 from steelyard_eval.decide.rule import Evidence, chosen_out_of_fold
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.show.terminal import recommendation
@@ -174,7 +174,7 @@ def test_what_was_recommended_without_a_second_prints_none(space):
 
 def test_collections_that_lack_a_candidate_do_not_count_for_it():
     nothing = np.nan
-    prior = Prior.of(
+    prior = PriorGains.of(
         np.array([[0.2, nothing, nothing], [0.4, 0.1, nothing]]), np.array([[1.0, 9, 9], [3.0, 2, 9]])
     )
     assert prior.mean == pytest.approx([0.3, 0.1, 0.0])

@@ -26,7 +26,7 @@ from steelyard_eval.tune.optimum import in_silence, optimum
 from steelyard_eval.tune.task import prepare
 from steelyard_eval.tune.tuned_parameters import depths, refuse_fixed, settings, shapes
 from steelyard_eval.tune.tuner import proven
-from steelyard_eval.tune.tuning_document import Judgment
+from steelyard_eval.tune.tuning_document import TuningDecision
 from steelyard_eval.weights.kernel import Form, Kernel
 
 MIXTURE = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
@@ -337,7 +337,7 @@ def test_under_try_the_file_holds_the_current_weights_and_another_what_is_worth_
 def test_live_search_under_the_tuned_setting_has_the_value_that_is_reported(space, tmp_path, system, strategy):
     task = task_of(space, strategy, system)
     deep = settings(task.config)[-1]  # at another depth, where there is one
-    found = Judgment(task, task.optimum(task.inside))
+    found = TuningDecision(task, task.optimum(task.inside))
     for config in (found.picked, found.optimum.config, deep):
         config.save(tmp_path / "search-weights.json")
         value = live_mean(space, SearchConfig.load(tmp_path / "search-weights.json"))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from search_forms import directly, form_of, measure, random_form
 
 from steelyard.base.errors import ConfigError
-from steelyard_eval.weights.exact.ascent import DIRECTIONS, Point, _along, ascend, line_of, wander
+from steelyard_eval.weights.exact.ascent import DIRECTIONS, Ascent, _along, ascend, line_of, wander
 from steelyard_eval.weights.exact.evolve import evolved
 from steelyard_eval.weights.exact.objective import Objective
 from steelyard_eval.weights.exact.optimise import movable, optimise
@@ -42,7 +42,7 @@ def test_of_equal_plateaus_on_a_line_the_nearer_one_is_taken():
     objective = Objective.of(form_of(columns, [1, 0, 1, 0], [2, 2]), measure("RR"))
     start = np.full(3, 1 / 3)
 
-    end = _along(objective, Point(start, objective.mean(start)), np.arange(3), np.array([1.0, -1.0, 0.0]))
+    end = _along(objective, Ascent(start, objective.mean(start)), np.arange(3), np.array([1.0, -1.0, 0.0]))
 
     assert (objective.mean(start), end.value) == (0.5, 0.75)
     assert end.weights[0] < start[0] - 0.1
@@ -55,7 +55,7 @@ def test_where_an_ascent_ends_no_weight_alone_can_gain(seed, columns):
     form = random_form(rng, columns=columns, queries=5, rows=10)
     objective, own, start = Objective.of(form, NDCG), np.arange(columns), rng.dirichlet(np.ones(columns))
 
-    end = ascend(objective, Point(start, objective.mean(start)), own)
+    end = ascend(objective, Ascent(start, objective.mean(start)), own)
 
     assert end.value == pytest.approx(mean(form, end.weights), abs=1e-12)
     assert end.value >= mean(form, start) - 1e-12
@@ -244,6 +244,6 @@ def test_cma_es_counts_the_queries_it_is_told_and_moves_its_own_weights_only():
 def test_random_directions_end_after_so_many_in_a_row_without_a_gain():
     form = form_of([[0.5, 0.9], [0.1, 0.8], [0.2, 0.7]], [1, 0], [2])  # the relevant row is always second
     objective = Objective.of(form, measure("RR"))
-    start = Point(np.full(3, 1 / 3), mean(form, np.full(3, 1 / 3), "RR"), 7)
+    start = Ascent(np.full(3, 1 / 3), mean(form, np.full(3, 1 / 3), "RR"), 7)
 
     assert wander(objective, start, np.arange(3), np.random.default_rng(0)).looks == 7 + DIRECTIONS

@@ -5,18 +5,18 @@
 """
 
 from steelyard.retrievers.tsearch.english import TsVector, tsvector
-from steelyard.retrievers.tsearch.expression import And, Node, Not, Or, Phrase, Term, has_negation, matches
+from steelyard.retrievers.tsearch.expression import And, Lexeme, LexemePhrase, Node, Not, Or, has_negation, matches
 from steelyard.retrievers.tsearch.index import TsIndex, flat
 from steelyard.retrievers.tsearch.rank import rank
 from steelyard.retrievers.tsearch.websearch import websearch
 
 __all__ = [
     "And",
+    "Lexeme",
+    "LexemePhrase",
     "Node",
     "Not",
     "Or",
-    "Phrase",
-    "Term",
     "TsIndex",
     "TsVector",
     "flat",

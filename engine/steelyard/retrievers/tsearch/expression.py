@@ -12,7 +12,7 @@ from steelyard.retrievers.tsearch.english import TsVector
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class Lexeme:
     """One lexeme, anywhere in the text."""
 
     lexeme: str
@@ -23,7 +23,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Phrase:
+class LexemePhrase:
     """Lexemes at fixed distances; `offsets` are counted from the first lexeme, so they ascend from 0.
 
     >>> print(Phrase(("state", "art"), (0, 3)))
@@ -34,9 +34,9 @@ class Phrase:
     offsets: tuple[int, ...]
 
     def __str__(self) -> str:
-        text = str(Term(self.lexemes[0]))
+        text = str(Lexeme(self.lexemes[0]))
         for lexeme, before, offset in zip(self.lexemes[1:], self.offsets, self.offsets[1:], strict=False):
-            text += f" <{offset - before if offset - before > 1 else '-'}> {Term(lexeme)}"
+            text += f" <{offset - before if offset - before > 1 else '-'}> {Lexeme(lexeme)}"
         return text
 
 
@@ -71,9 +71,9 @@ class Or:
         return " | ".join(_inside(part, self) for part in self.parts)
 
 
-Node = Term | Phrase | Not | And | Or
+Node = Lexeme | LexemePhrase | Not | And | Or
 
-_BINDING: tuple[type, ...] = (Or, And, Phrase, Not, Term)
+_BINDING: tuple[type, ...] = (Or, And, LexemePhrase, Not, Lexeme)
 """From the loosest binding to the tightest."""
 
 
@@ -90,9 +90,9 @@ def matches(node: Node, vector: TsVector) -> bool:
     True
     """
     match node:
-        case Term(lexeme):
+        case Lexeme(lexeme):
             return lexeme in vector
-        case Phrase(lexemes, offsets):
+        case LexemePhrase(lexemes, offsets):
             return _phrase_matches(lexemes, offsets, vector)
         case Not(part, times):
             return matches(part, vector) != bool(times % 2)
@@ -122,9 +122,9 @@ def has_negation(node: Node) -> bool:
 def lexemes_of(node: Node) -> Iterator[str]:
     """Iterate over the lexemes of the query in the order written, including negated ones."""
     match node:
-        case Term(lexeme):
+        case Lexeme(lexeme):
             yield lexeme
-        case Phrase(lexemes):
+        case LexemePhrase(lexemes):
             yield from lexemes
         case Not(part):
             yield from lexemes_of(part)

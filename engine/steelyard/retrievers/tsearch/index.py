@@ -11,7 +11,7 @@ import numpy as np
 from steelyard.base.arrays import Floats, Indices
 from steelyard.memory.filters import Filters
 from steelyard.retrievers.tsearch.english import TsVector, tsvector
-from steelyard.retrievers.tsearch.expression import And, Node, Or, Phrase, Term, lexemes_of, matches
+from steelyard.retrievers.tsearch.expression import And, Lexeme, LexemePhrase, Node, Or, lexemes_of, matches
 from steelyard.retrievers.tsearch.rank import ranker
 from steelyard.stores.postings import Counted, Read
 
@@ -73,9 +73,9 @@ class TsIndex:
     def _candidates(self, node: Node) -> Indices | None:
         """The texts with enough lexemes to match; None where a text without any of them may match."""
         match node:
-            case Term(lexeme):
+            case Lexeme(lexeme):
                 return self._counted.posting(lexeme).at
-            case Phrase(lexemes):
+            case LexemePhrase(lexemes):
                 return reduce(_both, (self._counted.posting(lexeme).at for lexeme in lexemes))
             case And(parts):
                 known = [found for part in parts if (found := self._candidates(part)) is not None]
@@ -103,4 +103,4 @@ def _by_presence(node: Node) -> bool:
         case And(parts) | Or(parts):
             return all(map(_by_presence, parts))
         case _:
-            return isinstance(node, Term)
+            return isinstance(node, Lexeme)

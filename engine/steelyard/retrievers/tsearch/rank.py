@@ -19,7 +19,7 @@ from functools import lru_cache
 from itertools import product
 
 from steelyard.retrievers.tsearch.english import MAX_POSITIONS, TsVector
-from steelyard.retrievers.tsearch.expression import And, Node, Phrase, lexemes_of
+from steelyard.retrievers.tsearch.expression import And, LexemePhrase, Node, lexemes_of
 
 NO_PAIR = 1e-20
 """The rank of an *and* without a pair of positions; it keeps ``deploy -staging`` above no match."""
@@ -49,7 +49,7 @@ def rank(node: Node, vector: TsVector) -> float:
 def ranker(node: Node) -> Callable[[TsVector], float]:
     """Return a function from vectors to ranks, to rank many texts for one query."""
     items = sorted(set(lexemes_of(node)))
-    by_pairs = isinstance(node, And | Phrase) and len(items) > 1
+    by_pairs = isinstance(node, And | LexemePhrase) and len(items) > 1
 
     def score(vector: TsVector) -> float:
         present = [vector[item] for item in items if item in vector]

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 
 from steelyard.retrievers.tsearch.english import lexemes
-from steelyard.retrievers.tsearch.expression import And, Node, Not, Or, Phrase, Term
+from steelyard.retrievers.tsearch.expression import And, Lexeme, LexemePhrase, Node, Not, Or
 from steelyard.retrievers.tsearch.lexer import LETTER, shape_of
 
 _BLANKS = r" \t\n\r\f\v"
@@ -63,9 +63,9 @@ def _phrase(text: str) -> Node | None:
     """The lexemes of one operand at their distances in it."""
     found = list(lexemes(text))
     if len(found) < 2:
-        return Term(found[0][0]) if found else None
+        return Lexeme(found[0][0]) if found else None
     first = found[0][1]
-    return Phrase(tuple(lexeme for lexeme, _ in found), tuple(position - first for _, position in found))
+    return LexemePhrase(tuple(lexeme for lexeme, _ in found), tuple(position - first for _, position in found))
 
 
 def _joined(kind: type[And] | type[Or], parts: list[Node]) -> Node | None:

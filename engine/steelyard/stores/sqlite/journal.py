@@ -19,7 +19,7 @@ SCOPES = 64
 """How many scopes are kept in memory; queries with a clock have one each."""
 
 
-class Kept(Protocol):
+class KeptState(Protocol):
     """What was computed from a whole vault."""
 
     @property
@@ -27,7 +27,7 @@ class Kept(Protocol):
         """The revision of the vault that it belongs to."""
 
 
-K = TypeVar("K", bound=Kept)
+K = TypeVar("K", bound=KeptState)
 
 
 class Journal(VaultFile):

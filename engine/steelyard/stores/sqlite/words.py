@@ -24,7 +24,7 @@ from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.file import BLOB, INTEGER, NULL, TEXT
 from steelyard.stores.sqlite.journal import SCOPES, Journal
 from steelyard.stores.sqlite.schema import from_row, select
-from steelyard.stores.sqlite.terms import Terms
+from steelyard.stores.sqlite.terms import TermSegment
 
 WORTH_STORING = 2_000
 """Entries; the words of fewer are counted in a tenth of a second."""
@@ -176,7 +176,7 @@ class WordTables(Journal):
     def _load(self, analysis: Analysis) -> _Index:
         """What is stored, with what changed since; all words in memory where nothing is."""
         if analysis.index:
-            terms = Terms.of(self, analysis.index, analysis.fields)
+            terms = TermSegment.of(self, analysis.index, analysis.fields)
             return _Index(self.revision(), terms, terms.rowids, np.ones(len(terms.rowids), dtype=bool))
         sql = "SELECT number, revision, entries, lengths FROM word_indexes WHERE name = ?"
         stored = self._rows(sql, (analysis.key,), (INTEGER, INTEGER, BLOB, BLOB))

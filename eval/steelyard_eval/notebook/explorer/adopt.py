@@ -13,7 +13,7 @@ from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.datasets.groups import unit_numbers, units
 from steelyard_eval.decide.decision import scaled
-from steelyard_eval.decide.posterior import Moments, Prior, posterior
+from steelyard_eval.decide.posterior import Moments, PriorGains, posterior
 from steelyard_eval.decide.provenance import estimate, origin
 from steelyard_eval.decide.rule import shrinkage
 from steelyard_eval.measures.statistics import difference_interval, mean_interval
@@ -46,7 +46,7 @@ def adopted(
     gains = values - current
     numbers = unit_numbers(bench.queries)
     promise = scaled(difference_interval(gains, bench.groups), shrinkage(gains, numbers))
-    harm = float(posterior(Moments.of(gains[None, :], numbers), Prior.none(1)).harm()[0])
+    harm = float(posterior(Moments.of(gains[None, :], numbers), PriorGains.none(1)).harm()[0])
     fingerprint = bench.trial(config).table.fingerprint
     record: Record = {
         **origin(bench.dataset, fingerprint, 0, now),

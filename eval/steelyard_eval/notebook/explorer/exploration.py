@@ -15,7 +15,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import SYSTEMS
 from steelyard_eval.compare.contenders import Given, Named, read, read_system
-from steelyard_eval.compare.list_contenders import Listed
+from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.measures.statistics import TIE, difference_interval, mean_interval
 from steelyard_eval.notebook.explorer.adopt import adopted
@@ -274,7 +274,7 @@ class Exploration:
 
     # What it is held against
 
-    def _rival(self, used: Named | Listed) -> Rival:
+    def _rival(self, used: Named | ListContender) -> Rival:
         self._used = used
         bench = self.bench
         if isinstance(used, Named):

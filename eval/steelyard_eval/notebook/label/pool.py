@@ -15,7 +15,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.compare.contenders import Contender, Named, Setting, usable
-from steelyard_eval.compare.list_contenders import Listed
+from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label import sampling
 from steelyard_eval.notebook.label.reach import reachable
@@ -97,7 +97,7 @@ class Pool:
 
 def pool(
     dataset: Dataset,
-    contenders: Sequence[Named | Listed],
+    contenders: Sequence[Named | ListContender],
     space: Workspace | None,
     queries: Sequence[Query],
     seed: int = 0,
@@ -138,9 +138,9 @@ def pooled(
     )
 
 
-def firsts(one: Named | Listed, space: Workspace | None, queries: Sequence[Query]) -> Firsts:
+def firsts(one: Named | ListContender, space: Workspace | None, queries: Sequence[Query]) -> Firsts:
     """The first places of one contender; other weights are known of configurations alone."""
-    if isinstance(one, Listed):
+    if isinstance(one, ListContender):
         lists = one.answers(queries, PLACES).lists
         return {(q, id_): at for q, own in enumerate(lists) for at, (id_, _) in enumerate(own[:PLACES], 1)}, ()
     if space is None:

@@ -31,7 +31,7 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Lists:
+class ShownLists:
     """The lists of one contender.
 
     `signals` names the T terms of its score; `scores` is float64[R] and `parts` float64[R, T], over the places of
@@ -59,17 +59,17 @@ class Lists:
         return found
 
 
-def lists_of(run: Replay, config: SearchConfig) -> Lists:
+def lists_of(run: Replay, config: SearchConfig) -> ShownLists:
     """The lists of a configuration with what each term of its strategy adds to the scores.
 
     The terms of an entry that a later stage appended or scored again need not add up to its score.
     """
     signals, parts = compile_plan(run.table, config.effective).contributions(run.ranking.row)
-    return Lists(run.ranked, signals, run.ranking.score, parts)
+    return ShownLists(run.ranked, signals, run.ranking.score, parts)
 
 
 def rankings(
-    dataset: Dataset, queries: Sequence[Query], contenders: Iterable[tuple[str, Callable[[], Lists]]]
+    dataset: Dataset, queries: Sequence[Query], contenders: Iterable[tuple[str, Callable[[], ShownLists]]]
 ) -> Record:
     """The part of a document that has the lists of contenders, the most important first.
 

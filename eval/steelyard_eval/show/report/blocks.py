@@ -21,7 +21,7 @@ class Paragraph:
 
 
 @dataclass(frozen=True)
-class Terms:
+class TermList:
     """Terms with their values; as code where `code`."""
 
     kind: ClassVar[str] = "terms"
@@ -30,7 +30,7 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """The head of a column, which the glossary explains; numbers stand at the right."""
 
     name: str
@@ -51,7 +51,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """The cells of a row, the first of which names it; `marked` is the baseline."""
 
     cells: tuple[Cell, ...]
@@ -59,14 +59,14 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableBlock:
     """A table; readers with scripts sort it by any column, and filter it where it is long."""
 
     kind: ClassVar[str] = "table"
     name: str
     caption: str
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: tuple[TableColumn, ...]
+    rows: tuple[TableRow, ...]
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Hit:
+class ListPlace:
     """A place of a list: what was found, its grade, and where it was.
 
     `grade` is an empty text for an entry that is not judged, None where grades are not known.
@@ -98,8 +98,8 @@ class Pair:
     text: str
     about: str
     change: str
-    left: tuple[Hit, ...]
-    right: tuple[Hit, ...]
+    left: tuple[ListPlace, ...]
+    right: tuple[ListPlace, ...]
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Pairs:
     pairs: tuple[Pair, ...]
 
 
-Block = Paragraph | Terms | Table | Figure | Pairs
+Block = Paragraph | TermList | TableBlock | Figure | Pairs
 
 
 @dataclass(frozen=True)

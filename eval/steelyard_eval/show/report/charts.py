@@ -9,7 +9,7 @@ from typing import Any
 
 from steelyard_eval.common.markup import clip, interval, number
 from steelyard_eval.measures.statistics import MARGIN, TIE
-from steelyard_eval.show.report.shapes import Box, Chart, Dot, Line, Path, Scale, Shape, Text, Tick
+from steelyard_eval.show.report.shapes import Box, Chart, Dot, Path, Scale, Shape, StraightLine, Text, Tick
 
 Record = Mapping[str, Any]
 WIDTH = 860
@@ -78,10 +78,10 @@ def _spans(
     if band is not None:
         shapes.append(Box(scale(-band), _TOP, round(scale(band) - scale(-band), 1), bottom - _TOP, "band"))
     for tick in scale.ticks(signed=band is not None):
-        shapes.append(Line(tick.at, _TOP, tick.at, bottom, "grid"))
+        shapes.append(StraightLine(tick.at, _TOP, tick.at, bottom, "grid"))
         shapes.append(Text(tick.at, bottom + 16, tick.text, "middle", "tick"))
     if mark is not None:
-        shapes.append(Line(scale(mark), _TOP, scale(mark), bottom, "mark"))
+        shapes.append(StraightLine(scale(mark), _TOP, scale(mark), bottom, "mark"))
     for row, span in enumerate(spans):
         shapes += _span(span, _TOP + _ROW * row + _ROW // 2, scale)
     shapes.append(Text((_LEFT + _RIGHT) / 2, bottom + 36, axis, "middle", "tick"))
@@ -91,9 +91,9 @@ def _spans(
 def _span(span: Span, y: float, scale: Scale) -> Iterator[Shape]:
     yield Text(_LEFT - 12, y + 4, clip(span.label, _LABEL_COLUMNS), "end", full=span.label)
     low, high = (scale(span.value if end is None else end) for end in (span.low, span.high))
-    yield Line(low, y, high, y, "whisker")
-    yield Line(low, y - 4, low, y + 4, "whisker")
-    yield Line(high, y - 4, high, y + 4, "whisker")
+    yield StraightLine(low, y, high, y, "whisker")
+    yield StraightLine(low, y - 4, low, y + 4, "whisker")
+    yield StraightLine(high, y - 4, high, y + 4, "whisker")
     yield Dot(scale(span.value), y, span.look)
     yield Text(_RIGHT + 14, y + 4, clip(span.words, 40), look="value", full=span.words)
 
@@ -128,7 +128,7 @@ def places_chart(series: Sequence[Series], name: str, title: str, axis: str) -> 
 
 
 @dataclass(frozen=True)
-class Point:
+class CostPoint:
     """A configuration in the chart of quality against cost; `name` is its number in the leaderboard."""
 
     name: str
@@ -139,7 +139,7 @@ class Point:
     baseline: bool
 
 
-def cost_chart(points: Sequence[Point], metric: str, cost: str) -> Chart | None:
+def cost_chart(points: Sequence[CostPoint], metric: str, cost: str) -> Chart | None:
     """Quality against cost with the front of those that nothing beats in both; None with fewer than two points."""
     if len(points) < 2:
         return None
@@ -159,7 +159,7 @@ def cost_chart(points: Sequence[Point], metric: str, cost: str) -> Chart | None:
     return Chart("cost", title, WIDTH, _HEIGHT + 44, tuple(shapes))
 
 
-def _names(drawn: Sequence[tuple[Point, float, float]]) -> Iterator[Text]:
+def _names(drawn: Sequence[tuple[CostPoint, float, float]]) -> Iterator[Text]:
     """The number of each point beside it, where it covers no other; the first ones have the choice."""
     taken = [(x - 5, y - 5, x + 5, y + 5) for _, x, y in drawn]
     for point, x, y in drawn:
@@ -229,7 +229,7 @@ def _marks(marks: Mapping[str, float], across: Scale) -> Iterator[Shape]:
     left = min(places, key=lambda name: (places[name], name), default="")
     for name, x in places.items():
         inner = x < _CURVE_LEFT + 60 or (name != left and x < _CURVE_RIGHT - 60)
-        yield Line(x, _TOP + 4, x, _HEIGHT, "mark" if name == "current" else "chosen")
+        yield StraightLine(x, _TOP + 4, x, _HEIGHT, "mark" if name == "current" else "chosen")
         yield Text(x + (5 if inner else -5), _TOP + 8, name, "start" if inner else "end", "tick")
 
 
@@ -242,7 +242,7 @@ def _plateau(plateau: object, across: Scale) -> Iterator[Shape]:
 
 def _grid(up: Scale) -> Iterator[Shape]:
     for tick in up.ticks():
-        yield Line(_CURVE_LEFT, tick.at, _CURVE_RIGHT, tick.at, "grid")
+        yield StraightLine(_CURVE_LEFT, tick.at, _CURVE_RIGHT, tick.at, "grid")
         yield Text(_CURVE_LEFT - 8, tick.at + 4, tick.text, "end", "tick")
 
 

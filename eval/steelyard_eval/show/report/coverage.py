@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from steelyard_eval.common.markup import listed
-from steelyard_eval.show.report.blocks import Block, Paragraph, Terms
+from steelyard_eval.show.report.blocks import Block, Paragraph, TermList
 from steelyard_eval.show.report.leaderboard import ranked
 
 Record = Mapping[str, Any]
@@ -24,7 +24,7 @@ def coverage(results: Record) -> tuple[Block, ...]:
     name = next((r["metric"] for r in results["results"] if r["metric"].startswith("Judged")), "")
     pairs = [*_judgments(results), *((f"{name} of {label}", f"{shares[label]:.0%}") for label in order)]
     warnings = tuple(Paragraph(text, "warning") for text in _warnings(results.get("baseline"), shares))
-    return (*warnings, Terms(tuple(pairs))) if pairs else ()
+    return (*warnings, TermList(tuple(pairs))) if pairs else ()
 
 
 def _warnings(baseline: str | None, shares: Mapping[str, float]) -> Iterator[str]:

@@ -8,7 +8,16 @@ from typing import Any
 
 from steelyard_eval.common.console import brief
 from steelyard_eval.common.markup import MISSING, clip, interval, number, system_name
-from steelyard_eval.show.report.blocks import Block, Cell, Column, Figure, Paragraph, Row, Table, Terms
+from steelyard_eval.show.report.blocks import (
+    Block,
+    Cell,
+    Figure,
+    Paragraph,
+    TableBlock,
+    TableColumn,
+    TableRow,
+    TermList,
+)
 from steelyard_eval.show.report.charts import best_point, curve_chart
 from steelyard_eval.show.report.sentences import decision
 
@@ -47,7 +56,7 @@ def promised(record: Record) -> tuple[Block, ...]:
         ("chosen", chosen.get("strategy") or MISSING),
         ("current", current.get("strategy") or MISSING),
     )
-    return (Terms(facts), Terms(strategies, code=True))
+    return (TermList(facts), TermList(strategies, code=True))
 
 
 def _unproven(record: Record) -> tuple[tuple[str, str], ...]:
@@ -75,11 +84,16 @@ def tuned(record: Record, alone: bool) -> tuple[Block, ...]:
         *((key, brief(record.get(name) or MISSING)) for key, name in _STRATEGIES),
         ("best found", best.get("strategy") or MISSING),
     )
-    columns = (Column("part", number=False), Column("value"), Column("95% interval"), Column("queries"))
-    rows = tuple(Row(_part(name, record.get(key), key in _GAINS)) for name, key in _PARTS)
+    columns = (
+        TableColumn("part", number=False),
+        TableColumn("value"),
+        TableColumn("95% interval"),
+        TableColumn("queries"),
+    )
+    rows = tuple(TableRow(_part(name, record.get(key), key in _GAINS)) for name, key in _PARTS)
     lead = () if alone else (Paragraph(decision(record), "lead"),)
-    evidence = Table("Tuning", "What supports the verdict.", columns, rows)
-    return (*lead, evidence, Terms(facts), Terms(strategies, code=True))
+    evidence = TableBlock("Tuning", "What supports the verdict.", columns, rows)
+    return (*lead, evidence, TermList(facts), TermList(strategies, code=True))
 
 
 def weight(record: Record, metric: str) -> tuple[Block, ...]:
@@ -101,7 +115,7 @@ def ablation(record: Record) -> tuple[Block, ...]:
     """What each signal and more labels are worth, where the tuning measured it."""
     found = record.get("ablation") or {}
     signals = [
-        Row(
+        TableRow(
             (
                 Cell(one["signal"]),
                 _gain(one.get("in_sample")),
@@ -111,7 +125,7 @@ def ablation(record: Record) -> tuple[Block, ...]:
         for one in found.get("signals") or ()
     ]
     labels = [
-        Row(
+        TableRow(
             (
                 Cell(number(one["queries"], 0), order=one["queries"]),
                 Cell(number(one["in_sample"]), order=one["in_sample"]),
@@ -120,8 +134,12 @@ def ablation(record: Record) -> tuple[Block, ...]:
         )
         for one in found.get("labels") or ()
     ]
-    without = (Column("signal", number=False), Column("worth, these queries"), Column("worth, held out"))
-    curve = (Column("labelled queries"), Column("value where chosen"), Column("value elsewhere"))
+    without = (
+        TableColumn("signal", number=False),
+        TableColumn("worth, these queries"),
+        TableColumn("worth, held out"),
+    )
+    curve = (TableColumn("labelled queries"), TableColumn("value where chosen"), TableColumn("value elsewhere"))
     return (
         *_table("Signals", "The best value with the signal less the best value without it.", without, signals),
         *_table(
@@ -130,8 +148,8 @@ def ablation(record: Record) -> tuple[Block, ...]:
     )
 
 
-def _table(name: str, caption: str, columns: Sequence[Column], rows: Sequence[Row]) -> tuple[Block, ...]:
-    return (Table(name, caption, tuple(columns), tuple(rows)),) if rows else ()
+def _table(name: str, caption: str, columns: Sequence[TableColumn], rows: Sequence[TableRow]) -> tuple[Block, ...]:
+    return (TableBlock(name, caption, tuple(columns), tuple(rows)),) if rows else ()
 
 
 def _gain(value: float | None, ends: Record | None = None) -> Cell:

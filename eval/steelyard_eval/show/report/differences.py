@@ -15,7 +15,7 @@ from steelyard_eval.measures.statistics import (
     compare_paired,
     difference_interval,
 )
-from steelyard_eval.show.report.blocks import Block, Cell, Column, Figure, Paragraph, Row, Table
+from steelyard_eval.show.report.blocks import Block, Cell, Figure, Paragraph, TableBlock, TableColumn, TableRow
 from steelyard_eval.show.report.charts import Span, difference, forest_chart
 from steelyard_eval.show.report.leaderboard import COLOURS
 from steelyard_eval.show.report.sides import Sides
@@ -39,15 +39,15 @@ def differences(results: Record) -> tuple[Block, ...]:
     if not results["comparisons"]:
         return (*_figure(chart), Paragraph("No comparisons were made."))
     columns = (
-        Column("challenger", number=False),
-        Column("baseline", number=False),
-        Column("metric", number=False),
-        *(Column(name) for name in _NUMBERS),
-        Column("verdict", number=False),
+        TableColumn("challenger", number=False),
+        TableColumn("baseline", number=False),
+        TableColumn("metric", number=False),
+        *(TableColumn(name) for name in _NUMBERS),
+        TableColumn("verdict", number=False),
     )
     rows = tuple(_row(record) for record in results["comparisons"])
     caption = "Differences, challenger minus baseline, over the same queries."
-    return (*_figure(chart), Table("Comparisons", caption, columns, rows))
+    return (*_figure(chart), TableBlock("Comparisons", caption, columns, rows))
 
 
 def _figure(chart: Any) -> tuple[Figure, ...]:  # noqa: ANN401 -- a chart or None
@@ -81,7 +81,7 @@ def _spans(results: Record) -> list[Span]:
     return sorted([*tested, *tuned], key=lambda span: (-span.value, span.label))
 
 
-def _row(record: Record) -> Row:
+def _row(record: Record) -> TableRow:
     cells = (
         Cell(record["challenger"]),
         Cell(record["baseline"]),
@@ -98,7 +98,7 @@ def _row(record: Record) -> Row:
         Cell(number(record.get("queries_needed"), 0), order=record.get("queries_needed")),
         Cell(record["verdict"], colour=COLOURS.get(record["verdict"], "")),
     )
-    return Row(cells)
+    return TableRow(cells)
 
 
 def categories(results: Record, two: Sides | None) -> tuple[Block, ...]:
@@ -124,12 +124,12 @@ def categories(results: Record, two: Sides | None) -> tuple[Block, ...]:
                 difference(f"{name} ({len(own)})", right - left, ends, "", "filled" if sure else "hollow")
             )
     columns = (
-        Column("category", number=False),
-        Column("queries"),
-        Column("before"),
-        Column("after"),
-        Column("difference"),
-        Column("p by category"),
+        TableColumn("category", number=False),
+        TableColumn("queries"),
+        TableColumn("before"),
+        TableColumn("after"),
+        TableColumn("difference"),
+        TableColumn("p by category"),
     )
     caption = (
         f"Mean {results['primary']} of {two.left} (before) and {two.right} (after). Exploratory: corrected over "
@@ -137,7 +137,7 @@ def categories(results: Record, two: Sides | None) -> tuple[Block, ...]:
     )
     chart = forest_chart(spans, "categories", "Differences by category with 95% intervals", "after minus before")
     note = f"{two.right} minus {two.left}. In brackets: the number of queries; fewer than {FEW} are not drawn."
-    return (*([Figure(chart, note)] if chart else []), Table("Categories", caption, columns, tuple(rows)))
+    return (*([Figure(chart, note)] if chart else []), TableBlock("Categories", caption, columns, tuple(rows)))
 
 
 def by_category(results: Record, two: Sides) -> dict[str, list[tuple[Record, float, float]]]:
@@ -157,7 +157,9 @@ def tested_change(own: Sequence[tuple[Record, float, float]]) -> tuple[Interval,
     return difference_interval(gaps, units), compare_paired(right, left, units, seed=0).p
 
 
-def _category(name: str, queries: int, left: float, right: float, change: Interval | None, p: float | None) -> Row:
+def _category(
+    name: str, queries: int, left: float, right: float, change: Interval | None, p: float | None
+) -> TableRow:
     ends = interval(change.low, change.high) if change else ""
     sure = p is not None and p < ALPHA
     colour = ("good" if right > left else "bad") if sure else ""
@@ -169,4 +171,4 @@ def _category(name: str, queries: int, left: float, right: float, change: Interv
         Cell(number(right - left, signed=True), ends, order=right - left, colour=colour),
         Cell(p_value(None if p is None else float(p)), order=None if p is None else float(p)),
     )
-    return Row(cells)
+    return TableRow(cells)

@@ -9,17 +9,17 @@ from steelyard_eval.common.markup import MISSING, clip, interval, number, p_valu
 from steelyard_eval.show.report.blocks import (
     Block,
     Cell,
-    Column,
     Figure,
-    Hit,
+    ListPlace,
     Page,
     Pair,
     Pairs,
     Paragraph,
-    Row,
     Section,
-    Table,
-    Terms,
+    TableBlock,
+    TableColumn,
+    TableRow,
+    TermList,
 )
 from steelyard_eval.show.report.charts import Series, difference, forest_chart, places_chart
 from steelyard_eval.show.report.glossary import glossary
@@ -43,9 +43,9 @@ def gate_page(record: Record, sha256: str) -> Page:
         Section("history", "Baseline", _baseline(record)),
     ]
     terms = glossary(sections, ())
-    sections.append(Section("glossary", "What the columns mean", (Terms(terms),) if terms else ()))
+    sections.append(Section("glossary", "What the columns mean", (TermList(terms),) if terms else ()))
     facts = (("tool", record["tool"]), ("report.json (SHA-256)", sha256))
-    sections.append(Section("provenance", "Where this comes from", (Terms(facts, code=True),)))
+    sections.append(Section("provenance", "Where this comes from", (TermList(facts, code=True),)))
     settings = {
         "split": record.get("split"),
         "budget": number(record.get("budget"), 3),
@@ -63,9 +63,9 @@ def gate_page(record: Record, sha256: str) -> Page:
 
 
 def _findings(record: Record) -> tuple[Block, ...]:
-    columns = tuple(Column(name, number=False) for name in ("contender", "kind", "verdict", "finding"))
+    columns = tuple(TableColumn(name, number=False) for name in ("contender", "kind", "verdict", "finding"))
     rows = tuple(
-        Row(
+        TableRow(
             (
                 Cell(one.get("contender") or MISSING),
                 Cell(one["kind"]),
@@ -75,7 +75,7 @@ def _findings(record: Record) -> tuple[Block, ...]:
         )
         for one in record["findings"]
     )
-    return (Table("Findings", "Worst first.", columns, rows),) if rows else ()
+    return (TableBlock("Findings", "Worst first.", columns, rows),) if rows else ()
 
 
 def _contenders(record: Record) -> tuple[Block, ...]:
@@ -90,22 +90,22 @@ def _contenders(record: Record) -> tuple[Block, ...]:
     note = "Left of the line is worse than before. Filled: fails. Hollow: passes, or is not decided."
     figure = (Figure(chart, note),) if chart else ()
     columns = (
-        Column("contender", number=False),
-        Column("verdict", number=False),
-        *(Column(name) for name in ("before", "now", "change", "p worse", "lists changed", "catches")),
-        Column("finding", number=False),
+        TableColumn("contender", number=False),
+        TableColumn("verdict", number=False),
+        *(TableColumn(name) for name in ("before", "now", "change", "p worse", "lists changed", "catches")),
+        TableColumn("finding", number=False),
     )
     rows = tuple(_contender(row) for row in record["contenders"])
-    return (*figure, Table("Contenders", "nDCG@10 against the committed baseline.", columns, rows))
+    return (*figure, TableBlock("Contenders", "nDCG@10 against the committed baseline.", columns, rows))
 
 
 def _look(part: Record) -> str:
     return "filled" if part["verdict"] == "fail" else "hollow"
 
 
-def _contender(row: Record) -> Row:
+def _contender(row: Record) -> TableRow:
     first, base, power = row["metrics"][0], row["against"][0], row["power"]
-    return Row(
+    return TableRow(
         (
             Cell(row["label"], row.get("strategy") or ""),
             Cell(row["verdict"], colour=COLOURS.get(row["verdict"], "")),
@@ -130,12 +130,12 @@ def _share(value: float | None) -> str:
 
 def _slices(record: Record) -> tuple[Block, ...]:
     columns = (
-        Column("slice", number=False),
-        Column("contender", number=False),
-        *(Column(name) for name in ("queries", "change", "p by slice")),
+        TableColumn("slice", number=False),
+        TableColumn("contender", number=False),
+        *(TableColumn(name) for name in ("queries", "change", "p by slice")),
     )
     rows = tuple(
-        Row(
+        TableRow(
             (
                 Cell(f"{part['field']} {part['value']}"),
                 Cell(row["label"]),
@@ -150,7 +150,7 @@ def _slices(record: Record) -> tuple[Block, ...]:
         for part in row["slices"]
         if part["delta"]
     )
-    return (Table("Slices", "Where something changed.", columns, rows),) if rows else ()
+    return (TableBlock("Slices", "Where something changed.", columns, rows),) if rows else ()
 
 
 def _worst(record: Record) -> Iterator[Block]:
@@ -167,10 +167,10 @@ def _pair(one: Record) -> Pair:
         about=clip(one["id"], 60),
         change=f"{number(one['before'])} to {number(one['now'])}",
         left=tuple(
-            Hit(clip(id_, 80), None, move(at, now, id_, "to", "left"), "") for at, id_ in enumerate(before)
+            ListPlace(clip(id_, 80), None, move(at, now, id_, "to", "left"), "") for at, id_ in enumerate(before)
         ),
         right=tuple(
-            Hit(clip(id_, 80), None, move(at, before, id_, "was", "new"), "") for at, id_ in enumerate(now)
+            ListPlace(clip(id_, 80), None, move(at, before, id_, "was", "new"), "") for at, id_ in enumerate(now)
         ),
     )
 
@@ -185,7 +185,7 @@ def _trust(record: Record) -> Iterator[Block]:
             f"Asleep for {names}: most drops of {power['drop']:g} would pass. Label more queries.", "warning"
         )
     least, alarms = power["least"], record.get("false_alarm_rate")
-    yield Terms(
+    yield TermList(
         (
             (
                 f"drops of {power['drop']:g} that it catches, at least",
@@ -195,7 +195,7 @@ def _trust(record: Record) -> Iterator[Block]:
         )
     )
     rows = tuple(
-        Row(
+        TableRow(
             (
                 Cell(one["name"]),
                 Cell(row["label"]),
@@ -207,26 +207,26 @@ def _trust(record: Record) -> Iterator[Block]:
         for one in row["power"].get("planted", ())
     )
     columns = (
-        Column("regression", number=False),
-        Column("contender", number=False),
-        Column("drop"),
-        Column("catches"),
+        TableColumn("regression", number=False),
+        TableColumn("contender", number=False),
+        TableColumn("drop"),
+        TableColumn("catches"),
     )
     if rows:
-        yield Table("Regressions", "Made on purpose, to see whether the gate catches them.", columns, rows)
+        yield TableBlock("Regressions", "Made on purpose, to see whether the gate catches them.", columns, rows)
 
 
 def _baseline(record: Record) -> tuple[Block, ...]:
     base = record["baseline"]
     facts = (("file", base["path"]), ("date", base["date"]), ("tool", base["tool"]))
     rows = tuple(
-        Row((Cell(line["date"]), Cell(line["who"]), Cell(line.get("because") or MISSING)))
+        TableRow((Cell(line["date"]), Cell(line["who"]), Cell(line.get("because") or MISSING)))
         for line in record.get("history", ())
     )
-    columns = tuple(Column(name, number=False) for name in ("date", "who", "reason"))
-    table = (Table("History", "Every update of the baseline, oldest first.", columns, rows),) if rows else ()
-    command = (Terms((("accept this as the new baseline", record["rebaseline"]),), code=True),)
-    return (Terms(facts), *_past(record), *table, *(command if record.get("rebaseline") else ()))
+    columns = tuple(TableColumn(name, number=False) for name in ("date", "who", "reason"))
+    table = (TableBlock("History", "Every update of the baseline, oldest first.", columns, rows),) if rows else ()
+    command = (TermList((("accept this as the new baseline", record["rebaseline"]),), code=True),)
+    return (TermList(facts), *_past(record), *table, *(command if record.get("rebaseline") else ()))
 
 
 def _past(record: Record) -> Iterator[Figure]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from steelyard_eval.measures.statistics import ALPHA, MARGIN
-from steelyard_eval.show.report.blocks import Section, Table
+from steelyard_eval.show.report.blocks import Section, TableBlock
 
 COLUMNS = {
     "configuration": "what searched: a system, a strategy, a weights file or a list of another engine. The number "
@@ -117,6 +117,6 @@ def _measures(metrics: Iterable[str]) -> Iterator[tuple[str, str]]:
 def _columns(sections: Iterable[Section]) -> Iterator[tuple[str, str]]:
     for section in sections:
         for block in section.blocks:
-            for column in block.columns if isinstance(block, Table) else ():
+            for column in block.columns if isinstance(block, TableBlock) else ():
                 if column.name in COLUMNS:
                     yield column.name, COLUMNS[column.name]

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from steelyard_eval.common.markup import MISSING, interval, number, system_name
-from steelyard_eval.show.report.blocks import Block, Cell, Column, Figure, Paragraph, Row, Table
-from steelyard_eval.show.report.charts import Point, cost_chart, interval_chart
+from steelyard_eval.show.report.blocks import Block, Cell, Figure, Paragraph, TableBlock, TableColumn, TableRow
+from steelyard_eval.show.report.charts import CostPoint, cost_chart, interval_chart
 
 Record = Mapping[str, Any]
 COLOURS = {"better": "good", "worse": "bad"}
@@ -43,13 +43,13 @@ def leaderboard(results: Record) -> tuple[Block, ...]:
         return ()
     names, baseline = metrics(results), results.get("baseline") or ""
     columns = (
-        Column("configuration", number=False),
-        Column("family", number=False),
-        *(Column(name) for name in names),
-        Column("difference"),
-        Column("verdict", number=False),
-        *(Column(name) for name in ("p50 ms", "p95 ms", "embedding calls")),
-        Column("front", number=False),
+        TableColumn("configuration", number=False),
+        TableColumn("family", number=False),
+        *(TableColumn(name) for name in names),
+        TableColumn("difference"),
+        TableColumn("verdict", number=False),
+        *(TableColumn(name) for name in ("p50 ms", "p95 ms", "embedding calls")),
+        TableColumn("front", number=False),
     )
     against = f", against {baseline}" if baseline else ""
     optimism = (
@@ -62,7 +62,7 @@ def leaderboard(results: Record) -> tuple[Block, ...]:
         f"Best {results['primary']} first, with 95% intervals; differences and verdicts are on "
         f"{results['primary']}{against}.{optimism}"
     )
-    table = Table("Leaderboard", caption, columns, tuple(_rows(results, names)))
+    table = TableBlock("Leaderboard", caption, columns, tuple(_rows(results, names)))
     chart = interval_chart(ranked(results), results["primary"], baseline)
     note = "Dot: mean; line: 95% interval." + (
         f" Hollow dot and dashed line: the baseline, {baseline}." if baseline else ""
@@ -71,7 +71,7 @@ def leaderboard(results: Record) -> tuple[Block, ...]:
     return (table, *([Figure(chart, note)] if chart else []))
 
 
-def _rows(results: Record, names: Sequence[str]) -> list[Row]:
+def _rows(results: Record, names: Sequence[str]) -> list[TableRow]:
     values = {(record["label"], record["metric"]): record for record in results["results"]}
     timing = {record["label"]: record for record in results.get("timing", ())}
     gains = {row["label"]: row.get("gain") for row in results.get("leaderboard", ())}
@@ -84,7 +84,7 @@ def _rows(results: Record, names: Sequence[str]) -> list[Row]:
         cells = [_value(values.get((label, name))) for name in names]
         rest = [_change(tested.get(label), gains.get(label)), _verdict(one, tested.get(label), is_baseline)]
         costs = _costs(timing.get(label, {}))
-        rows.append(Row((head, Cell(one.get("family") or MISSING), *cells, *rest, *costs), is_baseline))
+        rows.append(TableRow((head, Cell(one.get("family") or MISSING), *cells, *rest, *costs), is_baseline))
     return rows
 
 
@@ -133,7 +133,7 @@ def cost(results: Record) -> tuple[Block, ...]:
     if len({value for _, value in found}) < 2:
         return ()
     points = [
-        Point(
+        CostPoint(
             numbers[record["label"]],
             record["label"],
             value,

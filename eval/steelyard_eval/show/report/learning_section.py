@@ -11,14 +11,14 @@ from steelyard_eval.measures.statistics import normal_interval
 from steelyard_eval.show.report.blocks import (
     Block,
     Cell,
-    Column,
     Figure,
     Page,
     Paragraph,
-    Row,
     Section,
-    Table,
-    Terms,
+    TableBlock,
+    TableColumn,
+    TableRow,
+    TermList,
 )
 from steelyard_eval.show.report.charts import Series, difference, forest_chart, places_chart
 from steelyard_eval.show.report.glossary import glossary
@@ -39,13 +39,13 @@ def learn_page(record: Record, sha256: str) -> Page:
         Section("log", "The log", _log(record)),
     ]
     terms = glossary(sections, ())
-    sections.append(Section("glossary", "What the columns mean", (Terms(terms),) if terms else ()))
+    sections.append(Section("glossary", "What the columns mean", (TermList(terms),) if terms else ()))
     facts = (
         ("tool", record["tool"]),
         ("data set (SHA-256)", record["dataset"].get("sha256") or MISSING),
         ("report.json (SHA-256)", sha256),
     )
-    sections.append(Section("provenance", "Where this comes from", (Terms(facts, code=True),)))
+    sections.append(Section("provenance", "Where this comes from", (TermList(facts, code=True),)))
     log = record["log"]
     counts = (("searches", "impressions"), ("distinct queries", "queries"), ("acts", "acts"))
     return Page(
@@ -87,7 +87,7 @@ def _gain(record: Record) -> tuple[Block, ...]:
         "What nobody was shown has no feedback. Each row counts such entries at a share of what their signals "
         "suggest: all of it (1), half or a quarter. A gain that only one row has is a guess about them."
     )
-    return (*_forest("views", title, views, note), Terms(facts))
+    return (*_forest("views", title, views, note), TermList(facts))
 
 
 def _forest(name: str, title: str, rows: Sequence[tuple[str, float, float]], note: str) -> tuple[Block, ...]:
@@ -111,7 +111,7 @@ def _strategies(record: Record) -> tuple[Block, ...]:
             if one.get("verdict") == "ship"
         ),
     )
-    return (Terms(pairs, code=True),)
+    return (TermList(pairs, code=True),)
 
 
 def _acts(record: Record) -> tuple[Block, ...]:
@@ -131,7 +131,7 @@ def _acts(record: Record) -> tuple[Block, ...]:
         ("lift (acts on relevant entries over acts on others)", number(acts["lift"], 2)),
     )
     rows = tuple(
-        Row(
+        TableRow(
             (
                 Cell(one["kind"]),
                 Cell(number(one["count"], 0), order=one["count"]),
@@ -140,10 +140,10 @@ def _acts(record: Record) -> tuple[Block, ...]:
         )
         for one in acts["kinds"]
     )
-    columns = (Column("act", number=False), Column("acts"), Column("lift"))
+    columns = (TableColumn("act", number=False), TableColumn("acts"), TableColumn("lift"))
     figure = (Figure(chart, note),) if chart else ()
-    table = (Table("Acts", "What each kind of act is worth.", columns, rows),) if rows else ()
-    return (*figure, Terms(facts), *table)
+    table = (TableBlock("Acts", "What each kind of act is worth.", columns, rows),) if rows else ()
+    return (*figure, TermList(facts), *table)
 
 
 def _parts(record: Record) -> tuple[Block, ...]:
@@ -164,17 +164,17 @@ def _off_policy(record: Record) -> tuple[Block, ...]:
         return (Paragraph(f"{found['of']}: refused, {found['refusal']}.", "warning"),)
     names = {"ips": "inverse propensity", "snips": "self-normalised", "dr": "doubly robust"}
     rows = tuple(
-        Row((Cell(title), Cell(_with_ends(own), order=own["value"])))
+        TableRow((Cell(title), Cell(_with_ends(own), order=own["value"])))
         for name, title in names.items()
         if (own := found[name])
     )
-    columns = (Column("estimate by", number=False), Column("acts per show"))
+    columns = (TableColumn("estimate by", number=False), TableColumn("acts per show"))
     facts = (
         ("shows", number(found["shows"], 0)),
         ("worth", f"{number(found['effective'], 0)} shows of the new lists"),
         ("largest weight", number(found["largest"], 1)),
     )
-    return (Table("Values", f"What {found['of']} would have been worth.", columns, rows), Terms(facts))
+    return (TableBlock("Values", f"What {found['of']} would have been worth.", columns, rows), TermList(facts))
 
 
 def _with_ends(found: Record) -> str:
@@ -183,17 +183,19 @@ def _with_ends(found: Record) -> str:
 
 def _rivals(record: Record) -> tuple[Block, ...]:
     rows = tuple(
-        Row((Cell(one["rule"]), Cell(number(one["gain"], signed=True), order=one["gain"]), Cell(one["strategy"])))
+        TableRow(
+            (Cell(one["rule"]), Cell(number(one["gain"], signed=True), order=one["gain"]), Cell(one["strategy"]))
+        )
         for one in record.get("rivals", ())
     )
-    columns = (Column("rule", number=False), Column("gain"), Column("would use", number=False))
-    return (Table("Rules", "What each would choose, as the learner sees it.", columns, rows),) if rows else ()
+    columns = (TableColumn("rule", number=False), TableColumn("gain"), TableColumn("would use", number=False))
+    return (TableBlock("Rules", "What each would choose, as the learner sees it.", columns, rows),) if rows else ()
 
 
 def _log(record: Record) -> tuple[Block, ...]:
     log = record["log"]
     policies = tuple(
-        Row(
+        TableRow(
             (
                 Cell(one["name"] or "without a name"),
                 Cell(number(one["searches"], 0), order=one["searches"]),
@@ -204,16 +206,21 @@ def _log(record: Record) -> tuple[Block, ...]:
         for one in record.get("policies", ())
     )
     aside = tuple(
-        Row((Cell(one["rule"]), Cell(number(one["count"], 0), order=one["count"]), Cell(_lines(one))))
+        TableRow((Cell(one["rule"]), Cell(number(one["count"], 0), order=one["count"]), Cell(_lines(one))))
         for one in log.get("set_aside", ())
     )
-    told = (Column("policy", number=False), Column("searches"), Column("agreement"), Column("how", number=False))
-    why = (Column("set aside", number=False), Column("count"), Column("lines", number=False))
+    told = (
+        TableColumn("policy", number=False),
+        TableColumn("searches"),
+        TableColumn("agreement"),
+        TableColumn("how", number=False),
+    )
+    why = (TableColumn("set aside", number=False), TableColumn("count"), TableColumn("lines", number=False))
     facts = (("worth so many equally frequent queries", number(record.get("effective_queries"), 0)),)
     return (
-        Terms(facts),
-        *((Table("Policies", "What ranked the logged lists.", told, policies),) if policies else ()),
-        *((Table("Set aside", "Lines that were not used, and why.", why, aside),) if aside else ()),
+        TermList(facts),
+        *((TableBlock("Policies", "What ranked the logged lists.", told, policies),) if policies else ()),
+        *((TableBlock("Set aside", "Lines that were not used, and why.", why, aside),) if aside else ()),
     )
 
 

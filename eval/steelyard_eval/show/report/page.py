@@ -8,7 +8,16 @@ from typing import Any
 from steelyard_eval.common.console import brief
 from steelyard_eval.common.markup import MISSING
 from steelyard_eval.show import layers_table as layers
-from steelyard_eval.show.report.blocks import Cell, Column, Page, Paragraph, Row, Section, Table, Terms
+from steelyard_eval.show.report.blocks import (
+    Cell,
+    Page,
+    Paragraph,
+    Section,
+    TableBlock,
+    TableColumn,
+    TableRow,
+    TermList,
+)
 from steelyard_eval.show.report.coverage import coverage
 from steelyard_eval.show.report.decision_section import ablation, promised, tuned, weight
 from steelyard_eval.show.report.differences import categories, differences
@@ -59,8 +68,8 @@ def _sections(results: Record, sha256: str, measured: bool) -> tuple[Section, ..
         Section("strategies", "Strategies", _strategies(results)),
     ]
     terms = glossary(shown, metrics(results))
-    shown.append(Section("glossary", "What the columns mean", (Terms(terms),) if terms else ()))
-    shown.append(Section("method", "Method", (Terms(method(results)),) if measured else ()))
+    shown.append(Section("glossary", "What the columns mean", (TermList(terms),) if terms else ()))
+    shown.append(Section("method", "Method", (TermList(method(results)),) if measured else ()))
     shown.append(Section("provenance", "Where this comes from", _provenance(results, sha256)))
     return tuple(section for section in shown if section.blocks)
 
@@ -83,18 +92,18 @@ def _notices(results: Record) -> tuple[Paragraph, ...]:
     return tuple(Paragraph(notice, "warning") for notice in results.get("notices", ()))
 
 
-def _layers(results: Record) -> tuple[Table, ...]:
-    rows = tuple(Row(tuple(Cell(row[name]) for name in layers.COLUMNS)) for row in layers.rows(results))
-    columns = tuple(Column(name, number=bool(at)) for at, name in enumerate(layers.COLUMNS.values()))
-    return (Table("Layers", "How far each layered search went.", columns, rows),) if rows else ()
+def _layers(results: Record) -> tuple[TableBlock, ...]:
+    rows = tuple(TableRow(tuple(Cell(row[name]) for name in layers.COLUMNS)) for row in layers.rows(results))
+    columns = tuple(TableColumn(name, number=bool(at)) for at, name in enumerate(layers.COLUMNS.values()))
+    return (TableBlock("Layers", "How far each layered search went.", columns, rows),) if rows else ()
 
 
-def _strategies(results: Record) -> tuple[Terms, ...]:
+def _strategies(results: Record) -> tuple[TermList, ...]:
     pairs = tuple((one["label"], brief(one["strategy"])) for one in results["configurations"])
-    return (Terms(pairs, code=True),) if pairs else ()
+    return (TermList(pairs, code=True),) if pairs else ()
 
 
-def _provenance(results: Record, sha256: str) -> tuple[Terms, ...]:
+def _provenance(results: Record, sha256: str) -> tuple[TermList, ...]:
     """The command, the tool, and the hashes that tell two reports apart."""
     record = results.get("tuning") or {}
     command = results.get("command") or record.get("command")
@@ -104,4 +113,4 @@ def _provenance(results: Record, sha256: str) -> tuple[Terms, ...]:
         "data set (SHA-256)": results["dataset"].get("sha256") or MISSING,
         "report.json (SHA-256)": sha256,
     }
-    return (Terms(tuple((name, value) for name, value in found.items() if value), code=True),)
+    return (TermList(tuple((name, value) for name, value in found.items() if value), code=True),)

@@ -7,7 +7,17 @@ from typing import Any
 
 from steelyard_eval.common.markup import MISSING, clip, number
 from steelyard_eval.explain.moves import cause, changed, short_name, standings
-from steelyard_eval.show.report.blocks import Block, Cell, Column, Hit, Pair, Pairs, Paragraph, Row, Table
+from steelyard_eval.show.report.blocks import (
+    Block,
+    Cell,
+    ListPlace,
+    Pair,
+    Pairs,
+    Paragraph,
+    TableBlock,
+    TableColumn,
+    TableRow,
+)
 from steelyard_eval.show.report.leaderboard import configurations
 from steelyard_eval.show.report.sides import Sides
 
@@ -42,8 +52,8 @@ def disagreements(results: Record) -> tuple[Block, ...]:
     caption = (
         f"{results['primary']} by query, widest range first; {best}the best value of each query is marked with *."
     )
-    columns = (Column("query", number=False), *(Column(label) for label in labels))
-    return (Table("Queries", caption, columns, tuple(_row(query, labels) for query in top)),)
+    columns = (TableColumn("query", number=False), *(TableColumn(label) for label in labels))
+    return (TableBlock("Queries", caption, columns, tuple(_row(query, labels) for query in top)),)
 
 
 def _labels(results: Record) -> list[str]:
@@ -54,12 +64,12 @@ def _labels(results: Record) -> list[str]:
     return [label for label in labels if label == base or label in others]
 
 
-def _row(query: Record, labels: Sequence[str]) -> Row:
+def _row(query: Record, labels: Sequence[str]) -> TableRow:
     values = [query["values"].get(label) for label in labels]
     best = max(value for value in values if value is not None)
     about = ", ".join(clip(part, 60) for part in (query["id"], query.get("category")) if part)
     cells = [Cell(number(value) + ("*" if value == best else ""), order=value) for value in values]
-    return Row((Cell(clip(query.get("text") or MISSING, _TEXT_COLUMNS), about), *cells))
+    return TableRow((Cell(clip(query.get("text") or MISSING, _TEXT_COLUMNS), about), *cells))
 
 
 def pairs(results: Record, two: Sides | None) -> tuple[Block, ...]:
@@ -120,11 +130,11 @@ def _hit(
     other: Sequence[str],
     words: tuple[str, str],
     by: Mapping[str, str] | None = None,
-) -> Hit:
+) -> ListPlace:
     id_ = own["entries"][at]
     grade = rankings["grades"].get(query, {}).get(id_)
     parts = [(name, values[at]) for name, values in sorted(own.get("parts", {}).items()) if values[at]]
-    return Hit(
+    return ListPlace(
         text=clip(rankings["entries"].get(id_) or id_, _HIT_COLUMNS),
         grade="" if grade is None else str(grade),
         move=move(at, other, id_, *words) + (f" by {clip(by[id_], 60)}" if by and id_ in by else ""),

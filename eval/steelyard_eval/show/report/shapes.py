@@ -11,7 +11,7 @@ from steelyard_eval.common.markup import number
 
 
 @dataclass(frozen=True)
-class Line:
+class StraightLine:
     """A straight line; `look` is its class in the style sheet, here and below."""
 
     kind: ClassVar[str] = "line"
@@ -68,7 +68,7 @@ class Text:
     full: str = ""
 
 
-Shape = Line | Box | Dot | Path | Text
+Shape = StraightLine | Box | Dot | Path | Text
 
 
 @dataclass(frozen=True)

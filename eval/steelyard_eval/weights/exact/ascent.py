@@ -23,7 +23,7 @@ DIRECTIONS = 12
 
 
 @dataclass(frozen=True)
-class Point:
+class Ascent:
     """Weights float64[S], their mean by direct evaluation, and how many lines and polygons were searched."""
 
     weights: Floats
@@ -42,7 +42,7 @@ def line_of(weights: Floats, own: Indices, s: int) -> tuple[Floats, Floats]:
     return begin, end
 
 
-def step(objective: Objective, point: Point, own: Indices, s: int) -> tuple[Point, Plateau]:
+def step(objective: Objective, point: Ascent, own: Indices, s: int) -> tuple[Ascent, Plateau]:
     """Find the best point on the line of weight s, in the middle of its plateau; return it with the plateau.
 
     Of equally good plateaus it takes the nearest to the current weight. The point stays unchanged when a
@@ -54,10 +54,10 @@ def step(objective: Objective, point: Point, own: Indices, s: int) -> tuple[Poin
     value = objective.mean(found)
     if value < point.value - SAME:
         return replace(point, looks=point.looks + 1), plateau
-    return Point(found, value, point.looks + 1), plateau
+    return Ascent(found, value, point.looks + 1), plateau
 
 
-def ascend(objective: Objective, point: Point, own: Indices) -> Point:
+def ascend(objective: Objective, point: Ascent, own: Indices) -> Ascent:
     """Step through the weights `own` in turn until none of them improves the value."""
     idle = 0
     for s in itertools.cycle(own):
@@ -72,7 +72,7 @@ def ascend(objective: Objective, point: Point, own: Indices) -> Point:
     return point
 
 
-def wander(objective: Objective, point: Point, own: Indices, rng: np.random.Generator) -> Point:
+def wander(objective: Objective, point: Ascent, own: Indices, rng: np.random.Generator) -> Ascent:
     """Sweep lines in random directions through the point until `DIRECTIONS` of them in a row gain nothing.
 
     They can leave local optima of coordinate ascent.
@@ -88,7 +88,7 @@ def wander(objective: Objective, point: Point, own: Indices, rng: np.random.Gene
     return point
 
 
-def _along(objective: Objective, point: Point, own: Indices, direction: Floats) -> Point:
+def _along(objective: Objective, point: Ascent, own: Indices, direction: Floats) -> Ascent:
     """The best point of a line through the simplex when it is better, else the point itself."""
     with np.errstate(divide="ignore"):
         reach = -point.weights[own] / direction[own]  # where each weight becomes 0
@@ -100,15 +100,15 @@ def _along(objective: Objective, point: Point, own: Indices, direction: Floats) 
     found = point.weights + best.t * direction
     found[own] = np.maximum(found[own], 0.0) / np.maximum(found[own], 0.0).sum()
     value = objective.mean(found)
-    return Point(found, value, stay.looks) if value > point.value + SAME else stay
+    return Ascent(found, value, stay.looks) if value > point.value + SAME else stay
 
 
-def climb(objective: Objective, point: Point, own: Indices, seed: int) -> Point:
+def climb(objective: Objective, point: Ascent, own: Indices, seed: int) -> Ascent:
     """Return the end of an ascent from a point, continued along lines in random directions."""
     return wander(objective, ascend(objective, point, own), own, np.random.default_rng(seed))
 
 
-def settle_in(objective: Objective, point: Point, own: Indices) -> tuple[Point, Plateau]:
+def settle_in(objective: Objective, point: Ascent, own: Indices) -> tuple[Ascent, Plateau]:
     """Move every weight to the middle of its plateau, the first weight last; return the first weight's plateau."""
     for s in own[::-1]:
         point, plateau = step(objective, point, own, int(s))

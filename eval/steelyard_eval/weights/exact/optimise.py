@@ -12,7 +12,7 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.base.errors import ConfigError, shown
 from steelyard_eval.measures.metrics import Measure
-from steelyard_eval.weights.exact.ascent import Point, climb, line_of, settle_in, step
+from steelyard_eval.weights.exact.ascent import Ascent, climb, line_of, settle_in, step
 from steelyard_eval.weights.exact.curve import SAME
 from steelyard_eval.weights.exact.evolve import evolved
 from steelyard_eval.weights.exact.objective import PRECISION, Objective
@@ -26,7 +26,7 @@ _PROVABLE = 3
 
 
 @dataclass(frozen=True)
-class Found:
+class BestFound:
     """The result of a search for weights.
 
     Attributes
@@ -62,7 +62,7 @@ def optimise(
     queries_mask: Bools | None = None,
     *,
     nodes: int = NODES,
-) -> Found:
+) -> BestFound:
     """Search the weights of every branch with two columns or more, each on its own simplex.
 
     Two weights are swept, three are searched by branch and bound, and more by CMA-ES on the kernel followed by
@@ -94,11 +94,11 @@ def optimise(
     weights = on_simplices(start_weights, form, branches)
     if not branches:
         value = objective.mean(weights)
-        return Found(weights, value, "exact", (), value, 0)
+        return BestFound(weights, value, "exact", (), value, 0)
     if len(branches) == 1 and len(branches[0]) == 2:
         own = branches[0]
         return on_line(objective, segment(objective, *line_of(weights, own, int(own[0]))), own, weights)
-    point, bound, before = Point(weights, objective.mean(weights)), np.inf, -np.inf
+    point, bound, before = Ascent(weights, objective.mean(weights)), np.inf, -np.inf
     while point.value > before + SAME:
         before = point.value
         for own in branches:
@@ -116,12 +116,14 @@ def optimise(
     )
     point, along = settle_in(objective, point, branches[0])
     certificate: Literal["exact", "best-found"] = "exact" if proven else "best-found"
-    return Found(
+    return BestFound(
         point.weights, point.value, certificate, (along.low, along.high), max(bound, point.value), point.looks
     )
 
 
-def on_line(objective: Objective, line: Sweep, own: Indices, start: Floats, queries: Bools | None = None) -> Found:
+def on_line(
+    objective: Objective, line: Sweep, own: Indices, start: Floats, queries: Bools | None = None
+) -> BestFound:
     """Choose the best of two weights `own` from the sweep of the first from 0 to 1.
 
     `queries` (bool[Q]) restricts the mean to some of the objective's queries. `start` has the other weights, and
@@ -138,7 +140,7 @@ def on_line(objective: Objective, line: Sweep, own: Indices, start: Floats, quer
         weights, value = start, current
     proven = plateau.value <= value + SAME and objective.kind != PRECISION
     certificate: Literal["exact", "best-found"] = "exact" if proven else "best-found"
-    return Found(weights, value, certificate, (plateau.low, plateau.high), max(plateau.value, value), 1)
+    return BestFound(weights, value, certificate, (plateau.low, plateau.high), max(plateau.value, value), 1)
 
 
 def movable(form: Form) -> list[Indices]:
@@ -169,20 +171,20 @@ def _evolved(
     form: Form,
     measure: Measure,
     objective: Objective,
-    point: Point,
+    point: Ascent,
     own: Indices,
     seed: int,
     queries: Bools | None,
-) -> Point:
+) -> Ascent:
     """Return where the exact search of many weights begins: the point, or a better one by CMA-ES."""
     if len(own) <= _PROVABLE:
         return point
     weights = evolved(form, measure, point.weights, own, seed, queries)
     value = objective.mean(weights)
-    return Point(weights, value, point.looks) if value > point.value else point
+    return Ascent(weights, value, point.looks) if value > point.value else point
 
 
-def _improve(objective: Objective, point: Point, own: Indices, nodes: int, seed: int) -> tuple[Point, float]:
+def _improve(objective: Objective, point: Ascent, own: Indices, nodes: int, seed: int) -> tuple[Ascent, float]:
     """Improve a point by the method for its number of weights; return it with an upper bound."""
     if len(own) == 2:  # of several branches
         point, plateau = step(objective, point, own, int(own[0]))
@@ -192,7 +194,7 @@ def _improve(objective: Objective, point: Point, own: Indices, nodes: int, seed:
     if len(own) > _PROVABLE:
         return point, ceiling(objective, corners)
     proof = prove(objective, corners, point.weights, nodes)
-    return Point(proof.weights, proof.value, point.looks + proof.nodes), proof.bound
+    return Ascent(proof.weights, proof.value, point.looks + proof.nodes), proof.bound
 
 
 def _corners(weights: Floats, branches: list[Indices]) -> Floats:

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools
-from steelyard.fusion.call import Reading
+from steelyard.fusion.call import CallReader
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.sums import Sum, ranked_column
@@ -23,7 +23,7 @@ class Discounted(Sum):
     shown_as: ClassVar[str] = "discounted ranks"
 
     @classmethod
-    def read(cls, call: Reading) -> Self:
+    def read(cls, call: CallReader) -> Self:
         """A weight that is not written is 1."""
         call.finish()
         return cls(call.terms(1.0))
