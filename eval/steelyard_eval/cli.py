@@ -22,7 +22,7 @@ from steelyard import __version__
 from steelyard.errors import MachineError, SteelyardError
 from steelyard.escape import harmless
 from steelyard_eval.__main__ import INTERRUPTED, was_interrupted
-from steelyard_eval.commands import export, feedback, gate, judge, vault, workbench
+from steelyard_eval.commands import export, feedback, gate, importing, judge, vault, workbench
 from steelyard_eval.commands.manners import LOGGER, mannered, quiet_option
 from steelyard_eval.commands.options import tell
 from steelyard_eval.layout import painted
@@ -127,6 +127,7 @@ for command in (
     *gate.COMMANDS,
     *feedback.COMMANDS,
     *export.COMMANDS,
+    *importing.COMMANDS,
     *vault.COMMANDS,
 ):
     main.add_command(mannered(command))
