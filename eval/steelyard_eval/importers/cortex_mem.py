@@ -21,7 +21,7 @@ from steelyard_eval.importers.source import Source, decoded
 
 MEMORIES, SESSION = ".memory_index.json", ".session.json"
 SHOWN = 3
-_FOOTER = re.compile(r"\s*(\*\*Added\*\*: [^\n]*|<!-- source-hash: [^\n]*-->)\s*\Z")
+_FOOTER = re.compile(r"\s*((?:---\s*)?\*\*Added\*\*: [^\n]*|<!-- source-hash: [^\n]*-->)\s*\Z")
 _METADATA = "\n\n## Metadata\n\n```json\n"
 """What a message has after its content, where it has metadata."""
 _MESSAGE = re.compile(
