@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import PATH_WIDTH, ConfigError, DataError, nearest, shown
-from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.folder import fault_message, read_folder
+from steelyard_eval.datasets.memories import is_memory
 from steelyard_eval.datasets.memory import MemoryReader
 from steelyard_eval.datasets.parts import assemble
 from steelyard_eval.importers import (
@@ -68,6 +69,7 @@ __all__ = [
     "import_store",
     "importers",
     "load_store",
+    "open_dataset",
     "refresh",
 ]
 
@@ -188,6 +190,15 @@ def load_store(source: str | Path, kind: str | None = None, options: Options = D
     if report.dataset is None:
         raise DataError(fault_message(str(place), report.faults))
     return replace(report.dataset, notices=(*files.notes, *report.dataset.notices), in_memory=True)
+
+
+def open_dataset(source: str | Path) -> Dataset:
+    """The data set in a folder of our format or BEIR's, else the one that a store holds; see `load_store`."""
+    folder = Path(source)
+    own = any((folder / name).exists() for name in ("dataset.json", "corpus.jsonl", "corpus.jsonl.gz", "qrels"))
+    if own or is_memory(folder) or (folder.is_dir() and not any(folder.iterdir())):
+        return load(folder)
+    return load_store(source) if folder.exists() or str(source) in importers() else load(folder)
 
 
 def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Importer, Source]:

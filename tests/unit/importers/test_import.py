@@ -205,9 +205,7 @@ def test_a_database_is_read_with_its_log_while_its_program_writes(tmp_path):
 def test_a_schema_runs_nothing(tmp_path):
     path = tmp_path / "evil.db"
     with sqlite3.connect(path) as db:
-        db.execute(
-            "CREATE TABLE memories(id, text, key DEFAULT (hex(randomblob(8))), more AS (zeroblob(2000000000)))"
-        )
+        db.execute("CREATE TABLE memories(id, text, key DEFAULT (hex(randomblob(8))), more AS (upper(text)))")
         db.execute("CREATE VIEW notes AS SELECT load_extension('evil') AS id")
         db.execute("INSERT INTO memories(id, text) VALUES ('1', 'one')")
     (entry,) = load_store(path).entries
@@ -267,3 +265,12 @@ def test_an_import_that_is_interrupted_leaves_the_old_folder(notes, tmp_path, mo
         import_store(notes, mine)
     assert files(mine) == before
     assert not list(tmp_path.glob(".mine.*"))
+
+
+def test_a_store_is_indexed_and_loaded_without_a_folder_between(notes, tmp_path):
+    import steelyard_eval as sy
+
+    done = CliRunner().invoke(main, ["index", str(notes), str(tmp_path / "v.db"), "--embedder", "none"])
+    assert done.exit_code == 0, done.output
+    assert "2 entries" in done.output
+    assert len(sy.load(notes).dataset.entries) == 2
