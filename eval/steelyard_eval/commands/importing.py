@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 KIND = "The kind of store, where it is not to be recognised; see --list."
 COLUMN = "The column or key that stands for a field of entries, such as text=content; repeatable."
 SQL = "Of an SQLite file: the SELECT whose rows are the entries."
+LARGEST_WEIGHTS = 2**20
+"""Bytes; a larger file is no weights file."""
 HEADINGS = "Make every section of a note an entry of its own."
 
 
@@ -103,11 +105,16 @@ def _weights(source: str) -> Any:  # noqa: ANN401 -- a SearchConfig, which is im
     from pathlib import Path
 
     from steelyard.config import is_foreign, read_json
+    from steelyard.errors import ConfigError
     from steelyard.systems.spec_kit.foreign import read_foreign
 
-    if not (source.endswith("search-weights.json") and Path(source).is_file()):
+    path = Path(source)
+    if path.suffix != ".json" or not path.is_file() or path.stat().st_size > LARGEST_WEIGHTS:
         return None
-    record = read_json(source)
+    try:
+        record = read_json(source)
+    except ConfigError:  # a table of another form, which its importer reads
+        return None
     return read_foreign(record) if is_foreign(record) else None
 
 

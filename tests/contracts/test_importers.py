@@ -1,0 +1,36 @@
+"""The contract of importers, on a store of each kind that its program wrote."""
+
+import pytest
+
+from steelyard_eval.importers import importers
+from steelyard_eval.importers.contract import ImporterContract
+
+STORES = {
+    "echovault": "echovault-newest",
+    "soleri": "soleri",
+    "spec_kit": "spec-kit",
+    "moltnet": "moltnet/moltnet.sql",
+    "cortex_mem": "cortex-mem",
+    "claude": "claude-memory",
+    "basic_memory": "basic-memory/notes",
+    "mem0": "mem0",
+    "langgraph": "langgraph-sqlite/store.db",
+    "mcp_memory": "mcp-memory/memory.jsonl",
+    "markdown": "echovault-newest/vault",
+    "table": "moltnet/entries.csv",
+}
+
+
+@pytest.mark.parametrize("kind", STORES)
+class TestImporters(ImporterContract):
+    @pytest.fixture
+    def importer(self, kind):
+        return importers()[kind]
+
+    @pytest.fixture
+    def store(self, kind, store_root):
+        return store_root / STORES[kind]
+
+
+def test_every_kind_is_held_to_the_contract():
+    assert set(STORES) == set(importers())
