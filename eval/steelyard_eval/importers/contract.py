@@ -1,4 +1,4 @@
-"""What every importer has to keep: inherit the class in your tests, and return your importer and a store of its."""
+"""What every importer has to keep: inherit the class in your tests, and return your importer and a store of it."""
 
 from __future__ import annotations
 
