@@ -17,6 +17,8 @@ COLUMN = "The column or key that stands for a field of entries, such as text=con
 SQL = "Of an SQLite file: the SELECT whose rows are the entries."
 LARGEST_WEIGHTS = 2**20
 """Bytes; a larger file is no weights file."""
+UNIT = "Of conversations: what is an entry."
+CORRECTIONS = "Of LoCoMo: the errors.json of its audit, whose evidence replaces the published one."
 HEADINGS = "Make every section of a note an entry of its own."
 
 
@@ -27,6 +29,8 @@ HEADINGS = "Make every section of a note an entry of its own."
 @click.option("--map", "columns", multiple=True, metavar="FIELD=COLUMN", help=COLUMN)
 @click.option("--sql", default="", metavar="SELECT", help=SQL)
 @click.option("--headings", is_flag=True, help=HEADINGS)
+@click.option("--unit", type=click.Choice(["turns", "sessions"]), default="turns", show_default=True, help=UNIT)
+@click.option("--corrections", type=click.Path(), default="", metavar="FILE", help=CORRECTIONS)
 @click.option("--list", "listing", is_flag=True, help="Show the kinds, and where each program keeps its store.")
 @json_option
 def import_(
@@ -36,6 +40,8 @@ def import_(
     columns: tuple[str, ...],
     sql: str,
     headings: bool,
+    unit: str,
+    corrections: str,
     listing: bool,
     as_json: bool,
 ) -> None:
@@ -55,7 +61,7 @@ def import_(
         config.save(out)
         put(config.to_json(), as_json, f"written: {out}\n{config.strategy}")
         return
-    _tell(import_store(source, out, kind, Options(_pairs(columns), sql, headings)), as_json)
+    _tell(import_store(source, out, kind, Options(_pairs(columns), sql, headings, unit, corrections)), as_json)
 
 
 @click.command()

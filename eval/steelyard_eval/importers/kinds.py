@@ -12,6 +12,7 @@ from steelyard.errors import ConfigError, shown
 from steelyard_eval.importers import (
     basic_memory,
     claude,
+    conversations,
     cortex_mem,
     echovault,
     langgraph,
@@ -25,22 +26,22 @@ from steelyard_eval.importers import (
 )
 from steelyard_eval.importers.base import Importer
 
-OWN = tuple(
-    module.IMPORTER
-    for module in (
-        echovault,
-        soleri,
-        spec_kit,
-        moltnet,
-        cortex_mem,
-        claude,
-        basic_memory,
-        mem0,
-        langgraph,
-        mcp_memory,
-        markdown,
-        table,
-    )
+OWN: tuple[Importer, ...] = (
+    echovault.IMPORTER,
+    soleri.IMPORTER,
+    spec_kit.IMPORTER,
+    moltnet.IMPORTER,
+    cortex_mem.IMPORTER,
+    claude.IMPORTER,
+    basic_memory.IMPORTER,
+    mem0.IMPORTER,
+    langgraph.IMPORTER,
+    mcp_memory.IMPORTER,
+    conversations.LOCOMO,
+    conversations.LONGMEMEVAL,
+    conversations.BEAM,
+    markdown.IMPORTER,
+    table.IMPORTER,
 )
 """In the order in which a source is tried."""
 GROUP = "steelyard.importers"

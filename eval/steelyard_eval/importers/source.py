@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -32,16 +32,22 @@ class Options:
         The query whose rows are the entries; empty for a whole table.
     headings : bool
         Whether the sections of a note are entries of their own.
+    unit : str
+        Of conversations: turns or sessions are entries.
+    corrections : str
+        A file with the corrected evidence of a benchmark.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     sql: str = ""
     headings: bool = False
+    unit: str = "turns"
+    corrections: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """What differs from the defaults, as plain JSON values."""
-        given = {"columns": dict(self.columns), "sql": self.sql, "headings": self.headings}
-        return {name: value for name, value in given.items() if value}
+        own, plain = asdict(self), asdict(Options())
+        return {name: value for name, value in own.items() if value != plain[name]}
 
 
 @dataclass(frozen=True)
