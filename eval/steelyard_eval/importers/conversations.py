@@ -108,7 +108,7 @@ def read_locomo(source: Source) -> Imported:
                 for found in _TURN.finditer(str(part))
             ]
             category = CATEGORIES.get(row["category"], str(row["category"]))
-            more = {
+            more: Record = {
                 "category": category,
                 "asked_at": last,
                 "group": conversation,

@@ -11,6 +11,7 @@ from importlib.metadata import entry_points
 from steelyard.errors import ConfigError, shown
 from steelyard_eval.importers import (
     basic_memory,
+    benchmark,
     claude,
     conversations,
     cortex_mem,
@@ -40,6 +41,9 @@ OWN: tuple[Importer, ...] = (
     conversations.LOCOMO,
     conversations.LONGMEMEVAL,
     conversations.BEAM,
+    benchmark.BEIR,
+    benchmark.TREC,
+    benchmark.IRDS,
     markdown.IMPORTER,
     table.IMPORTER,
 )

@@ -15,6 +15,7 @@ from steelyard_eval.datasets.memories import is_memory
 from steelyard_eval.datasets.memory import MemoryReader
 from steelyard_eval.datasets.parts import assemble
 from steelyard_eval.importers.base import Imported, Importer
+from steelyard_eval.importers.benchmark import IR_DATASETS
 from steelyard_eval.importers.kinds import importers
 from steelyard_eval.importers.remembered import is_remembered, remember
 from steelyard_eval.importers.source import Options, Source
@@ -135,7 +136,8 @@ def open_dataset(source: str | Path) -> Dataset:
     own = any((folder / name).exists() for name in ("dataset.json", "corpus.jsonl", "corpus.jsonl.gz", "qrels"))
     if own or is_memory(folder) or (folder.is_dir() and not any(folder.iterdir())):
         return load(folder)
-    return load_store(source) if folder.exists() or str(source) in importers() else load(folder)
+    known = folder.exists() or str(source) in importers() or str(source).startswith(IR_DATASETS)
+    return load_store(source) if known else load(folder)
 
 
 def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Importer, Source]:
@@ -146,9 +148,10 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
     path = Path(source).expanduser()
     if not path.exists() and str(source) in known:
         return _at_home(known[str(source)], os.environ, options)
-    if not path.exists():
+    named = str(source).startswith(IR_DATASETS)
+    if not path.exists() and not named:
         raise ConfigError(f"{shown(str(source), PATH_WIDTH)} does not exist{nearest(str(source), known)}")
-    place = Source(path.absolute(), options)
+    place = Source(path if named else path.absolute(), options)
     if kind is not None:
         return known[kind], place
     for importer in known.values():

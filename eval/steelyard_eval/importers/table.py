@@ -54,6 +54,14 @@ def read(source: Source) -> Imported:
     return found
 
 
+def rows_of(source: Source, name: str) -> Rows:
+    """The rows of one file of a folder; DataError for a file that is no table."""
+    reader = _reader(name)
+    if reader is None:
+        raise DataError(f"{source}: {shown(name)} is no table; its ending says none")
+    return reader(source, name)
+
+
 def _columns(names: Iterable[str], source: Source) -> dict[str, str]:
     """Field -> column; what the user says comes first. ConfigError for a field or a column that is none."""
     names = list(names)
