@@ -22,6 +22,8 @@ from steelyard_eval.importers.source import Options, Source
 from steelyard_eval.importers.write import ABOUT, Files, check_target, files_of, write_folder
 
 DEFAULTS = Options()
+BROKEN = (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError, RecursionError)
+"""What reading a store raises whose values have other types than its program writes."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,8 @@ def import_store(
     target = Path(folder)
     old = check_target(target)
     importer, place = _found(source, kind, options)
-    imported, about = importer.read(place), _about(importer, place)
-    files = files_of(imported, about, old)
+    about = _about(importer, place)
+    imported, files = _read(importer, place, about, old)
     changed = write_folder(target, files)
     remember(target, about["source"])
     return Import(
@@ -121,7 +123,7 @@ def refresh(folder: str | Path) -> Import:
 def load_store(source: str | Path, kind: str | None = None, options: Options = DEFAULTS) -> Dataset:
     """The data set that a store holds, in memory; see `import_store`."""
     importer, place = _found(source, kind, options)
-    files = files_of(importer.read(place), _about(importer, place))
+    _, files = _read(importer, place, _about(importer, place))
     texts = {name: text.encode() for name, text in files.texts.items()}
     reader = MemoryReader(texts, files.arrays)
     report = assemble(reader, read_folder(reader), log=False)
@@ -140,6 +142,18 @@ def open_dataset(source: str | Path) -> Dataset:
     return load_store(source) if known else load(folder)
 
 
+def _read(
+    importer: Importer, place: Source, about: Mapping[str, Any], old: Source | None = None
+) -> tuple[Imported, Files]:
+    """What the store holds, and the files of it; DataError for values that no such program writes."""
+    try:
+        imported = importer.read(place)
+        return imported, files_of(imported, about, old)
+    except BROKEN as error:
+        reason = shown(f"{type(error).__name__}: {error}", 200)
+        raise DataError(f"{place} is damaged, or not of the kind {importer.name} ({reason}); restore it") from None
+
+
 def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Importer, Source]:
     """The importer and the place; a source that is the name of a kind is looked up where its program keeps it."""
     known = importers()
@@ -154,9 +168,15 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
     place = Source(path if named else path.absolute(), options)
     if kind is not None:
         return known[kind], place
+    damage: DataError | None = None
     for importer in known.values():
-        if importer.matches(place):
-            return importer, place
+        try:
+            if importer.matches(place):
+                return importer, place
+        except DataError as error:  # not to be read as this kind; perhaps it is another
+            damage = damage or error
+    if damage:
+        raise damage
     raise ConfigError(f"{place} is no store that is known; name its kind with --kind: {', '.join(known)}")
 
 
