@@ -33,22 +33,4 @@ def export(weights: str, target: str, out: str | None, as_json: bool) -> None:
     put({**document.to_json(), **({"file": out} if out else {})}, as_json, text)
 
 
-@click.command(name="import")
-@click.argument("file", type=click.Path())
-@click.option("--out", type=click.Path(), required=True, help="The weights file to write.")
-@json_option
-def import_(file: str, out: str, as_json: bool) -> None:
-    """Read system-spec-kit's own configs/search-weights.json into a weights file of ours."""
-    from steelyard.base.errors import ConfigError, shown
-    from steelyard.config.search_config import is_foreign, read_json
-    from steelyard.systems.spec_kit.foreign import read_foreign
-
-    record = read_json(file)
-    if not is_foreign(record):
-        raise ConfigError(f"{shown(file)} is not system-spec-kit's configs/search-weights.json; name that file")
-    config = read_foreign(record)
-    config.save(out)
-    put(config.to_json(), as_json, f"written: {out}\n{config.strategy}")
-
-
-COMMANDS = (export, import_)
+COMMANDS = (export,)

@@ -56,14 +56,14 @@ weight_option = click.option("--weight", "changed", multiple=True, metavar="NAME
 def index(
     dataset: str, vault: str, embedder: str | None, prune: bool, layers: str, tenant: str | None, as_json: bool
 ) -> None:
-    """Build or update a vault from a data set, or from a folder of memory files: entries, indexes, vectors.
+    """Build or update a vault from a data set, or from a store that import reads: entries, indexes, vectors.
 
     --embedder adds a model to those the vault already has; `steelyard reindex` replaces them.
     """
-    from steelyard_eval.datasets import load
+    from steelyard_eval.importers import open_dataset
     from steelyard_eval.vaults import index_dataset
 
-    found = load(dataset)
+    found = open_dataset(dataset)
     vault = _vault_of(vault, tenant)
     counts = index_dataset(found, vault, embedder, prune=prune, layers=layers)
     for text in found.notices if not found.queries else ():
