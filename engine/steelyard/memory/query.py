@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.base.errors import ConfigError, Fault, shown
-from steelyard.base.fields import Reader, parse_time, read_text, read_texts
+from steelyard.base.fields import Reader, parse_time, read_flag, read_text, read_texts
 from steelyard.memory.entry import read_fields
 from steelyard.memory.filters import EVERYTHING, Filters
 
@@ -35,6 +35,8 @@ class Query:
         What the signals of these names compare entries with.
     split : str
         The part of the data set that it belongs to.
+    answerable : bool
+        False where a person or a source says that nothing in the memory answers it.
     matched : str or None
         The text that keywords match; None for the cleaned `text`.
     rewritten : str or None
@@ -51,6 +53,7 @@ class Query:
     tags: tuple[str, ...] = ()
     domain: str = ""
     split: str = ""
+    answerable: bool = True
     matched: str | None = None
     rewritten: str | None = None
 
@@ -75,6 +78,7 @@ QUERY_FIELDS: dict[str, Reader] = {
     "tags": read_texts,
     "domain": read_text,
     "split": read_text,
+    "answerable": read_flag,
 }
 
 

@@ -21,7 +21,7 @@ import click
 from steelyard import __version__
 from steelyard.base.errors import MachineError, SteelyardError
 from steelyard.base.escape import harmless
-from steelyard_eval.cli.commands import export, gate, judge
+from steelyard_eval.cli.commands import export, gate, importing, judge
 from steelyard_eval.cli.commands import feedback_logs as feedback
 from steelyard_eval.cli.commands import jobs as workbench
 from steelyard_eval.cli.commands import vaults as vault
@@ -130,6 +130,7 @@ for command in (
     *gate.COMMANDS,
     *feedback.COMMANDS,
     *export.COMMANDS,
+    *importing.COMMANDS,
     *vault.COMMANDS,
 ):
     main.add_command(mannered(command))

@@ -12,6 +12,7 @@ from steelyard.memory.query import MAX_WORDS, QUERY_FIELDS, Query, count_words, 
 from steelyard_eval.datasets.faults import hinted, meant
 from steelyard_eval.datasets.file_reader import FolderReader
 
+CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
 Item = TypeVar("Item", Entry, Query)
 Reading = Callable[[Mapping[str, Any], str, int], tuple[Item | None, list[Fault]]]
 
@@ -42,7 +43,7 @@ class JsonLines(Generic[Item]):
 
 def read_entries(reader: FolderReader, renamed: Mapping[str, str] | None = None) -> JsonLines[Entry] | None:
     """Read corpus.jsonl[.gz]; None when there is none to read. `renamed` maps foreign field names."""
-    table = _read_table(reader, "corpus.jsonl", read_entry, frozenset(FIELDS), renamed or {})
+    table = _read_table(reader, CORPUS, read_entry, frozenset(FIELDS), renamed or {})
     if table is not None and table.items and not any(entry.text for entry in table.items):
         _note_text(reader, table)
     return table
@@ -59,7 +60,7 @@ def _note_text(reader: FolderReader, entries: JsonLines[Entry]) -> None:
 def read_queries(reader: FolderReader, renamed: Mapping[str, str] | None = None) -> JsonLines[Query] | None:
     """Read queries.jsonl[.gz]; None when there is none to read. An empty text is a fault."""
     known = frozenset(QUERY_FIELDS) | {"filter"}
-    return _read_table(reader, "queries.jsonl", _read_full_query, known, renamed or {})
+    return _read_table(reader, QUERIES, _read_full_query, known, renamed or {})
 
 
 def _read_full_query(record: Mapping[str, Any], file: str, line: int) -> tuple[Query | None, list[Fault]]:
@@ -84,7 +85,7 @@ def _read_table(
     records = None if file is None else reader.records(file)
     if file is None or records is None:
         return None
-    if not records:
+    if not records and name == CORPUS:
         reader.fault(file, 0, "", "", "has no lines", "Add one JSON object per line")
     items: list[Item] = []
     lines: dict[str, int] = {}

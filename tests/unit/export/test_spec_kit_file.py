@@ -10,7 +10,8 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard.systems.spec_kit.foreign import DEFAULTS, read_foreign, write_foreign
-from steelyard_eval.cli.commands.export import export, import_
+from steelyard_eval.cli.commands.export import export
+from steelyard_eval.cli.commands.importing import import_
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def test_there_and_back_is_the_same(theirs, tmp_path):
     (tmp_path / "theirs.json").write_text(json.dumps(theirs))
     runner = CliRunner()
     ours, back = tmp_path / "ours.json", tmp_path / "back.json"
-    assert runner.invoke(import_, [str(tmp_path / "theirs.json"), "--out", str(ours)]).exit_code == 0
+    assert runner.invoke(import_, [str(tmp_path / "theirs.json"), str(ours)]).exit_code == 0
     assert runner.invoke(export, [str(ours), "--to", "spec_kit", "--out", str(back)]).exit_code == 0
 
     written = json.loads(back.read_text())

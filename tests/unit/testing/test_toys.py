@@ -24,6 +24,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.testing import FusionContract, RetrieverContract, SignalContract, StoreContract
 from steelyard.testing.retrievers import sample_entries
+from steelyard_eval.importers.contract import ImporterContract
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -84,6 +85,20 @@ class TestNotes(StoreContract):
     def store(self, tmp_path):
         with toy("notes").NotesFile(tmp_path / "notes.jsonl") as store:
             yield store
+
+
+class TestLines(ImporterContract):
+    @pytest.fixture
+    def importer(self, monkeypatch):
+        found = toy("lines").IMPORTER
+        monkeypatch.setattr("steelyard_eval.importers.run.importers", lambda: {found.name: found})
+        return found
+
+    @pytest.fixture
+    def store(self, tmp_path):
+        file = tmp_path / "mine.diary"
+        file.write_text("2026-03-01 Rotated the keys.\n2026-03-02 Slept.\n")
+        return file
 
 
 def test_what_was_written_to_the_notes_is_read_again(tmp_path):
@@ -150,6 +165,7 @@ def run(tmp_path_factory):
     def lines(records):
         return "".join(json.dumps(record) + "\n" for record in records)
 
+    (home / "my.diary").write_text("2026-03-01 Rotated the keys.\n2026-03-02 Slept.\n")
     (home / "data").mkdir()
     corpus = [{"id": i, "title": t, "text": x, "created_at": day} for i, t, x, day in CORPUS]
     corpus[1]["updated_at"] = "2026-02-01"
@@ -192,6 +208,7 @@ def weights(least, strategy="title"):
 
 
 COMMANDS = {
+    "imported": ["import", "my.diary", "diary", "--json"],
     "compared": [
         *("compare", "data", "--embedder", "none", "--metrics", "nDCG@10,R@10", "--json", "--systems", "diary"),
         *("--strategies", "title; rrf(fts, title, k=60)", "--split", "all"),
@@ -218,6 +235,11 @@ for arguments in json.loads(sys.argv[1]).values():
     results.append([code or 0, json.loads(out.getvalue() or "null"), err.getvalue()])
 print(json.dumps(results))
 """
+
+
+def test_the_importer_is_found_by_the_ending(run):
+    assert run["imported"][1]["kind"] == "lines"
+    assert run["imported"][1]["counts"] == {"entries": 2}
 
 
 def test_the_retriever_is_compared_by_itself_and_within_a_fusion(run):

@@ -19,7 +19,13 @@ SPELLINGS = (
 """Names of options that mean the same: a command that has one accepts the other too."""
 
 EXAMPLES = {
-    "import": ["steelyard import configs/search-weights.json --out search-weights.json"],
+    "import": [
+        "steelyard import echovault mine",
+        "steelyard import notes/ mine --headings",
+        "steelyard import memories.csv mine --map text=body --map created_at=day",
+        "steelyard import configs/search-weights.json search-weights.json",
+    ],
+    "refresh": ["steelyard refresh mine"],
     "check": ["steelyard check mine", "steelyard check mine --json"],
     "record": [
         "steelyard record mine recordings --systems bm25,echovault",

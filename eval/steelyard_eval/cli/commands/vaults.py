@@ -33,8 +33,8 @@ with later(__name__):  # --help needs none of it
     from steelyard.live.search import Searcher
     from steelyard.results import SearchResult
     from steelyard.systems.cortex_mem.tenants import vault_of
-    from steelyard_eval.datasets import load
     from steelyard_eval.datasets.duplicates import duplicates_in_words
+    from steelyard_eval.importers import open_dataset
     from steelyard_eval.show.terminal import hits, listing, scan
     from steelyard_eval.vaults import index_dataset, reindex_vault
     from steelyard_eval.vaults.arguments import parse_filters, parse_weights
@@ -72,11 +72,11 @@ weight_option = click.option("--weight", "changed", multiple=True, metavar="NAME
 def index(
     dataset: str, vault: str, embedder: str | None, prune: bool, layers: str, tenant: str | None, as_json: bool
 ) -> None:
-    """Build or update a vault from a data set, or from a folder of memory files: entries, indexes, vectors.
+    """Build or update a vault from a data set, or from a store that import reads: entries, indexes, vectors.
 
     --embedder adds a model to those the vault already has; `steelyard reindex` replaces them.
     """
-    found = load(dataset)
+    found = open_dataset(dataset)
     vault = _vault_of(vault, tenant)
     counts = index_dataset(found, vault, embedder, prune=prune, layers=layers)
     for text in found.notices if not found.queries else ():
