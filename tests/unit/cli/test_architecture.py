@@ -41,7 +41,7 @@ def test_every_folder_has_a_heading(package):
 
 
 def test_a_file_that_is_gone_would_be_seen():
-    page = "## [engine](engine/steelyard/)\n`table.py` and `gone.py`\n### [x/](engine/steelyard/x/)\n`y.py`"
+    page = "## [engine](engine/steelyard/)\n`grammar.py` and `gone.py`\n### [x/](engine/steelyard/x/)\n`y.py`"
 
     assert missing(page) == ["engine/steelyard/gone.py", "engine/steelyard/x/", "engine/steelyard/x/y.py"]
 
