@@ -8,7 +8,7 @@ import numpy as np
 from steelyard.embedders.embed import LAYER_RECIPES, space_of
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Relation
-from steelyard.memory.filters import Filters, Rule, visible_to
+from steelyard.memory.filters import Filters, Rule
 from steelyard.memory.query import Query
 from steelyard.stores.federation import Federation, Tier, plain
 from steelyard.stores.sqlite import Vault
@@ -158,7 +158,7 @@ def superseded(rng):
 def seen_by(rng):
     vaults, tenants = some(rng, ("v1", "v2")), some(rng, ("t1", "t2"))
     return (
-        visible_to({"vault": vaults, "tenant": tenants}),
+        Filters.all_of((Rule("vault", "any", vaults), Rule("tenant", "any", tenants))),
         lambda entry, _: entry.vault in vaults or entry.tenant in tenants,
     )
 

@@ -29,19 +29,23 @@ import tempfile
 import time
 import traceback
 import types
+import unittest.mock
 import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import steelyard_eval as sy
 from steelyard.base.errors import SteelyardError
+from steelyard.base.files import STRICT_JSON, canonical
 from steelyard.config.search_config import SearchConfig
+from steelyard.embedders import ApiEmbedder, ApiSettings, Secret
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.finish import Cut, finish, parse_stages
 from steelyard.fusion import compile_plan, fuse, parse_strategy
@@ -51,11 +55,23 @@ from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
 from steelyard.memory.template import render, template_fields
 from steelyard.memory.text import content
+from steelyard.net.chat import ChatEndpoint
+from steelyard.net.endpoint import Answer, Endpoint
+from steelyard.rerank.api import ApiReranker
+from steelyard.rerank.base import Document
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
 from steelyard.table.signal_table import EMBEDDING, FETCHED, LAYERS
+from steelyard_eval.compare.http_search import HttpSearch
 from steelyard_eval.datasets import check as check_folder
 from steelyard_eval.datasets import load as load_folder
+from steelyard_eval.export import TARGETS as TARGETS_OF_EXPORT
+from steelyard_eval.export import export
+from steelyard_eval.gate.baseline import SEAL
+from steelyard_eval.gate.hashes import digest
+from steelyard_eval.learn.importers import from_soleri, from_ubi, open_bandit
+from steelyard_eval.learn.interleaving import duels
+from steelyard_eval.learn.reader import Known, read_log
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.recording import disk as recordings
 from steelyard_eval.recording.record import record
@@ -340,7 +356,117 @@ def _change_file(path: str) -> str:
     return "changed"
 
 
+def log(data: bytes) -> str:
+    """A log of ours, of OpenSearch or of Soleri, or open-bandit's, packed or not, is read, or refused in words."""
+    kind, body = LOGS[data[0] % len(LOGS)] if data else LOGS[0], data[1:]
+    path = world().folder / kind
+    path.write_bytes(gzip.compress(body, mtime=0) if data[:1] >= b"\x80" and kind.endswith(".gz") else body)
+    outcome = []
+    for read in (_read_log, duels, _convert(from_ubi), _convert(from_soleri), open_bandit):
+        try:
+            json.dumps([one.to_json() for one in found] if (found := read(str(path))) else [], allow_nan=False)
+            outcome.append("read")
+        except SteelyardError as error:
+            outcome.append(refusal(error)[:12])
+    return " ".join(sorted(set(outcome), reverse=True))
+
+
+def _read_log(path: str) -> None:
+    known = Known({e.id: at for at, e in enumerate(ENTRIES)}, {"q0": 0}, {"token": 0}, {"q0": "token"}, True)
+    found = read_log(path, known, 1.8e9)
+    if not np.isfinite(found.history.whole.shown).all():
+        raise Fault(f"counts {found.history.whole.shown}")
+
+
+def _convert(convert: Callable[[list[str]], Iterator[str]]) -> Callable[[str], None]:
+    """What is converted is JSON of one line, and can be read as a log of ours."""
+
+    def read(path: str) -> None:
+        out = world().folder / "converted.jsonl"
+        lines = [line.rstrip("\n") for line in convert([path])]
+        for line in lines:
+            json.loads(line)
+        out.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        _read_log(str(out))
+
+    return read
+
+
+def baseline(data: bytes) -> str:
+    """A baseline that somebody sealed again, or did not, is refused, or gates without asking anybody."""
+    path = world().folder / "baseline.json"
+    with suppress(ValueError, RecursionError, AttributeError):
+        record = STRICT_JSON.decode(_text(data[1:]))
+        record.pop(SEAL, None)
+        if data[:1] < b"\xc0":
+            data = data[:1] + json.dumps({**record, SEAL: digest(record)}).encode()
+    path.write_bytes(data[1:])
+    found = world().gated.gate(baseline=path)
+    canonical(found.to_json())
+    return found.to_json()["verdict"]
+
+
+def endpoint(data: bytes) -> str:
+    """What an endpoint answers becomes vectors, scores, a text or a list that are sound, or an error in words."""
+    asked, body = ASKED[data[0] % len(ASKED)] if data else ASKED[0], _text(data[1:])
+    status = 200 if data[:1] < b"\xe0" else 503
+    with unittest.mock.patch.object(Endpoint, "ask", lambda *_, **__: Answer(status, {}, body)):
+        found = asked()
+    if isinstance(found, np.ndarray) and not np.isfinite(found).all():
+        raise Fault(f"not finite: {found}")
+    return type(found).__name__
+
+
+def _asked_list() -> object:
+    found = HttpSearch.of("http://127.0.0.1:1/?q={query}#ids=hits[*].id&scores=hits[*].score").ask(Query("t"), 9)
+    return world().gated.compare({"endpoint": lambda *_: found}, metrics=["nDCG@10"], baseline="fts")
+
+
+def exported(data: bytes) -> str:
+    """A weights file of hostile names is exported as one document of its kind, or refused in words."""
+    path = world().folder / "exported.json"
+    path.write_bytes(data)
+    config = SearchConfig.load(path)
+    outcome = []
+    for name, target in TARGETS_OF_EXPORT.items():
+        try:
+            text = str(export(config, name))
+        except SteelyardError as error:
+            refusal(error)
+            continue
+        outcome.append(name)
+        if re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text):
+            raise Fault(f"{name} holds a control character: {text[:200]!a}")
+        if target.form == "json":
+            json.loads(text)
+        elif problem := _unbalanced(text):
+            raise Fault(f"{name} {problem}: {text[:400]!a}")
+    return f"{len(outcome)} targets"
+
+
+def _unbalanced(text: str) -> str:
+    """What is wrong with a Vespa profile: its braces outside quotes nest, and it holds one profile."""
+    plain = re.sub(r'"(\\.|[^"\\\n])*"', '""', re.sub(r"(?m)^#.*$", "", text))
+    depth = 0
+    for mark in re.findall(r"[{}]", plain):
+        depth += 1 if mark == "{" else -1
+        if depth < 0:
+            return "closes a brace too many"
+    profiles = len(re.findall(r"(?m)^\s*rank-profile\b", plain))
+    return "leaves a brace open" if depth else f"holds {profiles} profiles" if profiles != 1 else ""
+
+
 # What the targets work on
+
+
+LOGS = ("log.jsonl", "log.jsonl.gz", "log.csv", "log.csv.gz", "log.json")
+ASKED: tuple[Callable[[], object], ...] = (
+    lambda: ApiEmbedder(API, attempts=1, sleep=lambda _: None).embed(["one", "two"]),
+    lambda: ApiReranker(replace(API, provider="voyage"), attempts=1).score("q", [Document("a", "b")] * 2),
+    lambda: ChatEndpoint("http://127.0.0.1:1", "m", attempts=1, sleep=lambda _: None).complete("p"),
+    _asked_list,
+)
+API = ApiSettings("openai", "http://127.0.0.1:1/v1", "tiny", 8, Secret())
 
 
 ENTRIES = tuple(
@@ -458,6 +584,9 @@ class World:
         self.recording = Folder(self.folder / "recording", {})
         self.searchers = [space.searcher(find_system(n).config()) for n in ("fts", "bm25", "echovault")]
         self.searchers.append(space.searcher(plain.with_strategy(parse_strategy("rrf(fts, vector, 1*tfidf)"))))
+        self.gated = sy.load(self.folder / "set")
+        self.gated.gate(["fts", "bm25"], baseline=self.folder / "baseline.json", because="the first one")
+        self.baseline = (self.folder / "baseline.json").read_bytes()
         index_dataset(found, str(self.folder / "seed.vault"))
         self.vault_file = (self.folder / "seed.vault").read_bytes()
 
@@ -921,6 +1050,90 @@ def mutate_vault(rng: random.Random, data: bytes) -> bytes:
     return bytes(raw)
 
 
+def mutate_kind(mutate: Callable[[random.Random, bytes], bytes]) -> Callable[[random.Random, bytes], bytes]:
+    """An input whose first byte says what it is for: seldom another one."""
+
+    def change(rng: random.Random, data: bytes) -> bytes:
+        kind = bytes([rng.randrange(256)]) if rng.random() < 0.1 else data[:1]
+        return kind + mutate(rng, data[1:])
+
+    return change
+
+
+def mutate_lines(rng: random.Random, data: bytes) -> bytes:
+    """Lines of JSON or of cells."""
+    return mutate_file(rng, "log.jsonl" if b"{" in data[:2] else "log.csv", data)
+
+
+def mutate_names(rng: random.Random, data: bytes) -> bytes:
+    """Words in quotes become other names, or any JSON changes."""
+    if rng.random() < 0.4:
+        return mutate_json(rng, data)
+    found = list(re.finditer(rb'"([a-z_0-9]+)"', data))
+    for at in sorted(rng.sample(range(len(found)), min(2, len(found))), reverse=True):
+        name = json.dumps(rng.choice((*HOSTILE_NAMES, *HOSTILE_TEXT))).encode()
+        data = data[: found[at].start()] + name + data[found[at].end() :]
+    return data
+
+
+HOSTILE_NAMES = (
+    *('a"\n}\nrank-profile evil {', "a\\", "}", "{", "a) + 1", "a; DROP", "*/", "#", "${x}", "{{x}}", "a b", "-"),
+    *(
+        "<!--",
+        "]]>",
+        "\u2028",
+        "é",
+        "constructor",
+        "__proto__",
+        "0",
+        "and",
+        "a'b",
+        "a`b",
+        "%s",
+        "\r\n\r\nGET",
+    ),
+)
+
+
+def _named_seeds() -> list[bytes]:
+    configs = [system.config(model="lsa") for system in SYSTEMS.values()]
+    records = [config.to_json() for config in configs]
+    for own in (own for made in records for own in made["retrievers"].values() if "field_weights" in own):
+        own["field_weights"] = {"title": 2.0, "text": 1.0, "zzz": 0.5}
+    return _json_seeds(records)
+
+
+def _log_seeds() -> list[bytes]:
+    hits = [{"object_id": f"e{at}", "position": at + 1, "score": 1.5 - at} for at in range(3)]
+    act = {"action_name": "clicked", "object_id": "e1", "timestamp": "2026-01-02T03:04:06Z"}
+    ours = {"schema_version": 1, "timestamp": "2026-01-02T03:04:05Z", "query_id": "q0", "user_query": "token"}
+    ours |= {"client_id": "c", "policy": "p", "hits": hits, "actions": [act]}
+    later = {"schema_version": 1, "query_id": "q0", "timestamp": act["timestamp"], "actions": [act]}
+    ubi = [
+        {"query_id": "u1", "user_query": "token", "query_response_hit_ids": ["e1", "e2"], "timestamp": 1.7e12},
+        {
+            "action_name": "click",
+            "query_id": "u1",
+            "timestamp": "2026-01-02T03:04:05Z",
+            "event_attributes": {"object": {"object_id": "e2"}, "position": {"ordinal": 2}},
+        },
+    ]
+    soleri = [{"query": "token", "entryId": "e1", "action": "accepted", "createdAt": 1.7e9, "id": 1}]
+    rows = ["timestamp,campaign,policy,item_id,position,click,propensity_score,propensity"]
+    rows += [f"2026,all,{('bts', 'random')[at % 2]},{at % 3},1,{at % 2},0.5,0.5" for at in range(12)]
+    bandit = "\n".join(rows).encode()
+    logs = [_lines([ours, later]), _lines(ubi), _lines(soleri)]
+    return [*(bytes([at]) + one for one in logs for at in (0, 131)), b"\2" + bandit, b"\x80" + bandit]
+
+
+def _answer_seeds() -> list[bytes]:
+    vectors = {"data": [{"index": at, "embedding": [0.5] * 8} for at in range(2)]}
+    scores = {"data": [{"index": at, "relevance_score": 0.5 + at} for at in range(2)]}
+    text = {"choices": [{"message": {"content": "a text"}}]}
+    hits = {"hits": [{"id": "e1", "score": 2.5}, {"id": "e2", "score": 1}]}
+    return [bytes([at]) + json.dumps(one).encode() for at, one in enumerate((vectors, scores, text, hits))]
+
+
 def _texts(*texts: str) -> Callable[[], list[bytes]]:
     return lambda: [text.encode() for text in texts]
 
@@ -942,6 +1155,10 @@ TARGETS: dict[str, Target] = {
         recording, lambda: world().recording.seeds(), lambda r, d: mutate_folder(world().recording)(r, d)
     ),
     "vault": Target(vault, lambda: [world().vault_file], mutate_vault),
+    "log": Target(log, _log_seeds, mutate_kind(mutate_lines)),
+    "baseline": Target(baseline, lambda: [b"\0" + world().baseline], mutate_kind(mutate_json)),
+    "endpoint": Target(endpoint, _answer_seeds, mutate_kind(mutate_json)),
+    "export": Target(exported, _named_seeds, mutate_names),
 }
 
 

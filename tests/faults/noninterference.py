@@ -23,7 +23,7 @@ from steelyard.base.errors import SteelyardError
 from steelyard.embedders.embed import space_of
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Relation
-from steelyard.memory.filters import EVERYTHING
+from steelyard.memory.filters import EVERYTHING, visible_to
 from steelyard.memory.query import Query
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
@@ -130,7 +130,7 @@ def work(number):
     world.filters, world.texts = worlds.scope(rng)[0], rng.choice(TEXTS, 3, replace=False).tolist()
     config = world.searcher.config
     searcher = Searcher(
-        world.searcher.store, config, embedder, clock=lambda: worlds.NOW, visible=worlds.visible_to(scopes)
+        world.searcher.store, config, embedder, clock=lambda: worlds.NOW, visible=visible_to(scopes)
     )
     spaces = [space_of(embedder, "text", system.reading.recipe)]
     before = answers(world, searcher, scopes)

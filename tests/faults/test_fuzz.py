@@ -54,6 +54,10 @@ BUDGET = {
     "results": 100,
     "recording": 80,
     "vault": 15,
+    "log": 150,
+    "baseline": 60,
+    "endpoint": 150,
+    "export": 120,
 }
 """Inputs for each target; the seeds come first."""
 

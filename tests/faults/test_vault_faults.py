@@ -100,17 +100,33 @@ class TestOpening:
         assert path.read_bytes() == before
         assert [p.name for p in path.parent.iterdir()] == [path.name]
 
-    def test_a_vault_from_the_future_is_refused(self, path):
+    @pytest.mark.parametrize(
+        ("version", "reason"),
+        [
+            (99, r"a newer Steelyard \(schema 99, this one knows 5\); upgrade Steelyard"),
+            (4, r"an older Steelyard \(schema 4, this one knows 5\); index the data set into a new vault"),
+            (0, r"an older Steelyard \(schema 0, .*index the data set into a new vault"),
+        ],
+    )
+    def test_a_vault_of_another_version_is_refused_and_stays_as_it_is(self, path, version, reason):
         with Vault(path, create=True) as store:
             store.upsert([Entry("a")])
         with apsw.Connection(str(path)) as db:
-            db.execute("PRAGMA user_version = 99")
+            db.execute(f"PRAGMA user_version = {version}")
         db.close()
+        before = path.read_bytes()
+        for create in (False, True):
+            with pytest.raises(VaultError, match=f"was written by {reason}"):
+                Vault(path, create=create)
+        assert path.read_bytes() == before
 
-        with pytest.raises(
-            VaultError, match=r"newer Steelyard \(schema 99, this one knows 4\); upgrade Steelyard"
-        ):
+    def test_an_empty_file_is_filled_only_where_a_vault_is_made(self, path):
+        path.touch()
+        with pytest.raises(VaultError, match="is empty; make a vault with steelyard index DATASET"):
             Vault(path)
+        assert path.read_bytes() == b""
+        Vault(path, create=True).close()
+        Vault(path).close()
 
     def test_a_vault_opens_again_and_again(self, path):
         for at in range(3):

@@ -261,7 +261,7 @@ class SearchConfig:
             retrievers={n: RetrieverConfig.from_json(settings) for n, settings in record["retrievers"].items()},
             finish=stages,
             by_intent=strategies,
-            provenance=_provenance(record.get("provenance", {})),
+            provenance=record.get("provenance", {}),
             keywords_only=keywords_only,
             rewrite=record.get("rewrite", True),
             rerank=RerankConfig(**record.get("rerank", {})),
@@ -308,11 +308,6 @@ def _weighed(config: SearchConfig, weights: Mapping[str, float], source: str) ->
         raise ConfigError(f"weights file {shown(source)}: weights: {error}") from None
 
 
-def _provenance(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """As written; keep-default of earlier files reads as keep."""
-    return {**record, "verdict": "keep"} if record.get("verdict") == "keep-default" else record
-
-
 def _read(problems: list[str], parse: Callable[[Any], Any], text: object) -> Any:  # noqa: ANN401 -- what it reads
     """Parse the text; None when that fails, with the reason added to the problems."""
     try:
@@ -331,7 +326,7 @@ def default_finish(limit: int) -> tuple[Stage, ...]:
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of weights files: the published file, completed by the declared retrievers."""
     text = resources.files("steelyard").joinpath(SCHEMA_FILE).read_text(encoding="utf-8")
-    loaded: dict[str, Any] = json.loads(text)
+    loaded: dict[str, Any] = STRICT_JSON.decode(text)
     common: dict[str, Any] = loaded["$defs"]["retriever"]
     loaded["properties"]["retrievers"]["properties"] = {
         name: common | {"properties": _settings(common["properties"], kind) | _parameters(kind.parameters)}

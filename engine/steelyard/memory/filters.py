@@ -129,6 +129,21 @@ EVERYTHING = Filters()
 """The scope of all entries."""
 
 
+@dataclass(frozen=True, slots=True)
+class Visible(Filters):
+    """What a caller may see, for `Searcher(visible=...)` and `seen_by` of a store.
+
+    It is no filter, and ConfigError where it is used as one: filters are asked of all entries, so that whether
+    an entry is superseded would depend on some that the caller may not see.
+    """
+
+    def __and__(self, other: Filters) -> Filters:
+        """Refuse; see the class."""
+        raise ConfigError("what a caller may see is no filter; pass it to seen_by, and filter what that returns")
+
+    __rand__ = __and__
+
+
 def valid_at(clock: float) -> Filters:
     """Return the scope of entries valid at the clock (seconds UTC): from `valid_from`, before `valid_until`."""
     return Filters.all_of(
@@ -137,8 +152,8 @@ def valid_at(clock: float) -> Filters:
     )
 
 
-def visible_to(scopes: Mapping[str, tuple[str, ...]]) -> Filters:
-    """Return the scope of what a caller may see: entries in any of the named scopes (MoltNet's document).
+def visible_to(scopes: Mapping[str, tuple[str, ...]]) -> Visible:
+    """Return what a caller may see: entries in any of the named scopes (MoltNet's document).
 
     Without any scope the caller sees nothing.
 
@@ -146,7 +161,7 @@ def visible_to(scopes: Mapping[str, tuple[str, ...]]) -> Filters:
     "tenant is one of 'team-a', 'team-b' or vault is 'notes'"
     """
     clause = tuple(Rule(name, "any", values) for name, values in sorted(scopes.items()))
-    return Filters.all_of(clause or (Rule("vault", "any"),))
+    return Visible((clause or (Rule("vault", "any"),),))
 
 
 _WORDS = {"all": "holds all of", "none": "is none of", "absent": "is not given", "prefix": "begins with"}

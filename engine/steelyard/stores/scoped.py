@@ -37,7 +37,7 @@ class ScopedStore:
     def __init__(self, vault: Whole, visible: Filters) -> None:
         if any(rule.field == SUPERSEDED for clause in visible.clauses for rule in clause):
             raise ConfigError("a scope cannot ask for superseded entries; filter by that instead")
-        self._vault, self._visible = vault, visible
+        self._vault, self._visible = vault, Filters(visible.clauses)
         self._building = threading.Lock()
         self._copied: tuple[int, Readable] | None = None
 
@@ -51,7 +51,7 @@ class ScopedStore:
 
     def seen_by(self, visible: Filters) -> Readable:
         """See Readable.seen_by."""
-        return ScopedStore(self._vault, self._visible & visible)
+        return ScopedStore(self._vault, self._visible & Filters(visible.clauses))
 
     def get(self, ids: Sequence[str], fields: Sequence[str] | None = None) -> list[Entry]:
         """See Readable.get."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steelyard.base.arrays import Floats
+from steelyard.base.files import STRICT_JSON
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Expr
 from steelyard_eval.decide.posterior import WORTH, PriorGains
@@ -102,7 +103,7 @@ class PriorTable:
             texts = {name: bytes(found[name]).decode() for name in ("about", "keys", "currents")}
             numbers = {name: found[name].astype(np.float64) for name in found.files if name not in texts}
         return cls(
-            about=json.loads(texts["about"]),
+            about=STRICT_JSON.decode(texts["about"]),
             at={key: row for row, key in enumerate(texts["keys"].split("\n"))},
             currents={key: row for row, key in enumerate(texts["currents"].split("\n"))},
             **numbers,

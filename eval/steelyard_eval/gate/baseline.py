@@ -216,7 +216,7 @@ def _tuples(row: dict[str, Any]) -> dict[str, Any]:
 @cache
 def _schema() -> Schema:
     text = resources.files("steelyard_eval.gate").joinpath(SCHEMA_FILE).read_text(encoding="utf-8")
-    return Schema(json.loads(text))
+    return Schema(STRICT_JSON.decode(text))
 
 
 def tool() -> str:

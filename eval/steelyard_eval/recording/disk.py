@@ -19,8 +19,6 @@ from steelyard.base.inputs import open_regular, read_text
 from steelyard.table.signal_table import LABEL_FACTS, NUMBER_FACTS, Facts, Labels, SignalTable, TagSets
 
 SCHEMA_VERSION = 2
-"""What is written; version 1, which lacks the facts of memories, is still read."""
-READ = (1, 2)
 LARGEST = 1e100
 """The largest number accepted in a recording, far above any score or date; above it sums could overflow."""
 Arrays = dict[str, NDArray[Any]]
@@ -42,30 +40,17 @@ def load(folder: Path) -> SignalTable:
     """Open a recording with memory-mapped columns; DataError when it is broken or of another version."""
     try:
         manifest = STRICT_JSON.decode(read_text(folder / "manifest.json"))
-        if manifest["schema_version"] not in READ:
+        if manifest["schema_version"] != SCHEMA_VERSION:
             raise DataError(
                 f"{shown(str(folder), PATH_WIDTH)}: recording of schema {shown(manifest['schema_version'])}, "
-                f"this Steelyard reads {' and '.join(map(str, READ))}; record again"
+                f"this Steelyard reads {SCHEMA_VERSION}; record again"
             )
         arrays = {name: _read(folder / f"{name}.npy", shape) for name, shape in manifest["arrays"].items()}
-        if manifest["schema_version"] == 1:
-            _add_facts(manifest, arrays)
         _check(manifest, arrays)
         return _table(manifest, arrays)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         place, reason = shown(str(folder), PATH_WIDTH), shown(str(error), 200)
         raise DataError(f"{place} is not a whole recording ({reason}); record again") from None
-
-
-def _add_facts(manifest: dict[str, Any], arrays: Arrays) -> None:
-    """The facts that version 1 does not have: numbers are unknown, labels empty."""
-    size = len(manifest["entries"])
-    for name in NUMBER_FACTS:
-        arrays.setdefault(f"about.{name}", np.full(size, np.nan))
-    for name in LABEL_FACTS:
-        if f"about.{name}" not in arrays:
-            arrays[f"about.{name}"] = np.zeros(size, dtype=np.int32)
-            manifest["vocabularies"][f"about.{name}"] = [""]
 
 
 def _write(table: SignalTable, folder: Path) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from types import MappingProxyType
 from typing import Any
 
-from steelyard.base.errors import ConfigError, DataError, MachineError, nearest, shown
+from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.base.fields import TIME_FIELDS, format_time
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.embed import Embedder
@@ -21,9 +21,8 @@ from steelyard.net.chat import URL, chat_of
 from steelyard.rerank.settings import open_reranker
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import Federation, Tier
-from steelyard.stores.postings import Analysis
 from steelyard.stores.sqlite import Vault
-from steelyard.systems import analyses, find_system
+from steelyard.systems import find_system
 from steelyard.systems.cortex_mem.rewriting import Rewriter
 from steelyard_eval.vaults import vault_embedder, visible_vault
 from steelyard_eval.vaults.arguments import parse_priorities, parse_scopes, parse_tier
@@ -63,8 +62,7 @@ def open_searcher(
     numbers = parse_priorities(priorities, {*names, *rule.priorities})
     visible = parse_scopes(scopes)
     with ExitStack() as stack:
-        words = analyses([find_system(config.name if config else system)])
-        vaults = {name: stack.enter_context(_seen(path, visible, words)) for name, path in names.items()}
+        vaults = {name: stack.enter_context(_seen(path, visible)) for name, path in names.items()}
         embedders = _embedders(list(vaults.values()), model or _model_of(config, vaults.values()))
         if config is None:
             models = {own.model for own in embedders}
@@ -91,13 +89,10 @@ def _rewriter(store: Readable) -> Rewriter:
 
 
 @contextmanager
-def _seen(path: str, visible: Filters, words: Sequence[Analysis]) -> Iterator[Vault]:
-    """One state of a vault file, or of what a caller may see of it; missing words are stored first."""
-    with Vault(path) as vault:
-        with suppress(MachineError):
-            vault.ensure_words(words, patient=False)
-        with vault.snapshot(), visible_vault(vault, visible) as seen:
-            yield seen
+def _seen(path: str, visible: Filters) -> Iterator[Vault]:
+    """One state of a vault file, or of what a caller may see of it."""
+    with Vault(path) as vault, vault.snapshot(), visible_vault(vault, visible) as seen:
+        yield seen
 
 
 def _model_of(config: SearchConfig | None, vaults: Iterable[Vault]) -> str:

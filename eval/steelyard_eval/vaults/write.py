@@ -21,7 +21,6 @@ from steelyard.memory.filters import Filters
 from steelyard.memory.template import render
 from steelyard.net.chat import URL, chat_of
 from steelyard.stores.base import Space
-from steelyard.stores.postings import Analysis
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, SYSTEMS, analyses, keyword_indexes
 from steelyard.systems.cortex_mem.layers import ask, extract, with_layers
@@ -82,7 +81,7 @@ def index_dataset(
         changed, removed = _put_entries(vault, entries, prune)
         for index in keyword_indexes(SYSTEMS.values()):
             vault.ensure_index(index)
-        vault.ensure_words(_counted())
+        vault.ensure_words(analyses(SYSTEMS.values()))
         embedded = _embed_all(vault, kinds, outside)
         count = vault.count()
         return {
@@ -112,17 +111,12 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, Any]:
         with vault.transaction():
             vault.rebuild_indexes(keyword_indexes(SYSTEMS.values()))
             vault.drop_words()
-            vault.ensure_words(_counted())
+            vault.ensure_words(analyses(SYSTEMS.values()))
             for space, _ in vault.spaces():
                 vault.drop_space(space)
             vault.drop_models()
             embedded = _embed_all(vault, kinds, outside)
         return {"entries": vault.count(), "embedded": embedded, "models": vault.models()}
-
-
-def _counted() -> list[Analysis]:
-    """The words that the systems count; those of other profiles are counted when they are first searched."""
-    return analyses(system for system in SYSTEMS.values() if system.profile == "documented")
 
 
 def vault_embedder(vault: Vault, model: str = "") -> Embedder | None:

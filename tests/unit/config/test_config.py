@@ -289,8 +289,3 @@ class TestWriting:
         (tmp_path / "a").write_text("")
         with pytest.raises(MachineError, match="cannot write"):
             CONFIG.save(tmp_path / "a" / "w.json")
-
-
-def test_keep_default_of_earlier_files_reads_as_keep():
-    record = find_system("echovault").config(10, "minilm").to_json() | {"provenance": {"verdict": "keep-default"}}
-    assert SearchConfig.from_json(record).provenance["verdict"] == "keep"

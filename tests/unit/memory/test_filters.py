@@ -8,6 +8,7 @@ import random
 
 import pytest
 
+from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.filters import Filters, valid_at, visible_to
 from steelyard.stores.sqlite import Vault
@@ -116,10 +117,23 @@ def test_a_caller_sees_the_union_of_the_scopes():
         vault.upsert([*entries, Entry("foreign", vault="v2", tenant="t2"), Entry("nobody")])
         seen = visible_to({"vault": ("v1",), "tenant": ("t1",)})
 
-        assert {e.id for e in vault.entries(seen)} == {"mine", "team", "both"}
+        assert {e.id for e in vault.seen_by(seen).entries()} == {"mine", "team", "both"}
         for nothing in (visible_to({"vault": ()}), visible_to({})):
-            assert list(vault.entries(nothing)) == []
+            assert list(vault.seen_by(nothing).entries()) == []
             assert all(nothing.failed(entry) for entry in entries)
+
+
+def test_what_a_caller_may_see_is_no_filter():
+    """An entry of another tenant would say that one of the caller's is superseded."""
+    claim = Entry("theirs", tenant="b", relations=(Relation("supersedes", "ours"),))
+    seen, current = visible_to({"tenant": ("a",)}), Filters.of({"superseded": False})
+    with Vault(":memory:") as vault:
+        vault.upsert([Entry("ours", tenant="a"), claim])
+        asks = [lambda: current & seen, lambda: seen & current, lambda: list(vault.entries(seen))]
+        for ask in [*asks, lambda: vault.count(seen), lambda: vault.within(["ours"], seen)]:
+            with pytest.raises(ConfigError, match="is no filter; pass it to seen_by"):
+                ask()
+        assert [e.id for e in vault.seen_by(seen).entries(current)] == ["ours"]
 
 
 def test_only_an_accepted_successor_supersedes():

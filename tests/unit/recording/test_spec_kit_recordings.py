@@ -235,29 +235,15 @@ class TestAlteredRecordings:
     @pytest.mark.parametrize(
         "fact", ["about.access_count", "about.memory_type", "about.stability", "about.importance_tier"]
     )
-    def test_without_a_fact_of_version_2_it_is_broken(self, recorded, fact):
+    def test_without_a_fact_of_memories_it_is_broken(self, recorded, fact):
         alter(recorded, lambda manifest: manifest["arrays"].pop(fact))
         with pytest.raises(DataError, match="is not a whole recording"):
             read(recorded)
 
-    @pytest.mark.parametrize("fact", ["access_count", "memory_type"])
-    def test_version_1_has_no_such_facts_and_is_read(self, space, recorded, fact):
-        def older(manifest):
-            manifest["schema_version"] = 1
-            del manifest["arrays"][f"about.{fact}"]
-            manifest["vocabularies"].pop(f"about.{fact}", None)
-
-        alter(recorded, older)
-        table = read(recorded)
-        known = table.about.numbers | table.about.labels
-        unknown = known[fact]
-        assert np.isnan(unknown).all() if fact in table.about.numbers else unknown.words == ("",)
-        assert len(replay(table, config(space, {})).ranking.row)
-
-    @pytest.mark.parametrize("version", [0, 3, "2", None])
+    @pytest.mark.parametrize("version", [0, 1, 3, "2", None])
     def test_another_version_is_refused(self, recorded, version):
         alter(recorded, lambda manifest: manifest.update(schema_version=version))
-        with pytest.raises(DataError, match="this Steelyard reads 1 and 2; record again"):
+        with pytest.raises(DataError, match="this Steelyard reads 2; record again"):
             read(recorded)
 
     @pytest.mark.parametrize(

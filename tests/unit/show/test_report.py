@@ -108,7 +108,7 @@ TUNING = {
     "current": "a", "value": 0.61, "certificate": "exact", "plateau": [0.4, 0.6],
     "in_sample": part(0.61, 0.57, 0.65, 120),
     "out_of_fold": part(0.6, 0.55, 0.64, 120), "holdout": part(0.59, 0.5, 0.66), "baseline": part(0.58, 0.5, 0.65),
-    "optimism": 0.01, "verdict": "keep-default", "gain": part(0.01, -0.02, 0.03),
+    "optimism": 0.01, "verdict": "keep", "gain": part(0.01, -0.02, 0.03),
     "curve": [{"weight": w / 10, "value": 0.5 + (0.1 if 4 <= w <= 6 else 0.0)} for w in range(11)],
 }  # fmt: skip
 
@@ -466,7 +466,7 @@ def test_tuning_without_numbers_or_curve(results, tmp_path):
     results["tuning"] = {
         "system": "plain",
         "strategy": "fts",
-        "verdict": "keep-default",
+        "verdict": "keep",
         "in_sample": {},
         "curve": [],
     }
@@ -572,10 +572,9 @@ def test_rivals_whose_intervals_overlap_are_named(results, tmp_path):
         ("ship", "Use the tuned strategy"),
         ("try", "Try the tuned strategy, unproven"),
         ("keep", "Keep the current one"),
-        ("keep-default", "Keep the current one"),
     ],
 )
-def test_a_tuning_of_an_earlier_version_has_its_verdict_in_words(verdict, lead):
+def test_a_tuning_without_a_sentence_has_its_verdict_in_words(verdict, lead):
     assert decision({**TUNING, "verdict": verdict}) == f"{lead}: the document has no promise; tune again for one."
     assert decision({**TUNING, "sentence": "Use this."}) == "Use this."
 
@@ -777,7 +776,7 @@ def test_files_that_are_not_results_are_refused(tmp_path, text, message):
         (
             ("tuning", "verdict"),
             "maybe",
-            r"'tuning\.verdict' = 'maybe': must be \"ship\" or \"try\" or \"keep\" or \"keep-default\"",
+            r"'tuning\.verdict' = 'maybe': must be \"ship\" or \"try\" or \"keep\"",
         ),
         (
             ("per_query", 1, "values", "fts"),

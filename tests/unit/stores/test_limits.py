@@ -11,11 +11,9 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry
-from steelyard.memory.query import Query
 from steelyard.net import wire
-from steelyard.retrievers.bm25 import Bm25Retriever
 from steelyard.stores.sqlite import Vault, budget, damage, guard
-from steelyard.systems import find_system
+from steelyard.systems import analyses, find_system
 
 
 def test_memory_is_a_number_of_mib_of_nine_digits_at_most(monkeypatch):
@@ -89,12 +87,13 @@ def test_three_texts_of_three_words_are_enough_for_lsa():
 
 def test_the_words_of_two_thousand_entries_are_stored_and_of_fewer_are_not(tmp_path):
     entries = [Entry(f"e{at}", text="token") for at in range(2_000)]
+    [own] = analyses([find_system("bm25")])
     with Vault(tmp_path / "vault", create=True) as vault:
         vault.upsert(entries[:-1])
-        Bm25Retriever(vault).retrieve(Query("token"), 9)
+        vault.ensure_words([own])
         assert vault.word_indexes() == []
         vault.upsert(entries[-1:])
-        Bm25Retriever(vault).retrieve(Query("token"), 9)
+        vault.ensure_words([own])
         assert len(vault.word_indexes()) == 1
 
 

@@ -108,7 +108,8 @@ def test_a_snapshot_cannot_make_an_index_beside_a_writer(vault):
             writing = pool.submit(write)
             begun.wait(10)
             who = "thread" if vault.path == ":memory:" else "process"
-            with vault._waiting(False), pytest.raises(MachineError, match=f"another {who} is writing"):
+            vault._db.set_busy_timeout(0)
+            with pytest.raises(MachineError, match=f"another {who} is writing"):
                 vault.ensure_index(index)
             done.set()
         writing.result()
@@ -136,6 +137,7 @@ def test_a_vault_is_closed_for_every_thread(vault):
 
 def test_closing_ends_a_search_under_way_with_an_error_of_ours(vault):
     begun = threading.Event()
+    vault.ensure_index(KeywordIndex("threads", ("title",)))
 
     def read():
         while True:

@@ -92,6 +92,7 @@ def test_random_writes_leave_the_lists_of_a_vault_that_is_counted_anew(tmp_path,
         first.upsert(entries(rng, names[:30]))
         for at in range(6):
             writer, reader = (first, second) if at % 2 else (second, first)
+            writer.ensure_words(analyses([BM25, SOLERI, JS, MOLTNET]))
             assert list(found(reader)) == list(anew(reader))
             some = [str(name) for name in rng.choice(names, size=int(rng.integers(1, 6)), replace=False)]
             writer.delete(some[:2])
@@ -129,7 +130,7 @@ def test_few_entries_are_not_stored(tmp_path, monkeypatch):
     monkeypatch.setattr(words, "WORTH_STORING", 2)
     with Vault(tmp_path / "vault", create=True) as vault:
         vault.upsert([Entry("a", text="token")])
-        assert Bm25Retriever(vault).retrieve(Query("token"), 9)
+        vault.ensure_words(analyses([BM25]))
         assert vault.word_indexes() == []
 
 
@@ -146,6 +147,7 @@ def test_a_search_goes_on_while_another_process_writes(tmp_path, always):
 def test_words_that_are_counted_anew_meanwhile_are_an_error_and_never_a_shorter_list(tmp_path, always):
     with Vault(tmp_path / "vault", create=True) as first, Vault(tmp_path / "vault") as second:
         first.upsert(entries(np.random.default_rng(0), [f"e{at}" for at in range(9)]))
+        first.ensure_words(analyses([BM25]))
         counted = first.counted(BM25.reading.bm25_words.analysis, EVERYTHING)
         second.drop_words()
         with pytest.raises(VaultError, match="counted anew during the search; search again"):

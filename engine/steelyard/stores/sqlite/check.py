@@ -1,7 +1,7 @@
 """Whether a file holds the tables of a vault and nothing else.
 
 Every object of the file has to be one that our own statements make: its SQL is compared with that of an empty
-vault of the same version, and with what we would write for the keyword indexes and vector spaces that it names.
+vault, and with what we would write for the keyword indexes and vector spaces that it names.
 Foreign tables, views, triggers and columns are refused before any of them is used.
 """
 
@@ -19,7 +19,7 @@ from steelyard.base.errors import PATH_WIDTH, ConfigError, VaultError, shown
 from steelyard.base.files import STRICT_JSON
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite.damage import damaged
-from steelyard.stores.sqlite.schema import COLUMNS, MIGRATIONS, index_statements, space_statement
+from steelyard.stores.sqlite.schema import COLUMNS, TABLES, index_statements, space_statement
 
 MOST_OBJECTS = 10_000
 """Rows of sqlite_schema; a vault with a hundred vector spaces has less than a thousand."""
@@ -45,11 +45,11 @@ class _Thing(NamedTuple):
 _SPACE = re.compile(r"vec_1(?![0-9])")
 
 
-def check_schema(db: apsw.Connection, path: str, version: int) -> None:
-    """VaultError, with the remedy, unless the file holds what a vault of this version holds and no more."""
+def check_schema(db: apsw.Connection, path: str) -> None:
+    """VaultError, with the remedy, unless the file holds what a vault holds and no more."""
     place = shown(path, PATH_WIDTH)
     try:
-        foreign = _foreign(db, version)
+        foreign = _foreign(db)
     # RecursionError: JSON nested without end. SQLError: a tokenizer that does not exist.
     except (TypeError, ValueError, RecursionError, ConfigError, apsw.SQLError) as error:
         foreign = shown(str(error), 200)
@@ -77,7 +77,7 @@ def check_books(db: apsw.Connection, path: str, table: str, dim: int) -> None:
         raise damaged(path, f"what sqlite-vec keeps of {table} does not agree")
 
 
-def _foreign(db: apsw.Connection, version: int) -> str:
+def _foreign(db: apsw.Connection) -> str:
     """What does not belong, or is missing; empty when all is well. ValueError for bookkeeping that is none."""
     rows = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema LIMIT ?", (MOST_OBJECTS,)).fetchall()
     things = [_thing(*row) for row in rows]
@@ -85,7 +85,7 @@ def _foreign(db: apsw.Connection, version: int) -> str:
         return "it has too many objects, or two of one name"
     left = set(things) - {_SEQUENCE}
     # The tables that name indexes and spaces are only read once they are known to be ours.
-    for part in (lambda: fixed(version), lambda: _indexes(db), lambda: _spaces(db)) if version else ():
+    for part in (_fixed, lambda: _indexes(db), lambda: _spaces(db)):
         wanted = set(part())
         if missing := wanted - left:
             thing = max(missing, key=lambda thing: (thing.type, thing.name))  # a table rather than its index
@@ -93,7 +93,7 @@ def _foreign(db: apsw.Connection, version: int) -> str:
         left -= wanted
     if other := min(left, key=str, default=None):
         return f"{other.type} {shown(other.name)} does not belong there"
-    return "the pages of one table are those of another" if version and _swapped(db) else ""
+    return "the pages of one table are those of another" if _swapped(db) else ""
 
 
 def _swapped(db: apsw.Connection) -> bool:
@@ -119,27 +119,26 @@ _SEQUENCE = _Thing("table", "sqlite_sequence", "sqlite_sequence", "CREATETABLEsq
 
 
 @lru_cache
-def fixed(version: int) -> frozenset[_Thing]:
-    """The objects of an empty vault of a version."""
-    return frozenset(_schema(_empty(version)))
+def _fixed() -> frozenset[_Thing]:
+    """The objects of an empty vault."""
+    return frozenset(_schema(_empty()))
 
 
 @lru_cache
 def _made(*statements: str) -> frozenset[_Thing]:
     """The objects that statements add to an empty vault, those of FTS5 and sqlite-vec for themselves included."""
-    db = _empty(max(MIGRATIONS) + 1)
+    db = _empty()
     for statement in statements:
         db.execute(statement)
-    return frozenset(_schema(db)) - fixed(max(MIGRATIONS) + 1) - {_SEQUENCE}
+    return frozenset(_schema(db)) - _fixed() - {_SEQUENCE}
 
 
-def _empty(version: int) -> apsw.Connection:
+def _empty() -> apsw.Connection:
     db = apsw.Connection(":memory:")
     db.enable_load_extension(True)
     db.load_extension(sqlite_vec.loadable_path())
-    for step in range(version):
-        for statement in MIGRATIONS[step]:
-            db.execute(statement)
+    for statement in TABLES:
+        db.execute(statement)
     return db
 
 

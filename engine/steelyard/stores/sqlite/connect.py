@@ -49,7 +49,10 @@ def connect(path: str, create: bool) -> apsw.Connection:
     try:
         if create:
             _private(path)
-        return _connection(path, path, flags)
+        db = _connection(path, path, flags)
+        log = Path(f"{path}-wal")
+        fold_log(db, create or not log.exists() or log.stat().st_size == 0)  # who only reads leaves it
+        return db
     except apsw.NotADBError:
         raise VaultError(f"{place} is not an SQLite file; name a vault") from None
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError) as error:
@@ -74,9 +77,9 @@ def _private(path: str) -> None:
         raise _cannot_open(path, error) from None
 
 
-def be_patient(db: apsw.Connection, patient: bool) -> None:
-    """Whether statements wait for another process that writes."""
-    db.set_busy_timeout(PATIENCE if patient else 0)
+def fold_log(db: apsw.Connection, wanted: bool) -> None:
+    """Whether closing the last connection moves what others left in the write-ahead log to the file itself."""
+    db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, not wanted)
 
 
 def map_file(db: apsw.Connection) -> None:

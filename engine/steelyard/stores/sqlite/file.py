@@ -1,4 +1,4 @@
-"""The file of a vault: opened, brought to this version, and written in transactions.
+"""The file of a vault: opened, checked, and written in transactions. Reading changes no byte of it.
 
 SQLite comes with apsw, because the `sqlite3` module of many Pythons cannot load extensions. Every
 write is one transaction; the file is in WAL mode, so readers never wait, and writers wait their turn.
@@ -26,16 +26,15 @@ from steelyard.stores.base import Space
 from steelyard.stores.sqlite.check import check_books, check_schema
 from steelyard.stores.sqlite.connect import (
     MEMORY,
-    be_patient,
     connect,
     connect_memory,
+    fold_log,
     machine_errors,
     map_file,
     memory_address,
 )
 from steelyard.stores.sqlite.damage import closed, damaged
-from steelyard.stores.sqlite.guard import GuardedConnection
-from steelyard.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
+from steelyard.stores.sqlite.schema import APPLICATION_ID, TABLES, VERSION
 
 Kind = frozenset[type]
 TEXT: Kind = frozenset({str})
@@ -61,6 +60,8 @@ class VaultFile:
     def __init__(self, path: str | Path, *, create: bool = False) -> None:
         self.path = str(path)
         self._memory = memory_address() if self.path == MEMORY else ""
+        self._told = create or bool(self._memory)
+        """Whether it was opened to be written: only then may a search make what it lacks."""
         self._thread = threading.local()
         self._connections: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
         self._opening = threading.Lock()
@@ -72,7 +73,7 @@ class VaultFile:
         self._names: tuple[int, dict[int, str]] = (-1, {})
         self._first = self._connect(create)  # kept for the vault's life: what is in memory lives as long as this
         try:
-            self._migrate()
+            self._settle()
         except BaseException:
             self.close()
             raise
@@ -90,7 +91,7 @@ class VaultFile:
         db = self._connect(create=False)
         if not self._memory:
             with self.snapshot():
-                check_schema(db, self.path, VERSION)
+                check_schema(db, self.path)
         return db
 
     def _connect(self, create: bool) -> apsw.Connection:
@@ -133,6 +134,7 @@ class VaultFile:
             try:
                 # At once: one that reads first could not write any more after another process has.
                 self._db.execute("BEGIN IMMEDIATE")
+                fold_log(self._db, True)
                 yield
                 self._db.execute("COMMIT")
             except BaseException:
@@ -143,8 +145,7 @@ class VaultFile:
     def snapshot(self) -> Iterator[None]:
         """What this thread reads inside is one state of the file, whatever others write meanwhile.
 
-        A vault in memory is not written meanwhile: writers wait until the snapshot ends. A search that has to
-        make its index first writes; inside a snapshot it raises MachineError when somebody else is writing.
+        A vault in memory is not written meanwhile: writers wait until the snapshot ends.
         """
         with machine_errors(self.path):
             self._db.execute("BEGIN")
@@ -156,15 +157,6 @@ class VaultFile:
     def _steady(self) -> AbstractContextManager[None]:
         """One state of the file for several reads: that of the transaction this thread is in, else a snapshot."""
         return nullcontext() if self._db.in_transaction else self.snapshot()
-
-    @contextmanager
-    def _waiting(self, patient: bool) -> Iterator[None]:
-        """Whether statements inside wait for another process that writes."""
-        be_patient(self._db, patient)
-        try:
-            yield
-        finally:
-            be_patient(self._db, True)
 
     def _map(self) -> None:
         """See `map_file`, for this thread."""
@@ -236,7 +228,8 @@ class VaultFile:
             self._checked.add(table)
         return table
 
-    def _migrate(self) -> None:
+    def _settle(self) -> None:
+        """Make the tables of a new vault, where that was asked for; check those of another one."""
         # One statement, one state: another process may be making the tables just now.
         version, application, tables = next(
             self._db.execute(
@@ -253,25 +246,29 @@ class VaultFile:
                 f"{self.path} was written by a newer Steelyard (schema {version}, this one knows {VERSION}); "
                 "upgrade Steelyard, or index the data set into a new vault"
             )
-        if not self._db.readonly("main"):
+        if tables and version < VERSION:
+            raise VaultError(
+                f"{self.path} was written by an older Steelyard (schema {version}, this one knows {VERSION}); "
+                "index the data set into a new vault"
+            )
+        if not (tables or self._told):
+            raise VaultError(f"{self.path} is empty; make a vault with steelyard index DATASET {self.path}")
+        if self._told and not self._db.readonly("main"):
             with machine_errors(self.path):
                 self._db.execute("PRAGMA journal_mode = wal")
-        if version < VERSION:
-            self._upgrade()
-        else:
-            with self.snapshot():  # another process may be changing indexes and spaces just now
-                check_schema(self._db, self.path, VERSION)
+        if not tables:
+            self._make()
+        with self.snapshot():  # another process may be changing indexes and spaces just now
+            check_schema(self._db, self.path)
 
-    def _upgrade(self) -> None:
+    def _make(self) -> None:
         with self.transaction():
-            version = int(self._one("PRAGMA user_version"))
-            check_schema(self._db, self.path, version)
-            for step in range(version, VERSION):
-                with cast(GuardedConnection, self._db).upgrading():
-                    for statement in MIGRATIONS[step]:
-                        self._db.execute(statement)
-                self._db.execute(f"PRAGMA user_version = {step + 1}")
-                self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            if self._one("SELECT count(*) FROM sqlite_schema"):
+                return  # another process has made them meanwhile
+            for statement in TABLES:
+                self._db.execute(statement)
+            self._db.execute(f"PRAGMA user_version = {VERSION}")
+            self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
 def _closes(db: apsw.Connection) -> bool:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import islice, repeat
 from pathlib import Path
 from time import monotonic
@@ -149,15 +148,6 @@ class GuardedConnection(apsw.Connection):
         own = weakref.ref(self)  # a handler that held the connection would keep it open for ever
         self.set_progress_handler(lambda: (db := own()) is not None and db._look(), STEPS)
 
-    @contextmanager
-    def upgrading(self) -> Iterator[None]:
-        """Lets SQLite's ALTER TABLE do what it does inside; everything else stays denied."""
-        self.authorizer = _authorize_upgrade
-        try:
-            yield
-        finally:
-            self.authorizer = _authorize
-
     def _look(self) -> bool:
         """Whether the statement is to be broken off."""
         now = monotonic()
@@ -179,18 +169,6 @@ def _authorize(
 ) -> int:
     allowed = _ALLOWED.get(action)
     return apsw.SQLITE_OK if allowed is not None and allowed(first, second) else apsw.SQLITE_DENY
-
-
-def _authorize_upgrade(
-    action: int, first: str | None, second: str | None, database: str | None, inside: str | None
-) -> int:
-    """ADD COLUMN compares the rows of the schema by two functions, and then checks the table."""
-    adding = (action, (second or "").lower()) in ADDING or (action, first) == (apsw.SQLITE_READ, CHECKING)
-    return apsw.SQLITE_OK if adding else _authorize(action, first, second, database, inside)
-
-
-ADDING = frozenset((apsw.SQLITE_FUNCTION, name) for name in ("printf", "glob"))
-CHECKING = "pragma_quick_check"
 
 
 def _table(name: str | None, _: str | None = None) -> bool:
@@ -229,7 +207,6 @@ _ALLOWED: dict[int, Callable[[str | None, str | None], bool]] = {
         ),
         _table,
     ),
-    apsw.SQLITE_ALTER_TABLE: lambda database, table: database == "main" and _table(table),
 }
 """What each action may name; what is not here (ATTACH, views, ANALYZE, temporary tables that are not virtual, ...)
 is denied."""

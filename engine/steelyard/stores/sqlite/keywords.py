@@ -37,19 +37,21 @@ class KeywordTables(WordTables):
 
     def ensure_index(self, index: KeywordIndex) -> None:
         """See Store.ensure_index."""
-        stored = self._index_settings(index)
-        if stored is None:
+        if not self._has(index):
             with self.transaction():
-                stored = self._index_settings(index)  # another process may have made it meanwhile
-                if stored is None:
+                if not self._has(index):  # another process may have made it meanwhile
                     self._create_index(index)
-                    return
-        if stored != (json.dumps(index.fields), index.tokenizer):
+
+    def _has(self, index: KeywordIndex) -> bool:
+        """Whether the index is there; VaultError when it has other settings."""
+        stored = self._index_settings(index)
+        if stored is not None and stored != (json.dumps(index.fields), index.tokenizer):
             raise VaultError(
                 f"keyword index {index.name!r} of {self.path} covers {visible(stored[0])} "
                 f"with tokenizer {stored[1]!r}, "
                 f"the system asks for {json.dumps(index.fields)} with {index.tokenizer!r}; run steelyard reindex"
             )
+        return stored is not None
 
     def rebuild_indexes(self, indexes: Iterable[KeywordIndex]) -> None:
         """Drop every keyword index and build these anew, in one transaction."""
@@ -94,7 +96,7 @@ class KeywordTables(WordTables):
         """See Store.keyword. SQLite's bm25 is negative with the best lowest; the score is its negation."""
         if not match:
             return []
-        self.ensure_index(index)
+        self._make_ready(index)
         found = self._from_memory(index, match, weights, filters, depth)
         if found is not None:
             return [Found(id_, value, place) for place, (id_, value) in enumerate(found, 1)]
@@ -105,6 +107,15 @@ class KeywordTables(WordTables):
                 raise
             return []
         return [Found(id_, value, place) for place, (id_, value) in enumerate(rows, 1)]
+
+    def _make_ready(self, index: KeywordIndex) -> None:
+        if self._told:
+            self.ensure_index(index)
+        elif not self._has(index):
+            raise VaultError(
+                f"{self.path} has no keyword index {index.name!r}, and searching writes nothing; run steelyard "
+                f"reindex {self.path}"
+            )
 
     def _from_memory(
         self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int

@@ -13,24 +13,31 @@ from steelyard.base.errors import VaultError, shown
 from steelyard.base.fields import END_OF_TIME, FIRST_TIME, LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS
 from steelyard.base.files import STRICT_JSON
 from steelyard.memory.entry import EVERY_FIELD, Entry, Relation, check_entry
-from steelyard.memory.filters import SUPERSEDED, Filters, Rule
+from steelyard.memory.filters import EVERYTHING, SUPERSEDED, Filters, Rule
 from steelyard.stores.base import KeywordIndex
 
 APPLICATION_ID = 0x53544C59  # "STLY", so that another program's SQLite file is recognised
-VERSION = 4
+VERSION = 5
+"""A file of another version is refused: no version has been released, so there is nothing that has to be kept."""
 
 COLUMNS = EVERY_FIELD
-ADDED = ("document_type", "memory_type", "context_type", "importance_tier", "correction_count")
-"""The columns that version 2 added."""
-_TYPES = {name: "TEXT" if name in TEXT_FIELDS else "REAL" if name in NUMBER_FIELDS else "TEXT" for name in COLUMNS}
+NOTE = "ON CONFLICT(entry) DO UPDATE SET revision = excluded.revision"
+"""How the journal takes an entry that it lists already."""
+_LEARN = """INSERT INTO edges SELECT new.id, r.value ->> 1, r.value ->> 0, r.value ->> 2
+FROM json_each(new.relations) r WHERE r.value ->> 3 IN ('', 'accepted');"""
+_FORGET = "DELETE FROM edges WHERE source = old.id;"
 
 TABLES = (
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
     "CREATE TABLE entries(rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, "
-    + ", ".join(f'"{name}" {_TYPES[name]}' for name in COLUMNS if name not in ("id", *ADDED))
+    + ", ".join(f'"{name}" {"REAL" if name in NUMBER_FIELDS else "TEXT"}' for name in COLUMNS if name != "id")
     + ") STRICT",
     "CREATE INDEX entries_created ON entries(created_at)",
     "CREATE INDEX entries_project ON entries(project)",
+    # What few entries have, so that one outside a scope is found without reading all.
+    "CREATE INDEX entries_kind ON entries(kind)",
+    "CREATE INDEX entries_valid_from ON entries(valid_from) WHERE valid_from IS NOT NULL",
+    "CREATE INDEX entries_valid_until ON entries(valid_until) WHERE valid_until IS NOT NULL",
     "CREATE TABLE keyword_indexes(name TEXT PRIMARY KEY, fields TEXT NOT NULL, tokenizer TEXT NOT NULL) STRICT",
     "CREATE TABLE spaces(space INTEGER PRIMARY KEY, model TEXT NOT NULL, layer TEXT NOT NULL, "
     "recipe TEXT NOT NULL, dim INTEGER NOT NULL, UNIQUE(model, layer, recipe)) STRICT",
@@ -38,33 +45,16 @@ TABLES = (
     "CREATE TABLE model_arrays(model TEXT NOT NULL REFERENCES models(name) ON DELETE CASCADE, name TEXT NOT NULL, "
     "data BLOB NOT NULL, PRIMARY KEY(model, name)) STRICT",
     "INSERT INTO meta VALUES('revision', '0')",
-)
-
-_LEARN = """INSERT INTO edges SELECT new.id, r.value ->> 1, r.value ->> 0, r.value ->> 2
-FROM json_each(new.relations) r WHERE r.value ->> 3 IN ('', 'accepted');"""
-_FORGET = "DELETE FROM edges WHERE source = old.id;"
-EDGES = (
-    *(
-        f"ALTER TABLE entries ADD COLUMN \"{name}\" TEXT NOT NULL DEFAULT ''"
-        for name in ADDED
-        if name in TEXT_FIELDS
-    ),
-    *(f'ALTER TABLE entries ADD COLUMN "{name}" REAL' for name in ADDED if name not in TEXT_FIELDS),
+    # What a graph is searched by. Triggers keep it equal to the relations; those only proposed are no edges.
     "CREATE TABLE edges(source TEXT NOT NULL, target TEXT NOT NULL, type TEXT NOT NULL, strength REAL) STRICT",
     "CREATE INDEX edges_source ON edges(source)",
     "CREATE INDEX edges_target ON edges(target)",
     f"CREATE TRIGGER edges_insert AFTER INSERT ON entries BEGIN {_LEARN} END",
     f"CREATE TRIGGER edges_delete AFTER DELETE ON entries BEGIN {_FORGET} END",
     f"CREATE TRIGGER edges_update AFTER UPDATE OF id, relations ON entries BEGIN {_FORGET} {_LEARN} END",
-    """INSERT INTO edges SELECT e.id, r.value ->> 1, r.value ->> 0, r.value ->> 2
-FROM entries e, json_each(e.relations) r WHERE r.value ->> 3 IN ('', 'accepted')""",
-)
-"""Version 2: what a graph is searched by. Triggers keep it equal to the relations of the entries; those that are
-only proposed are no edges."""
-
-NOTE = "ON CONFLICT(entry) DO UPDATE SET revision = excluded.revision"
-"""How the journal takes an entry that it lists already."""
-JOURNAL = (
+    # The revision at which each entry or one of its vectors changed last, also of entries that are gone. What is
+    # computed from all entries is kept with its revision and brought up to date from here: in memory, or in the
+    # last two tables, which hold the words of the entries (see words.py).
     "CREATE TABLE changes(entry INTEGER PRIMARY KEY, revision INTEGER NOT NULL) STRICT",
     "CREATE INDEX changes_revision ON changes(revision)",
     *(
@@ -77,19 +67,7 @@ JOURNAL = (
     "CREATE TABLE postings(number INTEGER NOT NULL, word TEXT NOT NULL, entries BLOB NOT NULL, "
     "counts BLOB NOT NULL, positions BLOB NOT NULL, PRIMARY KEY(number, word)) STRICT, WITHOUT ROWID",
 )
-"""Version 3: the revision at which each entry or one of its vectors changed last, also of entries that are gone.
-What is computed from all entries is kept with its revision, and brought up to date from here. The other two are
-such things that last: the words of the entries (see words.py)."""
-
-RARE = (
-    "CREATE INDEX entries_kind ON entries(kind)",
-    "CREATE INDEX entries_valid_from ON entries(valid_from) WHERE valid_from IS NOT NULL",
-    "CREATE INDEX entries_valid_until ON entries(valid_until) WHERE valid_until IS NOT NULL",
-)
-"""Version 4: what few entries have, so that one outside a scope is found without reading all."""
-
-MIGRATIONS: dict[int, tuple[str, ...]] = {0: TABLES, 1: EDGES, 2: JOURNAL, 3: RARE}
-"""The statements, run one by one, that bring a vault from a version to the next; an empty file is version 0."""
+"""The statements, run one by one, that make an empty vault of a new file."""
 
 
 def index_statements(index: KeywordIndex) -> tuple[str, ...]:
@@ -228,6 +206,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
 
 def where(filters: Filters) -> tuple[str, tuple[str | float, ...]]:
     """An SQL condition on ``entries e`` and its bound values; field names were checked by Filters."""
+    filters = EVERYTHING & filters  # refuses what is none
     clauses = [" OR ".join(_condition(rule) for rule in clause) for clause in filters.clauses]
     condition = " AND ".join(f"({clause})" for clause in clauses) or "1"
     return condition, tuple(value for clause in filters.clauses for rule in clause for value in rule.values)

@@ -34,11 +34,12 @@ class Vault(EntryTable, KeywordTables, VectorTables, ModelTable):
 
     def copied(self, visible: Filters) -> tuple[int, Vault]:
         """The revision, and a vault in memory with the entries that the filters admit and their vectors."""
+        admitted = Filters(visible.clauses)
         with self._steady():
             copy = Vault(MEMORY)
-            copy.add_rows(self.rows(visible))
+            copy.add_rows(self.rows(admitted))
             for space, _ in self.spaces():
-                ids, matrix = self.vectors(space, visible)
+                ids, matrix = self.vectors(space, admitted)
                 if ids:
                     copy.put_vectors(space, ids, matrix)
             return self.revision(), copy

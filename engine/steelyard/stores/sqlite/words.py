@@ -1,14 +1,13 @@
 """The words of a vault's entries, counted once: postings that last in the file, and in memory what changed since.
 
 An index is stored with its revision; the journal, which every write extends in its own transaction, has the rest.
-Whoever searches reads what changed since, and stores the index anew when that has become much.
+Whoever searches reads what changed since; whoever indexes stores the words anew when that has become much.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any
@@ -16,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from steelyard.base.arrays import Bools, Indices
-from steelyard.base.errors import MachineError, VaultError
+from steelyard.base.errors import VaultError
 from steelyard.memory.filters import Filters
 from steelyard.stores.postings import NOTHING, Analysis, Counted, Posting, Postings, Read, Segment, sums
-from steelyard.stores.sqlite.connect import MEMORY
 from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.file import BLOB, INTEGER, NULL, TEXT
 from steelyard.stores.sqlite.journal import SCOPES, Journal
@@ -73,9 +71,6 @@ class WordTables(Journal):
 
     def counted(self, analysis: Analysis, filters: Filters) -> Counted:
         """See Readable.counted."""
-        if self._outdated(analysis):
-            with suppress(MachineError):  # another process is writing, or there is no space: search all the same
-                self.ensure_words([analysis], patient=False)
         with self._steady():
             load, update = partial(self._load, analysis), partial(self._update, analysis)
             index = self._kept(("words", analysis.key), load, update)
@@ -85,15 +80,16 @@ class WordTables(Journal):
                 index.scopes.pop(next(iter(index.scopes)), None)
             return known
 
-    def ensure_words(self, analyses: Iterable[Analysis], *, patient: bool = True) -> None:
+    def ensure_words(self, analyses: Iterable[Analysis]) -> None:
         """Store the words that are worth it and not stored, or were before much changed.
 
-        Raises MachineError when the file cannot be written; unless `patient` also when another process writes.
+        Nothing else stores them: a search counts what is not there in memory. MachineError when the file
+        cannot be written.
         """
         for analysis in analyses:
             if self._lacking(analysis) is None or self._size() < WORTH_STORING:
                 continue
-            with self._waiting(patient), self.transaction():
+            with self.transaction():
                 if (number := self._lacking(analysis)) is not None:  # another process may have stored it meanwhile
                     self._store(analysis, number)
 
@@ -113,14 +109,6 @@ class WordTables(Journal):
 
     def _size(self) -> int:
         return int(self._one("SELECT count(*) FROM entries"))
-
-    def _outdated(self, analysis: Analysis) -> bool:
-        """Whether a search ought to store the words; asked once a revision."""
-        if analysis.index or self.path == MEMORY or self._db.in_transaction or self._db.readonly("main"):
-            return False
-        known = self._memory_of.get(("words", analysis.key))
-        fresh = isinstance(known, _Index) and known.revision >= self.revision()
-        return not fresh and self._lacking(analysis) is not None and self._size() >= WORTH_STORING
 
     def _lacking(self, analysis: Analysis) -> int | None:
         """The number for an index that is to be stored; None where the one that is stored will do."""

@@ -160,5 +160,7 @@ def _labels(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 @cache
 def _schema(kind: str) -> Schema:
-    file = resources.files("steelyard_eval.show.report").joinpath(f"{kind}.schema.json")
-    return Schema(json.loads(file.read_text(encoding="utf-8")))
+    text = (
+        resources.files("steelyard_eval.show.report").joinpath(f"{kind}.schema.json").read_text(encoding="utf-8")
+    )
+    return Schema(STRICT_JSON.decode(text))

@@ -76,7 +76,7 @@ def _sections(results: Record, sha256: str, measured: bool) -> tuple[Section, ..
 
 def _badge(results: Record, measured: bool) -> str:
     verdict = results.get("verdict") or ("" if measured else (results.get("tuning") or {}).get("verdict", ""))
-    return str(verdict).partition("-")[0]
+    return str(verdict)
 
 
 def _answer(results: Record, means: Mapping[str, Record], measured: bool) -> str:

@@ -51,13 +51,11 @@ def caveat(means: Mapping[str, Record], baseline: str) -> str:
 
 
 def decision(tuning: Record) -> str:
-    """Return the sentence of a tuning; for an older document without one, its verdict in words."""
+    """Return the sentence of a tuning; for a document without one, its verdict in words."""
     if tuning.get("sentence"):
         return str(tuning["sentence"])
-    verdict = str(tuning["verdict"]).partition("-")[0]
-    lead = {"ship": "Use the tuned strategy", "try": "Try the tuned strategy, unproven"}.get(
-        verdict, "Keep the current one"
-    )
+    leads = {"ship": "Use the tuned strategy", "try": "Try the tuned strategy, unproven"}
+    lead = leads.get(tuning["verdict"], "Keep the current one")
     return f"{lead}: the document has no promise; tune again for one."
 
 

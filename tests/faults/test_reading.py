@@ -1,0 +1,118 @@
+"""Reading a vault changes no byte of it, whatever is asked, and also beside what a killed writer left."""
+
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from steelyard.base.errors import VaultError
+from steelyard.config.search_config import SearchConfig
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry
+from steelyard.stores.sqlite import Vault, words
+from steelyard.systems import SYSTEMS, find_system
+from steelyard_eval.cli.main import main
+from steelyard_eval.datasets import load
+from steelyard_eval.vaults import index_dataset, vault_embedder
+
+READS = {
+    **{f"search by {name}": ("search", "VAULT", "token cache", "--system", name) for name in SYSTEMS},
+    "search and explain": ("search", "VAULT", "token", "--explain", "--json"),
+    "search with a filter": ("search", "VAULT", "token", "--filter", "project=api"),
+    "search in a scope": ("search", "VAULT", "token", "--scope", "project=api"),
+    "search several": ("search", "VAULT", "other=VAULT", "token", "--system", "soleri"),
+    "search with a log": ("search", "VAULT", "token", "--log", "LOG"),
+    "get": ("get", "VAULT", "ID"),
+    "list": ("list", "VAULT"),
+    "context": ("context", "VAULT", "token"),
+    "doctor": ("doctor", "VAULT"),
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, starter):
+    """A vault as `index` leaves it; words of however few entries are stored, so that some could be missing."""
+    path = tmp_path_factory.mktemp("made") / "memory.db"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(words, "WORTH_STORING", 0)
+        index_dataset(starter, str(path))
+        with Vault(path) as vault:
+            vault.drop_words()
+    return path
+
+
+@pytest.fixture(scope="module")
+def starter():
+    return load(Path(__file__).parents[2] / "qrels" / "starter")
+
+
+@pytest.fixture
+def path(made, tmp_path, monkeypatch):
+    monkeypatch.setattr(words, "WORTH_STORING", 0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return shutil.copy(made, tmp_path / "memory.db")
+
+
+def files(path):
+    return {each.name: each.read_bytes() for each in path.parent.glob("memory.db*") if each.suffix != ".db-shm"}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_command_that_reads_changes_no_byte(path, starter, tmp_path, name):
+    before = files(path)
+    names = {"VAULT": path, "other=VAULT": f"other={path}", "LOG": tmp_path / "log", "ID": starter.entries[0].id}
+    outcome = CliRunner().invoke(main, [str(names.get(word, word)) for word in READS[name]])
+    assert outcome.exit_code == 0, outcome.output
+    assert files(path) == before
+
+
+def killed_writer(path):
+    """What a writer committed and had no time to move from the log to the file."""
+    child = os.fork()
+    if not child:
+        vault = Vault(path)
+        vault.upsert([Entry("late", text="a token that was written last")])
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+def test_what_a_killed_writer_left_is_read_and_stays_where_it_is(path):
+    killed_writer(path)
+    before = files(path)
+    assert before["memory.db-wal"]
+    outcome = CliRunner().invoke(main, ["search", str(path), "token written last"])
+    assert "late" in outcome.output
+    assert files(path) == before
+    with Vault(path) as vault:  # a writer clears it away
+        vault.upsert([Entry("later")])
+    assert [*files(path)] == ["memory.db"]
+
+
+def test_a_file_of_another_journal_mode_keeps_it(path):
+    with Vault(path) as vault:
+        vault._db.execute("PRAGMA journal_mode = delete")
+    before = files(path)
+    assert CliRunner().invoke(main, ["search", str(path), "token"]).exit_code == 0
+    assert files(path) == before
+
+
+def test_a_search_from_python_changes_no_byte(path):
+    before = files(path)
+    with Vault(path) as vault:
+        for system in SYSTEMS.values():
+            Searcher(vault, system.config(), vault_embedder(vault)).search("token cache")
+    assert files(path) == before
+
+
+def test_an_index_that_is_missing_is_asked_for_and_not_made(path):
+    with Vault(path) as vault:
+        vault.rebuild_indexes([])
+    before = files(path)
+    with Vault(path) as vault, pytest.raises(VaultError, match=r"has no keyword index.*run steelyard reindex"):
+        Searcher(vault, find_system("fts").config()).search("token")
+    assert files(path) == before
+    with Vault(path, create=True) as vault:  # told to write
+        assert Searcher(vault, SearchConfig.from_json(find_system("fts").config().to_json())).search("token").hits

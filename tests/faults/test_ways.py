@@ -1,0 +1,99 @@
+"""The table of every way in, in SECURITY.md, is complete: it is compared with the syntax trees of the packages."""
+
+import ast
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+_spec = importlib.util.spec_from_file_location("faults_ways", Path(__file__).with_name("ways.py"))
+ways = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(ways)
+SECTION = (ways.ROOT / "SECURITY.md").read_text().partition("## Every way in")[2].partition("\n## ")[0]
+LINES = [line.strip("| ") for line in SECTION.splitlines() if line.startswith("| ")]
+ROWS = [[cell.strip() for cell in line.split(" | ")] for line in LINES]
+WAYS = [row for row in ROWS if len(row) == 5 and row[0] != "What"]
+VARIABLES = {name for row in ROWS if len(row) == 2 for name in re.findall(r"`([A-Z_0-9]+)`", row[0])}
+VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|COLUMNS")
+OTHER = {"O_BINARY", "O_NONBLOCK", "SC_PAGE_SIZE", "SC_PHYS_PAGES", "RETRIEVER_KINDS", "SCORER_KINDS"}
+"""Names of constants of Python and of modules, not of variables."""
+
+
+def quoted(cell):
+    return re.findall(r"`([\w/.]+)`", cell)
+
+
+def allowed():
+    """(module or folder, kind) pairs of the table."""
+    for _, _, read_by, _, _ in WAYS:
+        modules, _, kinds = read_by.rpartition(":")
+        yield from ((module, kind.strip()) for module in quoted(modules) for kind in kinds.split(","))
+
+
+@pytest.fixture(scope="module")
+def found():
+    return {(module, kind) for module, kinds in ways.ways().items() for kind in kinds}
+
+
+def covers(entry, module):
+    return module == entry or (entry.endswith("/") and module.startswith(entry))
+
+
+def test_every_way_in_is_in_the_table(found):
+    table = set(allowed())
+    lacking = {pair for pair in found if not any(covers(at, pair[0]) and kind == pair[1] for at, kind in table)}
+    assert lacking == set()
+
+
+def test_what_the_table_names_is_there(found):
+    named = {entry for entry, _ in allowed()}
+    assert {entry for entry in named if not any(covers(entry, module) for module, _ in found)} == set()
+    kinds = {kind for _, kind in allowed()}
+    assert kinds == set(ways.NAMES)
+
+
+def test_every_row_has_tests_that_are_there():
+    assert len(WAYS) > 15
+    for what, _, _, _, tests in WAYS:
+        assert quoted(tests), what
+        assert [name for name in quoted(tests) if not (ways.ROOT / name).is_file()] == []
+
+
+def test_every_variable_is_in_the_table():
+    used = set()
+    for package in ways.PACKAGES:
+        for path in package.rglob("*.py"):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            words = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+            used |= {word for word in words if isinstance(word, str) and VARIABLE.fullmatch(word)}
+    assert used - OTHER == VARIABLES
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("from subprocess import run", "process"),
+        ("import gzip as g", "unpack"),
+        ("def f():\n    import socket", "network"),
+        ("from os import environ", "environment"),
+        ("import os\nos.environ['X']", "environment"),
+        ("from steelyard.base.inputs import read_text", "file"),
+        ("open('x')", "open"),
+        ("path.read_bytes()", "open"),
+        ("(folder / 'x').open('rb')", "open"),
+        ("from numpy import load", "open"),
+        ("np.load(x)", "open"),
+        ("pandas.read_csv(x)", "text"),
+        ("from json import loads", "loose json"),
+        ("json.loads(x)", "loose json"),
+        ("json.dumps(x)", None),
+        ("from steelyard.base.files import STRICT_JSON, canonical", "json"),
+        ("Workspace.open(x)", None),
+        ("resources.files('p').joinpath('x').read_text()", None),
+        ("eval('1')", "code"),
+        ("import mmap", "open"),
+    ],
+)
+def test_the_walk_sees(code, kind):
+    assert set(ways.kinds_of(ast.parse(code))) == ({kind} if kind else set())

@@ -1,0 +1,94 @@
+"""Every way into the program, found in the syntax trees of both packages: module -> kinds of ways.
+
+What is called is looked at, and what is imported, also inside functions; a name that is imported counts as used.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = (ROOT / "engine" / "steelyard", ROOT / "eval" / "steelyard_eval")
+NAMES = {
+    "file": ("steelyard.base.inputs",),
+    "open": (
+        *("open", "io.open", "os.open", "os.fdopen", "os.scandir", "os.walk", "os.listdir", "mmap", "np.load"),
+        *("np.loadtxt", "np.genfromtxt", "np.fromfile", "np.memmap", "np.lib.format.open_memmap", "np.fromregex"),
+    ),
+    "array": ("np.lib.format.read_array", "np.frombuffer"),
+    "json": ("steelyard.base.files.STRICT_JSON",),
+    "loose json": ("json.loads", "json.load", "json.JSONDecoder", "msgspec", "orjson", "simplejson"),
+    "text": ("csv", "configparser", "tomllib", "yaml", "xml", "html.parser", "email", "plistlib"),
+    "unpack": ("gzip", "zlib", "bz2", "lzma", "zipfile", "tarfile", "shutil.unpack_archive", "zstandard"),
+    "network": (
+        *(
+            "socket",
+            "ssl",
+            "httpcore",
+            "httpx",
+            "requests",
+            "aiohttp",
+            "urllib.request",
+            "http",
+            "ftplib",
+            "smtplib",
+        ),
+        *("socketserver", "xmlrpc", "websockets", "webbrowser"),
+    ),
+    "process": ("subprocess", "multiprocessing", "os.system", "os.popen", "os.fork", "os.execv", "os.posix_spawn"),
+    "database": ("apsw", "sqlite3", "psycopg", "sqlalchemy"),
+    "environment": ("os.environ", "os.environb", "os.getenv"),
+    "terminal": ("sys.stdin", "input", "getpass.getpass", "sys.argv"),
+    "code": (
+        *("eval", "exec", "compile", "__import__", "importlib.import_module", "runpy", "ctypes", "cffi", "pickle"),
+        *("marshal", "shelve", "joblib", "dill", "cloudpickle"),
+    ),
+    "arguments": ("click",),
+}
+KINDS = {name: kind for kind, names in NAMES.items() for name in names}
+METHODS = dict.fromkeys(("open", "read_text", "read_bytes", "glob", "rglob", "iterdir"), "open")
+"""Calls of anything by these names, but of a class of ours (`Workspace.open`) or of a package's own data."""
+FRAMES = dict.fromkeys(
+    ("read_csv", "read_json", "read_table", "read_parquet", "read_pickle", "read_excel"), "text"
+)
+
+
+def ways() -> dict[str, set[str]]:
+    """The kinds of ways in of each module that has some, by its path below `engine` or `eval`."""
+    found = {}
+    for package in PACKAGES:
+        for path in sorted(package.rglob("*.py")):
+            if kinds := set(kinds_of(ast.parse(path.read_text(encoding="utf-8")))):
+                found[str(path.relative_to(package.parent))] = kinds
+    return found
+
+
+def kinds_of(tree: ast.Module) -> Iterator[str]:
+    """Those of one module."""
+    local = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from filter(None, (kind_of(alias.name) for alias in node.names))
+        elif isinstance(node, ast.ImportFrom):
+            yield from filter(None, (kind_of(f"{node.module}.{alias.name}") for alias in node.names))
+        elif isinstance(node, ast.Attribute) and (kind := kind_of(ast.unparse(node))):
+            yield kind
+        elif isinstance(node, ast.Call):
+            yield from _called(node.func, local)
+
+
+def kind_of(name: str) -> str | None:
+    """The kind of a dotted name, or of what it lies in."""
+    parts = name.replace("numpy.", "np.", 1).split(".")
+    return next((KINDS[own] for end in range(len(parts), 0, -1) if (own := ".".join(parts[:end])) in KINDS), None)
+
+
+def _called(called: ast.expr, local: set[str]) -> Iterator[str]:
+    if isinstance(called, ast.Name) and called.id in KINDS and called.id not in local:
+        yield KINDS[called.id]
+    elif isinstance(called, ast.Attribute):
+        of = ast.unparse(called.value)
+        if called.attr in METHODS and not of.split(".")[-1][:1].isupper() and "resources.files(" not in of:
+            yield METHODS[called.attr]
+        elif called.attr in FRAMES:
+            yield FRAMES[called.attr]

@@ -1,0 +1,120 @@
+"""Weights files, recordings, the lists they replay to, and reports have the bytes that commit 04683fb wrote.
+
+    python tests/unit/recording/test_same_bytes.py ARCHIVE
+
+makes the archive anew, from three queries of qrels/starter and twelve entries, with the Steelyard that Python
+finds. A change of what is written on purpose needs that; one that was not meant, such as another name of a
+function by which recordings are compared, shows here.
+"""
+
+import json
+import shutil
+import sys
+import tarfile
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from steelyard.config.search_config import SearchConfig
+from steelyard.systems import SYSTEMS, find_system
+from steelyard_eval.cli.main import main
+from steelyard_eval.recording.disk import load
+from steelyard_eval.recording.replay import replay
+
+ROOT = Path(__file__).parents[3]
+SAMPLE = ROOT / "tests" / "data" / "made-by-04683fb.tar.xz"
+NAMES = sorted(SYSTEMS)
+
+
+def run(*words):
+    assert main([str(word) for word in words], standalone_mode=False) in (0, None)
+
+
+def small(folder):
+    """Three queries and the twelve entries that were judged for them first, with their vectors."""
+    starter = ROOT / "qrels" / "starter"
+    folder.mkdir()
+    rows = [line.split() for line in (starter / "qrels.txt").read_text().splitlines()]
+    queries = list(dict.fromkeys(query for query, _, _, grade in rows if int(grade) > 1))[:3]
+    judged = sorted((row for row in rows if row[0] in queries), key=lambda row: -int(row[3]))
+    kept = {"queries": queries, "corpus": list(dict.fromkeys(row[2] for row in judged))[:12]}
+    for name, ids in kept.items():
+        lines = (starter / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+        at = [number for number, line in enumerate(lines) if json.loads(line)["id"] in ids]
+        (folder / f"{name}.jsonl").write_text("".join(f"{lines[number]}\n" for number in at), encoding="utf-8")
+        for path in starter.glob(f"{name}.*.npy"):
+            np.save(folder / path.name, np.load(path)[at])
+    own = [" ".join(row) for row in rows if row[0] in queries and row[2] in kept["corpus"]]
+    (folder / "qrels.txt").write_text("\n".join(own) + "\n")
+    manifest = json.loads((starter / "dataset.json").read_text())
+    facts = {name: manifest[name] for name in ("name", "licence", "as_of", "text_for_embedding")}
+    (folder / "dataset.json").write_text(json.dumps(facts))
+
+
+def make(given, folder):
+    """Fill a folder with what is written of the set and the results that are given."""
+    for name in NAMES:
+        find_system(name).config(10, "minilm").save(folder / "weights" / f"{name.replace(':', '.')}.json")
+    short = ",".join(name.removesuffix(":documented") for name in NAMES)
+    run("record", given / "set", folder / "recordings", "--systems", short, "--quiet")
+    lists = {}
+    for place in sorted((folder / "recordings").iterdir()):
+        found = replay(load(place), SearchConfig.load(folder / "weights" / f"{place.name}.json"))
+        ends, ids = found.ranking.offsets.tolist(), [found.table.entries[at] for at in found.entry]
+        ranked = [[id_, float(score).hex()] for id_, score in zip(ids, found.ranking.score, strict=True)]
+        lists[place.name] = [ranked[first:last] for first, last in pairwise(ends)]
+    (folder / "lists.json").write_text(json.dumps(lists, indent=1))
+    run("report", given / "results.json", "--out", folder / "report", "--quiet")
+
+
+def contents(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory):
+    home = tmp_path_factory.mktemp("old")
+    with tarfile.open(SAMPLE) as archive:
+        archive.extractall(home, filter="data")
+    return home
+
+
+@pytest.fixture(scope="module")
+def new(old, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("new")
+    make(old / "given", folder)
+    return folder
+
+
+@pytest.mark.parametrize("part", ["weights", "recordings", "report"])
+def test_what_is_written_has_the_bytes_of_old(old, new, part):
+    before, after = contents(old / "made" / part), contents(new / part)
+    assert [*after] == [*before]
+    assert [name for name in after if after[name] != before[name]] == []
+
+
+def test_recordings_give_the_lists_of_old(old, new):
+    assert json.loads((new / "lists.json").read_text()) == json.loads((old / "made" / "lists.json").read_text())
+
+
+def test_weights_are_written_as_they_were_read(old, tmp_path):
+    for path in (old / "made" / "weights").iterdir():
+        SearchConfig.load(path).save(tmp_path / path.name)
+        assert (tmp_path / path.name).read_bytes() == path.read_bytes()
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name)
+        (home / "given").mkdir()
+        small(home / "given" / "set")
+        results = home / "given" / "results.json"
+        run("compare", home / "given" / "set", "--systems", "fts,bm25,echovault", "--out", results, "--quiet")
+        make(home / "given", home / "made")
+        with tarfile.open(sys.argv[1], "w:xz") as archive:
+            for path in sorted(home.rglob("*")):
+                archive.add(path, path.relative_to(home), recursive=False)
+        shutil.rmtree(home / "made")
