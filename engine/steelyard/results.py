@@ -65,6 +65,14 @@ class SearchResult:
         """How far a layered search went; None of any other."""
         return self.strategy.progress(self.table)
 
+    @property
+    def emptied(self) -> str:
+        """Which step of a layered search left nothing to show, in words; empty where there are hits."""
+        progress = self.progress
+        if self.hits or progress is None:
+            return ""
+        return progress.emptied() or "only directories were found, and results are files"
+
     @cached_property
     def fused(self) -> Floats:
         """float64[N]: the strategy's score of every row, before anything is finished; NaN where it ranks none."""

@@ -23,6 +23,7 @@ from steelyard.endpoint import EndpointError
 from steelyard.entry import Entry
 from steelyard.errors import ConfigError, DataError
 from steelyard.filters import EVERYTHING, Filters
+from steelyard.fusion import parse_strategy
 from steelyard.query import Query
 from steelyard.search import Searcher
 from steelyard.stores.base import Space
@@ -202,6 +203,18 @@ class TestLayers:
         """0.12 + 0.18 + 0.5 x 0.38 = 0.49 and 0.12 + 0.18 + 0.5 x 0.42 = 0.51."""
         assert found(session(0.6, 0.6, a=0.38, b=0.42)) == {"b": 0.51}
 
+    @pytest.mark.parametrize(
+        ("abstract", "query"), [(0.45, "plans"), (0.45, "plans at 0.6"), (0.35, "What is it")]
+    )
+    def test_results_of_a_lower_step_reach_that_step(self, abstract, query):
+        """The other two add up to half the step or a little less: 0.2 x 0.45 + 0.5 x 0.63 = 0.405 for 0.4."""
+        step = 0.4 if abstract == 0.45 else 0.3
+        rest = step - 0.2 * abstract
+        vault = session(abstract, 0.0, a=2 * (rest + 0.005), b=2 * (rest - 0.005))
+        options = {"threshold": 0.6} if "0.6" in query else {}
+        assert found(vault, query, **options) == {"a": step + 0.005}
+        assert found(vault, query, "shipped") == {}  # cut at 0.5 whatever found it
+
 
 class TestRelaxation:
     """Section 5.1: 0.5, 0.4, 0.3, then all details."""
@@ -214,14 +227,64 @@ class TestRelaxation:
         """0.3 is the only step below 0.4."""
         assert progress(session(0.35, 0.9, a=0.9), threshold=0.4).step[0] == 1
 
-    def test_the_last_resort_ranks_details_alone(self):
-        assert found(session(0.1, 0.1, a=0.8, b=0.6, c=0.4)) == {"a": 0.8, "b": 0.6}
+    def test_the_last_resort_ranks_details_alone_and_cuts_none(self):
+        """The page promises that results are delivered; the program cuts them at 0.5 here, too."""
+        vault = session(0.1, 0.1, a=0.8, b=0.6, c=-0.4)
+        assert found(vault) == {"a": 0.8, "b": 0.6, "c": -0.4}
+        assert found(vault, threshold=0.9) == {"a": 0.8, "b": 0.6, "c": -0.4}
+        assert found(vault, profile="shipped") == {"a": 0.8, "b": 0.6}
 
     def test_without_layers_all_details_are_searched(self):
         vault = filled([Entry("a", text="a")], {"l2": {"a": 0.8}})
         with CortexMem(vault, Spy()) as memory:
             found = memory.search("plans", SearchOptions())
         assert ([hit.score for hit in found.hits], found.progress.step[0]) == ([pytest.approx(0.8)], -1)
+
+    def test_without_layers_nothing_is_cut(self):
+        vault = filled([Entry("a", text="a"), Entry("b", text="b")], {"l2": {"a": 0.8, "b": 0.1}})
+        assert found(vault) == {"a": 0.8, "b": 0.1}
+
+    @pytest.mark.parametrize(
+        ("vault", "profile", "why"),
+        [
+            (
+                session(0.6, 0.1, a=0.1),
+                "documented",
+                "reaches 0.5, but no entry's score of all layers reaches 0.5",
+            ),
+            (
+                session(0.35, 0.1, a=0.1),
+                "documented",
+                "reaches 0.3, but no entry's score of all layers reaches 0.3",
+            ),
+            (
+                session(0.24, 0.2, a=1.0),
+                "shipped",
+                "reaches 0.2, but no overview or abstract of these reaches 0.25",
+            ),
+            (
+                session(0.1, 0.2, a=0.3),
+                "shipped",
+                "any step of the ladder, and of all details no score reaches 0.5",
+            ),
+        ],
+        ids=["threshold", "lower step", "half the cut", "last resort"],
+    )
+    def test_an_empty_list_says_which_step_emptied_it(self, vault, profile, why):
+        with CortexMem(vault, Spy(), profile=profile) as memory:
+            assert why in memory.search("plans", SearchOptions()).emptied
+
+    def test_a_list_that_is_not_empty_says_nothing(self):
+        with CortexMem(session(0.6, 0.6, a=0.6), Spy()) as memory:
+            assert memory.search("plans", SearchOptions()).emptied == ""
+
+    def test_a_scope_without_entries_is_said_to_have_emptied_the_list(self):
+        with CortexMem(session(0.6, 0.6, a=0.6), Spy()) as memory:
+            nowhere = memory.search("plans", SearchOptions(scope="cortex://user/"))
+        assert (
+            nowhere.emptied
+            == "no abstract reaches any step of the ladder, and of all details there are none in scope"
+        )
 
     def test_the_program_takes_one_step_to_a_fifth(self):
         """From 0.5 it looks at 0.2 at once: 0.25 passes, as 0.35 does."""
@@ -249,7 +312,8 @@ class TestExamples:
         query = "user's database password"
         assert intent_of(query) == "general"
         assert found(vault, query, threshold=0.4, limit=3) == {"a": 0.425}
-        assert found(vault, query, limit=3) == {}
+        assert found(vault, query, limit=3) == {"a": 0.425}  # 0.4 is also the step that finds the abstract
+        assert found(vault, query, threshold=0.44, limit=3) == {}
 
     def test_the_direct_search_bypasses_the_layers(self):
         """A row for every layer that is similar enough."""
@@ -886,10 +950,18 @@ def test_its_configurations_can_be_exported_to_it(system, threshold):
     assert export(config, "cortex_mem").parts == {"options": expected}
 
 
-def test_other_weights_cannot_be_exported():
-    config = DOCUMENTED.config(10, threshold=0.4)
-    with pytest.raises(ConfigError, match="are fixed in its program"):
-        export(config.with_strategy(config.strategy.with_weights([0.1, 0.1, 0.8])), "cortex_mem")
+def test_other_weights_cannot_be_exported_and_every_change_is_named():
+    config = DOCUMENTED.config(10)
+    tuned = (
+        str(config.strategy)
+        .replace("0.3*l1", "0*l1", 1)
+        .replace("threshold=0.4, relax=[0.3]", "threshold=0.2, relax=[]")
+    )
+    with pytest.raises(ConfigError, match="are fixed in its program") as refused:
+        export(config.with_strategy(parse_strategy(tuned)), "cortex_mem")
+    for change in ("weight of l1 for default 0 instead of 0.3", "threshold for factual 0.2 instead of 0.4"):
+        assert change in str(refused.value)
+    assert "relax for factual none instead of [0.3]" in str(refused.value)
 
 
 def test_every_test_of_the_table_is_here():

@@ -227,7 +227,10 @@ def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iter
     from steelyard.fusion.progress import LAST
 
     config = searcher.config
-    if (progress := result.progress) is not None and progress.asked[0] and progress.step[0] == LAST:
+    progress = result.progress
+    if result.emptied:
+        yield f"nothing found: {result.emptied}"
+    elif progress is not None and progress.asked[0] and progress.step[0] == LAST:
         yield "no abstract reaches any step of the ladder, so all details were searched"
     known = intents_of(config.effective)
     if intent and intent not in known:

@@ -284,6 +284,8 @@ def tune(
         seed=seed,
         ablate=ablate,
     )
+    for notice in found.record["notices"]:
+        note(notice)
     files = [str(path) for path in save_weights(out, found.config, found.attempt)]
     put(found.to_json(), as_json, f"{tuning(found.to_json())}\nwritten: {', '.join(files)}")
     if found.interrupted:

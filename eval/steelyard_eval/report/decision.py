@@ -74,6 +74,7 @@ def tuned(record: Record, alone: bool) -> tuple[Block, ...]:
     strategies = (
         *((key, brief(record.get(name) or MISSING)) for key, name in _STRATEGIES),
         ("best found", best.get("strategy") or MISSING),
+        *(("dropped", one) for one in record.get("dropped") or ()),
     )
     columns = (Column("part", number=False), Column("value"), Column("95% interval"), Column("queries"))
     rows = tuple(Row(_part(name, record.get(key), key in _GAINS)) for name, key in _PARTS)

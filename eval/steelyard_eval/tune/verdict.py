@@ -12,6 +12,7 @@ import numpy as np
 from steelyard import __version__
 from steelyard.arrays import Bools, Floats, Indices
 from steelyard.config import SearchConfig
+from steelyard.fusion import changes
 from steelyard.query import Query
 from steelyard_eval.datasets.groups import units
 from steelyard_eval.exact.curve import Curve
@@ -84,6 +85,8 @@ def judge(found: Judgment, now: Callable[[], float]) -> tuple[Record, SearchConf
         "strategy": str(found.written.strategy),
         "tuned": str(picked.strategy),
         "current": str(task.config.strategy),
+        "dropped": [str(one) for one in changes(task.config.strategy, picked.strategy) if one.dropped],
+        "notices": list(task.notices),
         "depths": {"strategy": found.written.depths, "tuned": picked.depths, "current": task.config.depths},
         "value": inside["tuned"]["value"],
         "optimum": {

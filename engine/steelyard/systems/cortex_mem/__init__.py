@@ -37,11 +37,10 @@ FIRST, RETRY = 3, 5
 """Abstracts that the real program looks at, times the limit: at first, and in its retry."""
 
 
-def layered(threshold: float, cut: float | None = None) -> str:
-    """The document's search from a threshold on: the steps of the ladder below it, then all details."""
+def layered(threshold: float) -> str:
+    """The document's search from a threshold on: the steps of the ladder below it, then all details, uncut."""
     steps = ", ".join(number_text(step) for step in STEPS if step < threshold)
-    least = number_text(threshold if cut is None else cut)
-    return f"layered({LAYERS}, threshold={number_text(threshold)}, relax=[{steps}], cut={least}, lacking=file)"
+    return f"layered({LAYERS}, threshold={number_text(threshold)}, relax=[{steps}], cut=step, lacking=file)"
 
 
 def layered_shipped(threshold: float, limit: int, cut: float = 0.5) -> str:
@@ -57,7 +56,7 @@ def layered_shipped(threshold: float, limit: int, cut: float = 0.5) -> str:
 def strategy(threshold: float | None, limit: int) -> Expr:
     """What the document says: thresholds by intent, or the one that is asked for.
 
-    An explicit threshold gates abstracts and cuts results; the ladder goes on below it.
+    An explicit threshold gates abstracts and cuts what they find; the ladder goes on below it.
     """
     if threshold is not None:
         return parse_strategy(layered(threshold))
