@@ -78,6 +78,12 @@ class SearchResult:
         """float64[N]: the strategy's score of every row, before anything is finished; NaN where it ranks none."""
         return compile_plan(self.table, self.strategy).scores()
 
+    @cached_property
+    def fusion(self) -> tuple[Expr, Floats]:
+        """The fusion that answered, without the factors around it, and its scores as in `fused`."""
+        fusion = self.strategy.answering(self.table)
+        return fusion, compile_plan(self.table, fusion).scores()
+
     def place(self, hit: Hit, retriever: str) -> int | None:
         """The rank of a hit among what a retriever found, from 1; None where it did not find it."""
         if retriever not in self.table.columns:

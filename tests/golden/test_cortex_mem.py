@@ -243,6 +243,8 @@ class TestRelaxation:
     def test_without_layers_nothing_is_cut(self):
         vault = filled([Entry("a", text="a"), Entry("b", text="b")], {"l2": {"a": 0.8, "b": 0.1}})
         assert found(vault) == {"a": 0.8, "b": 0.1}
+        left = DOCUMENTED.config(10, threshold=0.5).strategy.without({"l0", "l1"})  # as in data sets without any
+        assert str(left) == "layered(1*l2, threshold=-1, relax=[])"
 
     @pytest.mark.parametrize(
         ("vault", "profile", "why"),
@@ -616,6 +618,76 @@ class TestFiles:
         assert shown["hits"][0]["uri"] == f"{SESSION}/10_00.md"
         assert shown["progress"]["queries"] == 1
 
+    def test_the_participants_of_a_session_stand_in_its_file(self, tmp_path):
+        """As the program writes it: session/ID/.session.json."""
+        session = json.dumps({"thread_id": "abc", "participants": ["user-1", "coder"], "tags": []})
+        write_memory(tmp_path / "m", ("session/abc/.session.json", session), ("session/other/.session.json", "{}"))
+        (tmp_path / "m" / "session" / "other" / "a.md").write_text("nobody is named")
+        report = check(tmp_path / "m")
+        people = {entry.uri: entry.participants for entry in report.dataset.entries}
+        assert people[f"{SESSION}/10_00.md"] == people[SESSION] == ("user-1", "coder")
+        assert people["cortex://user/ann/profile.md"] == people["cortex://session/other/a.md"] == ()
+        assert any('names no "participants"' in notice for notice in report.notices)
+
+        command("index", tmp_path / "m", tmp_path / "v.db")
+        search = ("search", tmp_path / "v.db", "rotate keys", "--system", "cortex_mem", "--json", "--filter")
+        assert json.loads(command(*search, "participants=coder"))["hits"]
+        assert json.loads(command(*search, "participants=nobody"))["hits"] == []
+
+    @pytest.mark.parametrize(
+        "text",
+        ['{"participants": "ann"}', '{"participants": [1]}', "[]", "{", "[" * 100_000, '{"participants": NaN}'],
+    )
+    def test_a_session_file_that_is_none_is_a_notice(self, tmp_path, text):
+        write_memory(tmp_path / "m", ("session/abc/.session.json", text))
+        report = check(tmp_path / "m")
+        assert all(entry.participants == () for entry in report.dataset.entries)
+        assert any("participants" in notice for notice in report.notices)
+
+    def test_contents_are_returned_where_they_are_asked_for(self, tmp_path):
+        write_memory(tmp_path / "m")
+        command("index", tmp_path / "m", tmp_path / "v.db")
+        search = ("search", tmp_path / "v.db", "rotate keys", "--system", "cortex_mem", "--json")
+        (first, *_) = json.loads(command(*search))["hits"]
+        assert first.keys() == {"uri", "score", "snippet", "highlights"}
+        (first, *_) = json.loads(command(*search, "--content"))["hits"]
+        assert first["content"] == "Ann: how often do we rotate keys?"
+
+    def test_the_direct_search_the_dimension_and_the_intent_are_options(self, tmp_path):
+        write_memory(tmp_path / "m")
+        command("index", tmp_path / "m", tmp_path / "v.db")
+        search = ("search", tmp_path / "v.db", "what is it to rotate keys", "--system", "cortex_mem", "--json")
+        direct = json.loads(command(*search, "--direct", "--threshold", "-1"))["hits"]
+        assert [row["score"] for row in direct] == sorted((row["score"] for row in direct), reverse=True)
+        assert {(row["uri"], row["layer"]) for row in direct} >= {(SESSION, "l0"), (SESSION, "l1")}
+        users = json.loads(command(*search, "--dimension", "user"))["hits"]
+        assert {row["uri"].split("/")[2] for row in users} == {"user"}
+        assert "unknown dimension" in command(*search, "--dimension", "users", code=2)
+        assert json.loads(command(*search))["intent"]["name"] == "factual"
+        assert json.loads(command(*search, "--no-detect-intent"))["intent"]["name"] == "general"
+        assert "has no direct search" in command("search", tmp_path / "v.db", "keys", "--direct", code=2)
+
+    def test_a_log_holds_how_far_searches_went_and_a_report_the_totals(self, tmp_path):
+        """One search finds abstracts at the threshold, the other does without any."""
+        write_memory(tmp_path / "m")
+        command("index", tmp_path / "m", tmp_path / "v.db")
+        log = tmp_path / "log.jsonl"
+        steps = []
+        for words in (("--threshold", "-1"), ("--dimension", "agent")):
+            search = ("search", tmp_path / "v.db", "rotate keys", "--system", "cortex_mem", *words)
+            command(*search, "--log", log)
+            steps.append(json.loads(log.read_text().splitlines()[-1])["layers"]["step"])
+        assert steps == [0, -1]
+        command("report", log, "--out", tmp_path / "report")
+        rows = json.loads((tmp_path / "report" / "report.json").read_text())["layers"]
+        assert sum(row["queries"] for row in rows) == 2
+        assert sum(row["at_threshold"] for row in rows) == sum(row["full_search"] for row in rows) == 1
+        assert "Of 2 layered searches 1 found abstracts" in (tmp_path / "report" / "report.md").read_text()
+
+    def test_a_log_without_layered_searches_is_no_report(self, tmp_path):
+        (tmp_path / "log.jsonl").write_text('{"schema_version":1,"policy":"x","hits":[]}\n{broken\n')
+        assert "holds no layered search" in command("report", tmp_path / "log.jsonl", code=2)
+
     def test_what_is_no_memory_is_left_out_with_a_notice(self, tmp_path):
         write_memory(tmp_path / "m", ("odd/a.md", "x"), ("user/.hidden.md", "x"))
         (tmp_path / "secret.md").write_text("secret")
@@ -745,6 +817,12 @@ class TestTenants:
             assert path.parent == tmp_path and os.path.normpath(path) == str(path)
             assert files.setdefault(str(path).lower(), name) == name
         assert len(files) > 100
+
+    def test_a_folder_that_is_not_there_is_named(self, tmp_path):
+        write_memory(tmp_path / "m")
+        said = command("index", tmp_path / "m", tmp_path / "none", "--tenant", "acme", code=4)
+        assert "there is no folder" in said
+        assert "permission" not in said
 
     def test_the_command_line_keeps_tenants_apart(self, tmp_path):
         write_memory(tmp_path / "m")

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from speckit_recording import Fixture, Rule, close, numbered, ranked, same
 
+from steelyard import reviews
 from steelyard.entry import Entry
 from steelyard.errors import RerankError
 from steelyard.filters import Filters
@@ -257,9 +258,9 @@ def spaced_repetition(fixture):
         here = float(fsrs(np.array([float(days)]), np.array([float(stability)]))[0])
         yield f"after {days} days, stability {stability}", close({"": expected}, {"": here})
     for given, expected in recorded["update"]:
-        yield f"stability {given}", close({"": expected}, {"": scoring.stability_after(*given)})
+        yield f"stability {given}", close({"": expected}, {"": reviews.stability_after(*given)})
     for given, expected in recorded["difficulty"]:
-        yield f"difficulty {given}", close({"": expected}, {"": scoring.difficulty_after(*given)})
+        yield f"difficulty {given}", close({"": expected}, {"": reviews.difficulty_after(*given)})
     for given, expected in recorded["interval"]:
         yield f"interval {given}", same(expected, scoring.interval(*given))
 

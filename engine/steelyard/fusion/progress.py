@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,8 @@ from steelyard.grammar import number_text
 LAST = -1
 """The step of a query whose first layer found nothing: all its details were searched."""
 
-_NUMBERS = ("step", "directories", "refined", "entries", "found", "threshold", "cut")
+COUNTS = ("step", "directories", "refined", "entries", "found")
+_NUMBERS = (*COUNTS, "threshold", "cut")
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,17 @@ class Progress:
     def of(self, queries: Bools) -> Progress:
         """The same, where only these queries (bool[Q]) were asked."""
         return replace(self, asked=self.asked & queries)
+
+    def counts(self, at: int = 0) -> dict[str, int]:
+        """The counts of one query, for a log; `COUNTS` names them."""
+        return {name: int(getattr(self, name)[at]) for name in COUNTS}
+
+    @classmethod
+    def of_counts(cls, rows: Sequence[Mapping[str, int]]) -> Progress:
+        """The progress of many searches that a log holds the counts of; their thresholds are not known."""
+        counts = {name: np.array([row[name] for row in rows], dtype=np.int64) for name in COUNTS}
+        unknown = np.full(len(rows), np.nan)
+        return cls(**counts, threshold=unknown, cut=unknown, asked=np.ones(len(rows), dtype=bool))
 
     def emptied(self, at: int = 0) -> str:
         """Which step left a query without a result, in words; empty where entries were ranked."""

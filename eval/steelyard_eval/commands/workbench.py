@@ -13,6 +13,7 @@ from steelyard_eval import SYSTEMS
 from steelyard_eval.commands import completion
 from steelyard_eval.commands.manners import note
 from steelyard_eval.commands.options import (
+    SYSTEM,
     contenders_of,
     embedder_option,
     jobs_option,
@@ -237,7 +238,7 @@ def compare(
 
 @click.command()
 @click.argument("dataset", type=click.Path())
-@click.option("--system", default="plain", show_default=True, type=completion.SYSTEM, help="name or name:profile.")
+@click.option("--system", default="plain", show_default=True, type=completion.SYSTEM, help=SYSTEM)
 @click.option(
     "--strategy", type=completion.STRATEGY, help="The strategy to start from; the system's own by default."
 )
@@ -362,7 +363,10 @@ def recommend(
 @click.option("--out", type=click.Path(), default="reports/report", show_default=True)
 @json_option
 def report(results: str, out: str, as_json: bool) -> None:
-    """Write HTML, Markdown, JSON and CSV from the document of compare, recommend, tune, gate or learn (--json)."""
+    """Write HTML, Markdown, JSON and CSV from the document of compare, recommend, tune, gate or learn (--json).
+
+    From a feedback log (*.jsonl): how far the layered searches of `search --log` went, in total.
+    """
     from steelyard_eval.report import load_results, write_report
 
     files = [str(path) for path in write_report(load_results(Path(results)), Path(out))]

@@ -14,6 +14,7 @@ from steelyard.arrays import Bools, Floats, Indices
 from steelyard.config import SearchConfig
 from steelyard.fusion import changes
 from steelyard.query import Query
+from steelyard.systems import written_name
 from steelyard_eval.datasets.groups import units
 from steelyard_eval.exact.curve import Curve
 from steelyard_eval.measures.statistics import compare_paired, mean_interval
@@ -129,7 +130,7 @@ def judge(found: Judgment, now: Callable[[], float]) -> tuple[Record, SearchConf
 def _command(task: Task) -> str | None:
     """The command that tunes the same; None where the data set is in memory alone."""
     config = task.config
-    system = None if recorded_lists(task.table) is not None else config.name.removesuffix(":documented")
+    system = None if recorded_lists(task.table) is not None else written_name(config)
     options = {"--system": system, "--strategy": str(config.strategy)}
     shared = {"--metric": str(task.measure), "--limit": config.limit, "--seed": task.seed or None}
     return spelled("tune", task.dataset, options={**options, **shared, **task.origin})

@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from steelyard.entry import Entry, Hit
-from steelyard.finish import AtLeast, Cut, Files, Stage
+from steelyard.finish import Cut, Files, Stage
 from steelyard.fusion import Expr, parse_strategy
 from steelyard.grammar import number_text
 from steelyard.reading import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import System
+from steelyard.systems.cortex_mem.direct import address, direct, rows_shown, rows_shown_shipped
 from steelyard.systems.cortex_mem.intents import (
     GENERAL,
     SHIPPED_THRESHOLDS,
@@ -77,10 +78,6 @@ def _cases(made: dict[str, str]) -> str:
     return ", ".join([f"default={default}", *(f"{i}={text}" for i, text in made.items() if text != default)])
 
 
-FULL = parse_strategy("comb_max(l0, l1, l2, normalize=none)")
-"""The direct search: everything by its best layer."""
-
-
 def finish(limit: int) -> tuple[Stage, ...]:
     """Results are files: a directory that only its own layers found is left out."""
     return (Files("none"), Cut(limit))
@@ -91,11 +88,6 @@ def finish_shipped(limit: int) -> tuple[Stage, ...]:
     return (Cut(limit),)
 
 
-def finish_full(limit: int, threshold: float) -> tuple[Stage, ...]:
-    """What a direct search ends with."""
-    return (AtLeast(threshold), Cut(limit))
-
-
 def content(entry: Entry) -> str:
     """What a result is about: its text, or of a directory the overview or the abstract."""
     return entry.text or entry.l1 or entry.l0
@@ -103,28 +95,23 @@ def content(entry: Entry) -> str:
 
 def scan(hit: Hit) -> dict[str, Any]:
     """The documented result: where it lies, and how similar it is."""
-    return {"uri": hit.entry.uri or hit.entry.id, "score": hit.score}
+    return {"uri": address(hit.entry), "score": hit.score}
 
 
-def result(hit: Hit) -> dict[str, Any]:
-    """The same with its content."""
-    return scan(hit) | {"content": content(hit.entry)}
-
-
-def scan_quoted(hit: Hit, found: SearchResult) -> dict[str, Any]:
+def quoted(hit: Hit, found: SearchResult) -> dict[str, Any]:
     """The documented result with its snippet, and the spans of it that are words of the query."""
     part = snippet(content(hit.entry), found.query.text)
     return scan(hit) | {"snippet": part.text, "highlights": [list(span) for span in part.highlights]}
 
 
-def quoted(hit: Hit, found: SearchResult) -> dict[str, Any]:
-    """The same with its content."""
-    return result(hit) | scan_quoted(hit, found)
+def whole(hit: Hit) -> dict[str, Any]:
+    """The result of the real program, which always has its content."""
+    return scan(hit) | {"content": content(hit.entry)}
 
 
 def quoted_shipped(hit: Hit, found: SearchResult) -> dict[str, Any]:
-    """The result of the real program, which highlights nothing."""
-    return result(hit) | {"snippet": snippet_shipped(content(hit.entry), found.query.text)}
+    """The same with its snippet, which highlights nothing."""
+    return whole(hit) | {"snippet": snippet_shipped(content(hit.entry), found.query.text)}
 
 
 DOCUMENTED = System(
@@ -142,8 +129,9 @@ DOCUMENTED = System(
         depth=lambda limit: limit,
         finish=finish,
         ask=strategy,
+        direct=direct,
     ),
-    showing=Showing(result, scan, quoted, scan_quoted),
+    showing=Showing(scan, scan, quoted, quoted, rows_shown, content),
 )
 
 SHIPPED = replace(
@@ -157,5 +145,5 @@ SHIPPED = replace(
         filters=dict.fromkeys(RETRIEVERS, "none"),
         ask=strategy_shipped,
     ),
-    showing=Showing(result, result, quoted_shipped, quoted_shipped),
+    showing=Showing(whole, whole, quoted_shipped, quoted_shipped, rows_shown_shipped),
 )
