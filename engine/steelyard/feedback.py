@@ -45,8 +45,8 @@ Action = Literal[
     "thumbs_down",
     "dismissed",
     "failed",
-    "none_useful",
     "reviewed",
+    "none_useful",
 ]
 """What can be done with a result; `none_useful` is about the whole list."""
 ACTIONS: tuple[str, ...] = get_args(Action)
