@@ -65,10 +65,24 @@ class SearchResult:
         """How far a layered search went; None of any other."""
         return self.strategy.progress(self.table)
 
+    @property
+    def emptied(self) -> str:
+        """Which step of a layered search left nothing to show, in words; empty where there are hits."""
+        progress = self.progress
+        if self.hits or progress is None:
+            return ""
+        return progress.emptied() or "only directories were found, and results are files"
+
     @cached_property
     def fused(self) -> Floats:
         """float64[N]: the strategy's score of every row, before anything is finished; NaN where it ranks none."""
         return compile_plan(self.table, self.strategy).scores()
+
+    @cached_property
+    def fusion(self) -> tuple[Expr, Floats]:
+        """The fusion that answered, without the factors around it, and its scores as in `fused`."""
+        fusion = self.strategy.answering(self.table)
+        return fusion, compile_plan(self.table, fusion).scores()
 
     def place(self, hit: Hit, retriever: str) -> int | None:
         """The rank of a hit among what a retriever found, from 1; None where it did not find it."""

@@ -424,7 +424,9 @@ class Workbench:
         space.index_for([find_system(asked.config.name)], space.usable(needed([asked.config])))
         own = {one.id: one for one in self.dataset.queries}
         wanted = own.get(query, query) if isinstance(query, str) else query
-        return FoundHits(asked, wanted, space.searcher(asked.config).search(wanted), tuple(notices))
+        result = space.searcher(asked.config).search(wanted)
+        empty = [f"nothing found: {result.emptied}"] if result.emptied else []
+        return FoundHits(asked, wanted, result, (*notices, *empty))
 
     def export(self, weights: str | Path, to: str) -> Export:
         """Translate a weights file for another system, such as opensearch; what is lost there is listed.

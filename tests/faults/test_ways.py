@@ -18,7 +18,15 @@ VARIABLES = {name for row in ROWS if len(row) == 2 for name in re.findall(r"`([A
 VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|COLUMNS")
 OTHER = {"O_BINARY", "O_NONBLOCK", "SC_PAGE_SIZE", "SC_PHYS_PAGES", "RETRIEVER_KINDS", "SCORER_KINDS"}
 """Names of constants of Python and of modules, not of variables."""
-OTHER |= {"SHORT_BINUNICODE", "EMPTY_DICT", "EMPTY_LIST", "EMPTY_SET", "EMPTY_TUPLE", "LONG_BINGET", "STACK_GLOBAL"}
+OTHER |= {
+    "SHORT_BINUNICODE",
+    "EMPTY_DICT",
+    "EMPTY_LIST",
+    "EMPTY_SET",
+    "EMPTY_TUPLE",
+    "LONG_BINGET",
+    "STACK_GLOBAL",
+}
 """Names of opcodes of pickles."""
 
 

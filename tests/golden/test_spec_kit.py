@@ -174,6 +174,43 @@ class TestSearch:
         assert all(shown["sourceCount"] == len(shown["sources"]) for shown in by_id.values())
         assert "JWT" in first["snippet"]
 
+    def test_the_rrf_score_is_the_one_before_factors(self, vault):
+        """1 / 66 for a place of one list; how old an entry is multiplies `score` alone."""
+        asked = searcher(vault)
+        only = asked.config.with_strategy(parse_strategy("boost(rrf(vector, k=65), decay)"))
+        result = Searcher(vault, only, embedder(), clock=lambda: NOW).search(Query("jwt", intent="fix_bug"))
+        shown = DOCUMENTED.showing.show(result.hits[0], result)
+        assert shown["rrfScore"] == pytest.approx(1 / 66)
+        assert shown["score"] == pytest.approx(result.fused[result.row(result.hits[0])])
+        assert shown["score"] != pytest.approx(shown["rrfScore"])
+
+    def test_the_rrf_score_of_an_intents_own_strategy(self, vault):
+        config = searcher(vault).config
+        own = {"fix_bug": parse_strategy("boost(rrf(vector, k=9), promised)")}
+        asked = Searcher(vault, replace(config, by_intent=own), embedder(), clock=lambda: NOW)
+        result = asked.search(Query("jwt", intent="fix_bug"))
+        assert DOCUMENTED.showing.show(result.hits[0], result)["rrfScore"] == pytest.approx(1 / 10)
+
+    def test_without_fusion_there_is_no_rrf_score(self, vault):
+        result = searcher(vault, environ={"ENABLE_RRF_FUSION": "false"}).search("jwt")
+        assert DOCUMENTED.showing.show(result.hits[0], result)["rrfScore"] is None
+
+    @pytest.mark.parametrize(
+        ("query", "given", "intent", "sure"),
+        [
+            ("fix login crash after update", "", "fix_bug", 5 / 6),  # the document's example, 5.0: s / (s + 1)
+            ("fix login crash after update", "understand", "understand", None),
+        ],
+    )
+    def test_a_result_says_how_sure_the_classifier_was(self, vault, query, given, intent, sure):
+        own = RecordedEmbedder("letters", RECIPE, {query: embed("jwt")})
+        result = Searcher(vault, searcher(vault).config, own, clock=lambda: NOW).search(Query(query, intent=given))
+        shown = DOCUMENTED.showing.show(result.hits[0], result)
+        assert (shown["intent"], shown["intentConfidence"]) == (
+            intent,
+            sure if sure is None else pytest.approx(sure),
+        )
+
     def test_a_folder_bounds_every_source(self, vault):
         inside = Filters.of({"project": "specs/007-auth"})
         assert set(ids(searcher(vault).search(Query("jwt", filters=inside)))) <= {"jwt", "session"}
@@ -239,6 +276,18 @@ class TestReranking:
         assert scores == sorted(scores, reverse=True)
         assert shown["finalScore"] == pytest.approx(shown["crossEncoderScore"] * shown["lengthPenalty"])
         assert shown["lengthPenalty"] == pytest.approx(0.8 + 0.2 * len(result.hits[0].entry.text) / 100)
+
+    def test_behind_the_reranked_ones_scores_are_compared_on_one_scale(self, vault):
+        """`finalScore` sorts the first two; `score` is that of the fusion for all."""
+        stub = Stub({"jwt": 0.001, "session": 0.002})
+        environ = RERANK | {"MAX_RERANK_CANDIDATES": "2"}
+        result = searcher(vault, environ=environ, reranker=stub).search("jwt validation")
+        shown = [DOCUMENTED.showing.show(hit, result) for hit in result.hits]
+        fused = {hit.entry.id: hit.score for hit in searcher(vault).search("jwt validation").hits}
+
+        assert {row["id"]: row["score"] for row in shown} == pytest.approx(fused)
+        assert ["finalScore" in row for row in shown[:3]] == [True, True, False]
+        assert shown[0]["finalScore"] >= shown[1]["finalScore"]
 
     @pytest.mark.parametrize("reranker", [None, Stub()])
     def test_without_it_the_list_stands_as_fused(self, vault, caplog, reranker):

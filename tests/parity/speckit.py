@@ -10,6 +10,7 @@ import numpy as np
 from speckit_recording import Fixture, Rule, close, numbered, ranked, same
 
 from steelyard.base.errors import RerankError
+from steelyard.feedback import reviews
 from steelyard.finish import Cut, Rerank, finish
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.search import Searcher
@@ -257,9 +258,9 @@ def spaced_repetition(fixture):
         here = float(fsrs(np.array([float(days)]), np.array([float(stability)]))[0])
         yield f"after {days} days, stability {stability}", close({"": expected}, {"": here})
     for given, expected in recorded["update"]:
-        yield f"stability {given}", close({"": expected}, {"": scoring.stability_after(*given)})
+        yield f"stability {given}", close({"": expected}, {"": reviews.stability_after(*given)})
     for given, expected in recorded["difficulty"]:
-        yield f"difficulty {given}", close({"": expected}, {"": scoring.difficulty_after(*given)})
+        yield f"difficulty {given}", close({"": expected}, {"": reviews.difficulty_after(*given)})
     for given, expected in recorded["interval"]:
         yield f"interval {given}", same(expected, scoring.interval(*given))
 

@@ -157,7 +157,7 @@ class SearchConfig:
         return replace(self, strategy=strategy)
 
     def with_weights(self, weights: Mapping[str, float]) -> SearchConfig:
-        """Return the same search with other weights for some terms of its weighted sum.
+        """Return the same search with other weights for some terms, wherever in its strategies they stand.
 
         Parameters
         ----------
@@ -168,14 +168,17 @@ class SearchConfig:
         Raises
         ------
         ConfigError
-            Lists every term that the strategy does not have.
+            Lists every term that the strategy does not have, or has twice in one sum.
         """
         known = WEIGHT_NAMES.get(self.system, {})
         own = {known.get(name, name): weight for name, weight in weights.items()}
         alone = self.keywords_only
         if alone is not None:
             alone = reweighted(alone, {name: own[name] for name in own.keys() & set(term_names(alone))})
-        return replace(self, strategy=reweighted(self.strategy, own), keywords_only=alone)
+        changed = reweighted(self.effective, own)
+        strategy, *others = changed.children() if self.by_intent else (changed,)
+        by_intent = dict(zip(sorted(self.by_intent), others, strict=True))
+        return replace(self, strategy=strategy, by_intent=by_intent, keywords_only=alone)
 
     def with_limit(self, limit: int) -> SearchConfig:
         """Return the same search for another number of results; depths stay unchanged."""

@@ -45,6 +45,7 @@ Action = Literal[
     "thumbs_down",
     "dismissed",
     "failed",
+    "reviewed",
     "none_useful",
 ]
 """What can be done with a result; `none_useful` is about the whole list."""
@@ -108,7 +109,9 @@ class FeedbackLog:
             for hit, team in zip(result.hits, placed, strict=True)
         ]
         asked = {"query_id": query_id, "user_query": result.query.text[:LONGEST_TEXT]}
-        self._append([self._stamped({**asked, "policy": self.policy, "hits": hits}, client)])
+        progress = result.progress
+        layers = {"layers": progress.counts()} if progress is not None and progress.asked[0] else {}
+        self._append([self._stamped({**asked, "policy": self.policy, "hits": hits, **layers}, client)])
         return query_id
 
     def act(self, query_id: str, entry_id: str = "", action: str = "accepted", client: str = "") -> None:

@@ -76,6 +76,15 @@ class Expr(ABC):
         return None
 
     @property
+    def own_terms(self) -> tuple[Term, ...]:
+        """The weighted terms directly in it, whether or not tuning moves their weights."""
+        return ()
+
+    def with_terms(self, terms: Sequence[Term]) -> Expr:
+        """Return the same expression over other terms, as many as `own_terms`."""
+        return self
+
+    @property
     def weights(self) -> tuple[float, ...]:
         """The weights that tuning may change, in the order written.
 
@@ -112,6 +121,10 @@ class Expr(ABC):
     def describe(self) -> Description:
         """Describe the expression for exporters, which do not know its family."""
         return Description(f"{self} is not one fusion of lists")
+
+    def answering(self, table: SignalTable) -> Expr:
+        """The fusion that answers the only query of a table, without the factors around it."""
+        return self
 
     def progress(self, table: SignalTable) -> Progress | None:
         """How far the layered searches in it went; None where there are none."""

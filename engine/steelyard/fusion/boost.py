@@ -67,6 +67,15 @@ class Boost(Expr):
         return replace(self, expr=first, factors=tuple(map(Term, weights, others)))
 
     @property
+    def own_terms(self) -> tuple[Term, ...]:
+        """The factors."""
+        return self.factors
+
+    def with_terms(self, terms: Sequence[Term]) -> Self:
+        """The same strategy under other factors."""
+        return replace(self, factors=tuple(terms))
+
+    @property
     def weights(self) -> tuple[float, ...]:
         """Those of the strategy inside: factors do not add up, so theirs are variants."""
         return self.expr.weights
@@ -102,6 +111,10 @@ class Boost(Expr):
         if expr is None or not left:
             return expr
         return replace(self, expr=expr, factors=left)
+
+    def answering(self, table: SignalTable) -> Expr:
+        """The fusion inside."""
+        return self.expr.answering(table)
 
     def members(self, table: SignalTable, within: Bools) -> Bools:
         """The rows of the strategy."""

@@ -85,6 +85,10 @@ class ByIntent(Expr):
                 branches += expr.compile(table, rows).branches
         return Plan(len(table), branches)
 
+    def answering(self, table: SignalTable) -> Expr:
+        """That of the query's intent."""
+        return next(expr for queries, expr in self._routes(table) if queries[0]).answering(table)
+
     def progress(self, table: SignalTable) -> Progress | None:
         """Each strategy's, of the queries of its intent."""
         parts = ((queries, expr.progress(table)) for queries, expr in self._routes(table) if queries.any())

@@ -38,6 +38,15 @@ class Sum(Expr):
         """Return the same weights over other expressions."""
         return replace(self, terms=tuple(map(Term, self._own_weights, children)))
 
+    @property
+    def own_terms(self) -> tuple[Term, ...]:
+        """The terms, where they have weights."""
+        return self.terms if self.weights else ()
+
+    def with_terms(self, terms: Sequence[Term]) -> Self:
+        """Return the same sum of other terms."""
+        return replace(self, terms=tuple(terms))
+
     def without(self, missing: Collection[str]) -> Expr | None:
         """Drop the terms that cannot be computed; the others keep their weights."""
         terms = terms_without(self.terms, missing)

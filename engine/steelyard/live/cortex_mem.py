@@ -11,32 +11,29 @@ import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
-
-import numpy as np
 
 from steelyard.base.errors import ConfigError, shown
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.embed import Embedder
 from steelyard.fusion.progress import LAST
 from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.entry import Hit
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query, is_blank
 from steelyard.net.chat import Chat
 from steelyard.results import SearchResult
 from steelyard.stores.base import Readable
 from steelyard.systems import find_system
-from steelyard.systems.cortex_mem import FULL, content, finish_full
+from steelyard.systems.cortex_mem import content
+from steelyard.systems.cortex_mem.direct import Row, address, rows
 from steelyard.systems.cortex_mem.intents import GENERAL
 from steelyard.systems.cortex_mem.rewriting import Rewriter
 from steelyard.systems.cortex_mem.snippets import Snippet, beginning, snippet, snippet_shipped
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, SCHEME
 
-DIRECT = 0.5
-"""How similar the results of the direct search are at least, where nobody asks for another number."""
 WORKERS = 8
 """Threads that awaited searches run in, each with its own connection to the vault."""
 
@@ -112,8 +109,7 @@ class CortexMem:
         if self._shipped and is_blank(query):
             return []
         found = self.search(query, asked, layered=False)
-        rows = [row for hit in found.hits for row in self._rows(hit, found, asked)]
-        return sorted(rows, key=lambda row: (-row.score, row.uri.encode(), row.layer))[: asked.limit]
+        return [self._row(row, found, asked) for row in rows(found)]
 
     def layered_semantic_search(self, query: str, options: SearchOptions | None = None) -> list[MemoryHit]:
         """From abstracts to details, relaxed until something is found; see `semantic_search` for errors."""
@@ -160,27 +156,17 @@ class CortexMem:
     # Inside
 
     def _config(self, options: SearchOptions, layered: bool) -> SearchConfig:
-        config = self.system.config(options.limit, self._model, threshold=options.threshold)
-        if layered:
-            return config
-        return replace(config, strategy=FULL, finish=finish_full(options.limit, _least(options)))
+        return self.system.config(options.limit, self._model, threshold=options.threshold, direct=not layered)
 
     def _hit(self, hit: Hit, found: SearchResult, options: SearchOptions) -> MemoryHit:
         text, asked = content(hit.entry), found.query.text
         part = Snippet(snippet_shipped(text, asked)) if self._shipped else snippet(text, asked)
-        return MemoryHit(_uri(hit.entry), hit.score or 0.0, part, text if self._whole(options) else "")
+        return MemoryHit(address(hit.entry), hit.score or 0.0, part, text if self._whole(options) else "")
 
-    def _rows(self, hit: Hit, found: SearchResult, options: SearchOptions) -> list[MemoryHit]:
-        """A hit once for each of its layers that is similar enough."""
-        columns, entry = found.table.columns, hit.entry
-        row = int(found.ranking.row[hit.rank - 1])
-        rows = []
-        for layer, text in (("l0", entry.l0), ("l1", entry.l1), ("l2", entry.text)):
-            score = float(columns[layer][row]) if layer in columns else np.nan
-            if score >= _least(options):
-                part = Snippet(beginning(text)) if self._shipped else snippet(text, found.query.text)
-                rows.append(MemoryHit(_uri(entry), score, part, text if self._whole(options) else "", layer))
-        return rows
+    def _row(self, row: Row, found: SearchResult, options: SearchOptions) -> MemoryHit:
+        part = Snippet(beginning(row.text)) if self._shipped else snippet(row.text, found.query.text)
+        whole = row.text if self._whole(options) else ""
+        return MemoryHit(address(row.entry), row.score, part, whole, row.layer)
 
     @property
     def _shipped(self) -> bool:
@@ -215,12 +201,3 @@ class CortexMem:
         except asyncio.CancelledError:
             stop.set()
             raise
-
-
-def _least(options: SearchOptions) -> float:
-    """How similar the results of a direct search are at least."""
-    return DIRECT if options.threshold is None else options.threshold
-
-
-def _uri(entry: Entry) -> str:
-    return entry.uri or entry.id

@@ -360,11 +360,14 @@ class Searcher:
         text = clean_query(query.text if query.matched is None else query.matched)
         if query.matched is None and self.config.rewrite and (other := reading.rewrite(text)) != text:
             text = clean_query(other)
-        intent = query.intent or reading.classify(query.text)
+        intent, sure = query.intent, query.confidence
+        if not intent:
+            intent = reading.classify(query.text)
+            sure = reading.confidence(query.text) if reading.confidence else None
         embedded = query.rewritten
         if embedded is None and self._rewriter is not None:
             embedded = self._rewriter(query.text)
-        return replace(self._timed(query), matched=text, intent=intent, rewritten=embedded)
+        return replace(self._timed(query), matched=text, intent=intent, confidence=sure, rewritten=embedded)
 
     def _wants_vectors(self, semantic: str | bool) -> bool:
         mode = self.system.searching.mode(semantic)

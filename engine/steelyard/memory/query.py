@@ -27,6 +27,8 @@ class Query:
         The query's clock, seconds UTC; None for the clock of the searcher or the data set.
     intent : str
         Chooses the strategy where a configuration has one for each intent.
+    confidence : float or None
+        How sure the system's classifier is of that intent, 0..1; None where it was given, or has no measure.
     category : str
         A label that reports break results down by.
     group : str
@@ -56,6 +58,7 @@ class Query:
     answerable: bool = True
     matched: str | None = None
     rewritten: str | None = None
+    confidence: float | None = None
 
     @property
     def embedded(self) -> str:

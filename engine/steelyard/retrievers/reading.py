@@ -100,6 +100,8 @@ class Reading:
     """What BM25 counts."""
     classify: Classifier = no_intent
     """The intent of a query that names none."""
+    confidence: Callable[[str], float] | None = None
+    """How sure `classify` is of a text, 0..1; None where it has no measure."""
     rewrite: Callable[[str], str] = as_asked
     """The text that keywords match; what is embedded is the text as asked."""
     valid_words: bool = False

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from steelyard.embedders import CachedEmbedder
 from steelyard.live.identity import share
 from steelyard.memory.query import Query
@@ -49,6 +51,11 @@ class ArenaRow:
     def ranked(self) -> Ranked:
         """The lists alone."""
         return self.lists.ranked
+
+    @property
+    def empty(self) -> int:
+        """How many queries end without any result."""
+        return int((np.diff(self.ranked.offsets) == 0).sum())
 
     @property
     def tag(self) -> str:

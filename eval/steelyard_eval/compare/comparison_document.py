@@ -90,7 +90,7 @@ def document(case: ComparisonCase) -> Record:
         "notices": _notices(case),
         "primary": case.primary,
         "baseline": case.baseline,
-        "configurations": [row.about() for row in case.rows],
+        "configurations": [{**row.about(), "empty": row.empty} for row in case.rows],
         "results": _results(case),
         "comparisons": case.tests,
         "per_query": query_rows(case.queries, own),
@@ -106,10 +106,18 @@ def _notices(case: ComparisonCase) -> list[str]:
     return [
         *case.dataset.notices,
         *(notice for row in case.rows for notice in row.notices),
+        *_empty(case.rows),
         *shallow(case.measures, case.limit),
         *case.arena.notices(case.rows, case.timed),
         *(_warnings(case) if case.queries else []),
     ]
+
+
+def _empty(rows: Sequence[ArenaRow]) -> list[str]:
+    """How many queries each contender leaves without any result."""
+    counts = [f"{row.label} {row.empty}" for row in rows if row.empty]
+    total = len(rows[0].ranked.queries) if rows else 0
+    return [f"of {total} queries these many end without any result: {', '.join(counts)}"] if counts else []
 
 
 def _warnings(case: ComparisonCase) -> list[str]:

@@ -1,8 +1,8 @@
 """Reads contenders, and reduces their configurations to what a data set can supply.
 
-A contender is a system (``echovault:shipped``), a strategy (``rrf(bm25, vector)``), a weights file (``*.json``), a
-TREC run (``*.run``), an HTTP endpoint (``http://...``), a table of lists, or a function; ``label=`` may precede
-any of them.
+A contender is a system (``echovault:shipped``, ``spec_kit[graph.hops=1]``), a strategy (``rrf(bm25, vector)``), a
+weights file (``*.json``), a TREC run (``*.run``), an HTTP endpoint (``http://...``), a table of lists, or a
+function; ``label=`` may precede any of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from steelyard.config.search_config import LISTS, SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.retrievers import RetrieverConfig
 from steelyard.signals import PRIORS
-from steelyard.systems import SYSTEMS, find_system
+from steelyard.systems import SYSTEMS, find_system, plain_name
 from steelyard.table.signal_table import FETCHED
 from steelyard_eval.compare.http_search import HttpSearch
 from steelyard_eval.compare.list_contenders import ListContender, Search, of_frame, of_run, of_search
@@ -159,7 +159,7 @@ def _read_name(text: str, label: str, lists: Collection[str]) -> Named:
     if text in lists or (lists and "(" in text):
         return Named(label or str(parse_strategy(text, lists)), "strategy", text)
     systems = {name.removesuffix(":documented"): name for name in SYSTEMS} | {name: name for name in SYSTEMS}
-    if text in systems:
+    if plain_name(text)[0] in systems:
         return Named(label or text.removesuffix(":documented"), "system", text)
     if "(" in text or text in FETCHED | PRIORS.keys():
         return Named(label or str(parse_strategy(text)), "strategy", text)

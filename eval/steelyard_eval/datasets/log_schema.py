@@ -19,6 +19,7 @@ LONGEST_RULE = 200
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=10_000)]
 Text = Annotated[str, msgspec.Meta(max_length=10_000)]
 Place = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 
 
@@ -40,6 +41,16 @@ class Act(msgspec.Struct, gc=False):
     object_id: Text = ""
 
 
+class Layers(msgspec.Struct, gc=False):
+    """How far a layered search went: `steelyard.fusion.progress.COUNTS`."""
+
+    step: Annotated[int, msgspec.Meta(ge=-1, le=100)]
+    directories: Count
+    refined: Count
+    entries: Count
+    found: Count
+
+
 class LogLine(msgspec.Struct, gc=False):
     """A line: an impression when it has hits, acts on an earlier one when it has none, or a policy.
 
@@ -56,6 +67,7 @@ class LogLine(msgspec.Struct, gc=False):
     actions: Annotated[list[Act], msgspec.Meta(max_length=MOST_HITS)] | None = None
     configuration: dict[str, Any] | None = None
     simulated: bool = False
+    layers: Layers | None = None
 
     @property
     def seconds(self) -> float | None:

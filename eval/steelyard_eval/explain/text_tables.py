@@ -166,7 +166,7 @@ def _about(about: Record) -> list[str]:
     ]
     scoring = [stage for stage in about["finish"] if stage.startswith(("rerank(", "rescore("))]
     lines += [f"sorted again by {_start(brief(stage))}" for stage in scoring]
-    return lines
+    return [*lines, f"nothing found: {about['emptied']}"] if about.get("emptied") else lines
 
 
 def _start(stage: str) -> str:
@@ -177,8 +177,9 @@ def _start(stage: str) -> str:
 def _read(about: Record, query: Record) -> list[str]:
     """What the system made of the query: an intent where it has none, and another text for keywords."""
     found = []
-    if about["intent"] != query["intent"] and about["intent"]:
-        found.append(f"classified as {about['intent']}")
+    sure = about.get("confidence")
+    if about["intent"] and (about["intent"] != query["intent"] or sure is not None):
+        found.append(f"classified as {about['intent']}" + ("" if sure is None else f", confidence {sure:.2f}"))
     if about["matched"] not in ("", query["text"]):
         found.append(f"keywords match {shown(about['matched'])}")
     return ["   ".join(found)] if found else []

@@ -82,9 +82,16 @@ class View:
             "depths": {name: depth for name, depth in config.depths.items() if name in self.asked},
             "asked": sorted(self.asked),
             "intent": self.query.intent,
+            "confidence": self.query.confidence,
             "matched": self.query.keywords,
+            "emptied": self._emptied(),
             "finish": [str(stage) for stage in config.finish],
         }
+
+    def _emptied(self) -> str:
+        """Which step of a layered search left nothing to show; empty where there is a list."""
+        progress = None if self.listed else self.config.effective.progress(self.table)
+        return "" if progress is None else progress.emptied()
 
     def fused(self, id_: str) -> Explanation | None:
         """Explain the score that the strategy gives an entry; None when it ranks it not."""

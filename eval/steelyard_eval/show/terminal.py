@@ -146,6 +146,7 @@ def tuning(record: Mapping[str, Any]) -> str:
                 f"verdict: {record['verdict']}" + ("" if record["whole"] else ", broken off"),
                 wrapped(f"current: {record['current']}", 9),
                 wrapped(f"chosen:  {record['tuned']}{deeper}", 9),
+                *([wrapped(f"drops:   {'; '.join(dropped)}", 9)] if (dropped := record.get("dropped")) else []),
                 wrapped(f"optimum: {found}  ({optimum})", 9),
             )
         ),

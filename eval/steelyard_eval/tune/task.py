@@ -39,7 +39,7 @@ COLUMNS = 10_000
 class Task:
     """A recording of the queries to tune on, which come first, and of those held out.
 
-    `origin` has the options of a command that tell where the recording is from.
+    `origin` has the options of a command that tell where the recording is from, `notices` what the data set lacks.
     """
 
     dataset: Dataset
@@ -51,6 +51,7 @@ class Task:
     held_out: Sequence[Query]
     seed: int
     origin: Mapping[str, object] = field(default_factory=dict)
+    notices: Sequence[str] = ()
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -145,8 +146,10 @@ def prepare(
         config = Setting(limit or measure.cutoff, model, lists).strategy(written)
     else:
         config = _start(system, strategy, limit or measure.cutoff, model)
+    notices: list[str] = []
     if space is not None:
-        config = usable(space, Contender(system, config, "system"))[0].config
+        row, notices = usable(space, Contender(system, config, "system"))
+        config = row.config
     refuse_fixed(config.strategy)
     tuned_on, held_out = (judged(dataset, part) for part in tuning_queries(dataset))
     if len(tuned_on) < 2:
@@ -154,7 +157,7 @@ def prepare(
     recorded = _recorded(config, (*tuned_on, *held_out), space, table)
     judgments = Judgments.of(dataset.qrels, recorded.queries, recorded.entries)
     origin = space.options if space else {}
-    return Task(dataset, config, recorded, judgments, measure, tuned_on, held_out, seed, origin)
+    return Task(dataset, config, recorded, judgments, measure, tuned_on, held_out, seed, origin, notices)
 
 
 def _recorded(

@@ -12,7 +12,9 @@ import numpy as np
 from steelyard import __version__
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.config.search_config import SearchConfig
+from steelyard.fusion import changes
 from steelyard.memory.query import Query
+from steelyard.systems import written_name
 from steelyard_eval.datasets.groups import units
 from steelyard_eval.decide.decision import Decision, decide
 from steelyard_eval.decide.provenance import estimate, origin, promised
@@ -84,6 +86,8 @@ def judge(found: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sear
         "strategy": str(found.written.strategy),
         "tuned": str(picked.strategy),
         "current": str(task.config.strategy),
+        "dropped": [str(one) for one in changes(task.config.strategy, picked.strategy) if one.dropped],
+        "notices": list(task.notices),
         "depths": {"strategy": found.written.depths, "tuned": picked.depths, "current": task.config.depths},
         "value": inside["tuned"]["value"],
         "optimum": {
@@ -126,7 +130,7 @@ def judge(found: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sear
 def _command(task: Task) -> str | None:
     """The command that tunes the same; None where the data set is in memory alone."""
     config = task.config
-    system = None if recorded_lists(task.table) is not None else config.name.removesuffix(":documented")
+    system = None if recorded_lists(task.table) is not None else written_name(config)
     options = {"--system": system, "--strategy": str(config.strategy)}
     shared = {"--metric": str(task.measure), "--limit": config.limit, "--seed": task.seed or None}
     return spelled("tune", task.dataset, options={**options, **shared, **task.origin})

@@ -1,7 +1,9 @@
 """The commands on vault files: what they take, print, keep and say."""
 
 import json
+import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +12,15 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
+from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import visible_to
 from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
+from steelyard.systems import SYSTEMS, find_system, written_name
 from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
+from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets import load
 from steelyard_eval.vaults import index_dataset, reindex_vault, vault_embedder, visible_vault
 from steelyard_eval.vaults.arguments import parse_filters
@@ -298,8 +302,35 @@ class TestWeights:
         assert result.exit_code == 2
         assert problem in result.stderr
 
+    def test_a_weight_reaches_every_term_of_its_name(self, vault):
+        """Factors of boost, lists of rrf, and sums inside tiers."""
+        for system, weight, expected in (
+            ("spec_kit", "graph=0", "0*graph, k=60"),
+            ("spec_kit", "decay=1", ", decay, "),
+            ("moltnet", "fts=3", "1*rrf(vector, 3*fts, k=60)"),
+            ("echovault", "fts=0.5", "weighted_sum(0.5*fts, 0.7*vector"),
+        ):
+            shown = document("search", vault, "rotate keys", "--system", system, "--weight", weight)
+            assert expected in shown["strategy"]
+
+    def test_a_weight_reaches_the_strategy_of_every_intent(self):
+        config = find_system("plain").config(5)
+        by_intent = {"b": parse_strategy("rrf(fts, 2*vector)"), "a": parse_strategy("rrf(bm25, vector)")}
+        changed = replace(config, by_intent=by_intent).with_weights({"vector": 4})
+        assert {name: str(expr) for name, expr in changed.by_intent.items()} == {
+            "a": "rrf(bm25, 4*vector, k=60)",
+            "b": "rrf(fts, 4*vector, k=60)",
+        }
+        assert str(changed.strategy) == "rrf(fts, 4*vector, k=60)"
+
+    def test_a_name_that_one_sum_has_twice_is_refused(self):
+        config = find_system("plain").config(5)
+        twice = "weighted_sum(0.5*recency(half_life=1d), 0.2*recency(half_life=30d), 1*fts)"
+        with pytest.raises(ConfigError, match="no single term 'recency'"):
+            config.with_strategy(parse_strategy(twice)).with_weights({"recency": 1})
+
     def test_a_strategy_without_terms_has_no_weights(self, vault, tmp_path):
-        result = run("search", vault, "keys", "--weight", "fts=1")
+        result = run("search", vault, "keys", "--system", "fts", "--weight", "fts=1")
         assert result.exit_code == 2
         assert "write its weights in the strategy instead" in result.stderr
         record = find_system("moltnet").config(10).to_json() | {"weights": {"w_rec": 1}}
@@ -311,6 +342,77 @@ class TestWeights:
         assert "0.5*severity" in str(config.strategy)
         assert "0.3*cosine" in str(config.strategy)
         assert "0.5*severity" in str(config.keywords_only)
+
+
+class TestStrategies:
+    def test_a_strategy_is_searched_over_all_retrievers_as_in_compare(self, vault):
+        shown = document("search", vault, "rotate keys", "--strategy", "rrf(bm25, 2*vector, graph)")
+        assert shown["system"] == "plain:documented"
+        assert shown["strategy"] == "rrf(bm25, 2*vector, graph, k=60)"
+        assert shown["hits"]
+
+    def test_a_strategy_over_a_system_has_its_retrievers(self, vault):
+        shown = document("search", vault, "rotate keys", "--strategy", "rrf(fts, vector)", "--system", "moltnet")
+        assert shown["system"] == "moltnet:documented"
+        refused = run("search", vault, "rotate keys", "--strategy", "bm25", "--system", "moltnet")
+        assert refused.exit_code == 2
+        assert "has no such retriever" in refused.stderr
+
+    def test_a_strategy_beside_a_weights_file_is_refused(self, vault, tmp_path):
+        refused = run("search", vault, "keys", "--strategy", "fts", "--weights", tmp_path / "w.json")
+        assert (refused.exit_code, "leave --weights" in refused.stderr) == (2, True)
+
+
+class TestParameters:
+    """The parameters of retrievers, in brackets behind the name of a system."""
+
+    NOTES = (
+        {"id": "a", "text": "alpha", "relations": [{"type": "caused", "target": "b"}]},
+        {"id": "b", "text": "beta", "relations": [{"type": "caused", "target": "c"}]},
+        {"id": "c", "text": "gamma"},
+    )
+
+    @pytest.fixture
+    def chain(self, tmp_path):
+        folder_of(tmp_path / "chain", self.NOTES)
+        run("index", tmp_path / "chain", tmp_path / "chain.db", "--embedder", "none")
+        return tmp_path / "chain.db"
+
+    @pytest.mark.parametrize(
+        ("given", "found"),
+        [
+            ("", {"b": 0.5, "c": 0.25}),
+            ("[graph.hops=1]", {"b": 0.5}),
+            ("[graph.decay=0.2]", {"b": 0.2, "c": 0.04}),
+        ],
+    )
+    def test_hops_and_decay_of_the_graph(self, chain, given, found):
+        """a leads to b and b to c with the strength 1; 0.5 is left of an activation after each, or 0.2."""
+        with open_searcher([str(chain)], f"plain{given}", None, 5, strategy="rrf(fts, graph)") as searcher:
+            hits = searcher.search("alpha").hits
+        assert {hit.entry.id: hit.signals["graph"] for hit in hits if hit.signals["graph"]} == pytest.approx(found)
+
+    @pytest.mark.parametrize(
+        ("name", "problem"),
+        [
+            ("spec_kit[graph.hop=1]", "no parameter 'graph.hop'; did you mean 'graph.hops'?"),
+            ("spec_kit[graph.hops=0]", "must lie between 1 and 10"),
+            ("spec_kit[graph.hops=many]", "not RETRIEVER.PARAMETER=NUMBER"),
+            ("spec_kit[]", "unknown system"),
+            ("moltnet[graph.hops=1]", "moltnet has no parameter"),
+        ],
+    )
+    def test_what_is_no_parameter_is_refused(self, name, problem):
+        with pytest.raises(ConfigError, match=re.escape(problem)):
+            find_system(name)
+
+    def test_comparisons_and_commands_name_them(self):
+        (one, other) = (read(text) for text in ("spec_kit[graph.hops=1, graph.seeds=3]", "spec_kit"))
+        assert [row.kind for row in (one, other)] == ["system", "system"]
+        config = find_system(one.given).config(10)
+        assert config.retrievers["graph"].parameters == {"hops": 1, "seeds": 3}
+        assert written_name(config) == "spec_kit[graph.hops=1, graph.seeds=3]"
+        assert written_name(find_system("spec_kit:shipped").config(10)) == "spec_kit:shipped"
 
 
 class TestContextSettings:
@@ -422,3 +524,10 @@ def test_a_vault_is_searched_with_the_model_that_it_has(tmp_path):
     reindex_vault(path, "lsa")
     with open_searcher([path], "moltnet", None, None) as searcher:
         assert searcher.config.retrievers["vector"].model == "lsa"
+
+
+@pytest.mark.parametrize("query", ["rotate keys", "how do we rotate keys"])
+@pytest.mark.parametrize("system", sorted(SYSTEMS))
+def test_the_queries_of_the_readme_find_something_in_every_system(vault, system, query):
+    assert query in (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+    assert document("search", vault, query, "--system", system)["hits"]

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from steelyard.feedback.explore import Explore
-from steelyard.fusion import parse_strategy
+from steelyard.fusion import changes, parse_strategy
 from steelyard.fusion.boost import Boost
 from steelyard.fusion.layered import Layered
 from steelyard.fusion.tiered import Tiered
@@ -63,4 +63,38 @@ def test_drawn_weights_have_four_decimals_and_lie_around_the_own():
 
 def test_the_ladder_of_cortex_mem_is_the_usual_one_and_is_tried():
     assert Layered.relax == (0.4, 0.3)
-    assert Layered.relax in Layered.LADDERS
+    others = parse_strategy("layered(0.2*l0, 0.8*l2, relax=[0.2])").variants()
+    assert Layered.relax in {one.relax for one in others}
+
+
+def test_the_ladder_of_a_layered_search_stays_wherever_steps_are_below_its_threshold():
+    found = list(
+        parse_strategy("layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3], cut=step)").variants()
+    )
+    assert {(one.threshold, one.relax) for one in found} == {
+        (0.6, (0.4, 0.3)), (0.5, (0.4, 0.3)), (0.4, (0.3,)), (0.3, ()), (0.2, ()),
+    }  # fmt: skip
+    assert {one.cut for one in found} == {"step", None}
+
+
+def test_what_a_strategy_drops_of_another_is_named():
+    layers = "layered(0.2*l0, {}*l1, 0.5*l2, threshold=0.5, relax={}{})"
+    one = layers.format(0.3, "[0.4, 0.3]", ", cut=step")
+    old = parse_strategy(f"by_intent(default={one}, factual={one})")
+    new = parse_strategy(
+        f"by_intent(default={layers.format(0, '[]', '')}, factual={layers.format(0.4, '[0.4]', ', cut=0.2')})"
+    )
+
+    assert [(str(change), change.dropped) for change in changes(old, new)] == [
+        ("weight of l1 for default 0 instead of 0.3", True),
+        ("relax for default none instead of [0.4, 0.3]", True),
+        ("cut for default none instead of step", True),
+        ("weight of l1 for factual 0.4 instead of 0.3", False),
+        ("relax for factual [0.4] instead of [0.4, 0.3]", False),
+        ("cut for factual 0.2 instead of step", False),
+    ]
+
+
+def test_strategies_of_another_shape_differ_as_a_whole():
+    (change,) = changes(parse_strategy("rrf(fts, vector)"), parse_strategy("rrf(fts, vector, bm25)"))
+    assert (change.name, change.dropped) == ("strategy", False)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from steelyard.feedback.reviews import stability_after
 from steelyard.memory.entry import Entry
 from steelyard.retrievers.importance import Importance
 from steelyard.signals.types import DOCUMENT_TYPES, TIERS
@@ -172,5 +173,5 @@ def test_a_snippet_begins_before_the_first_word_that_was_asked():
 
 def test_stability_grows_more_where_it_is_easy_and_was_nearly_forgotten():
     """A difficulty of 6 gives 1 + 5 / 10, a retrievability of 0.8 gives 1 + 0.2 / 2, an easy review 1.3."""
-    assert scoring.stability_after(10, 6, 4, 0.8) == pytest.approx(10 * 1.5 * 1.1 * 1.3)
-    assert [scoring.stability_after(days, 6, 1, 0.8) for days in (10, 0.1)] == [2.0, 0.1]
+    assert stability_after(10, 6, 4, 0.8) == pytest.approx(10 * 1.5 * 1.1 * 1.3)
+    assert [stability_after(days, 6, 1, 0.8) for days in (10, 0.1)] == [2.0, 0.1]

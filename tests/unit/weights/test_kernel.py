@@ -567,7 +567,7 @@ CUT = "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.4, relax=[0.1], cut={cut}, th
 
 @pytest.mark.parametrize("then", ["last", "best"])
 @settings(max_examples=30)
-@given(seed=st.integers(0, 2**32 - 1), cut=st.sampled_from([0, 0.4, 1, 1.6]))
+@given(seed=st.integers(0, 2**32 - 1), cut=st.sampled_from([0, 0.4, 1, 1.6, "step"]))
 def test_what_scores_below_a_cut_earns_nothing_under_any_weights(then, seed, cut):
     """The form with rows at the cut in it, against replays that drop what lies below."""
     table, _, judgments = case(seed)
@@ -593,7 +593,7 @@ def test_what_scores_below_a_cut_earns_nothing_under_any_weights(then, seed, cut
 
 
 @settings(max_examples=30)
-@given(seed=st.integers(0, 2**32 - 1), cut=st.sampled_from([0, 0.4, 1, 1.6]))
+@given(seed=st.integers(0, 2**32 - 1), cut=st.sampled_from([0, 0.4, 1, 1.6, "step"]))
 def test_the_kernel_earns_nothing_below_a_cut(seed, cut):
     """Against replays that drop what lies below; scores are apart, so float32 orders them as float64 does."""
     table, _, judgments = case(seed, ties=False)
@@ -612,7 +612,7 @@ def test_the_kernel_earns_nothing_below_a_cut(seed, cut):
 
 
 @settings(max_examples=15)
-@given(seed=st.integers(0, 2**32 - 1), cut=st.sampled_from([0.4, 1, 1.6]))
+@given(seed=st.integers(0, 2**32 - 1), cut=st.sampled_from([0.4, 1, 1.6, "step"]))
 @pytest.mark.parametrize(
     "text", [CUT, "by_intent(default={}, fix={})".format(CUT, CUT.replace("0.2*l0", "0.1*l0"))]
 )

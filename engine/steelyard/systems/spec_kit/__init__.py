@@ -18,7 +18,14 @@ from steelyard.systems.base import System
 from steelyard.systems.spec_kit.enhance import enhanced
 from steelyard.systems.spec_kit.environment import resolve
 from steelyard.systems.spec_kit.forms import result, result_within
-from steelyard.systems.spec_kit.intents import intent, intent_js, intent_shipped
+from steelyard.systems.spec_kit.intents import (
+    confidence,
+    confidence_js,
+    confidence_shipped,
+    intent,
+    intent_js,
+    intent_shipped,
+)
 from steelyard.systems.spec_kit.match import any_word, every_word_js
 from steelyard.systems.spec_kit.tokens import INDEXED, indexed_text, tokens_documented, tokens_js, tokens_shipped
 from steelyard.systems.traits import Searching, Showing
@@ -83,6 +90,7 @@ DOCUMENTED = System(
         match=any_word,
         bm25_words=Words(indexed_text, tokens_documented, INDEXED, whole=True),
         classify=intent,
+        confidence=confidence,
         rewrite=enhanced,
     ),
     searching=Searching(
@@ -105,6 +113,7 @@ SHIPPED = replace(
         DOCUMENTED.reading,
         bm25_words=Words(indexed_text, tokens_shipped, INDEXED, whole=True),
         classify=intent_shipped,
+        confidence=confidence_shipped,
         rewrite=as_asked,
         hidden={"vector": Filters.of({"importance_tier": {"none": ["constitutional", "deprecated"]}})},
     ),
@@ -127,6 +136,7 @@ JS = replace(
         match=every_word_js,
         bm25_words=Words(indexed_text, tokens_js, INDEXED, least=10, whole=True),
         classify=intent_js,
+        confidence=confidence_js,
         rewrite=as_asked,
     ),
     searching=replace(

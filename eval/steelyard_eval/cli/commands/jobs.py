@@ -13,6 +13,7 @@ from steelyard.base.files import canonical, write_text
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import (
+    SYSTEM,
     contenders_of,
     embedder_option,
     jobs_option,
@@ -252,7 +253,7 @@ def compare(
 
 @click.command()
 @click.argument("dataset", type=click.Path())
-@click.option("--system", default="plain", show_default=True, type=completion.SYSTEM, help="name or name:profile.")
+@click.option("--system", default="plain", show_default=True, type=completion.SYSTEM, help=SYSTEM)
 @click.option(
     "--strategy", type=completion.STRATEGY, help="The strategy to start from; the system's own by default."
 )
@@ -294,6 +295,8 @@ def tune(
         seed=seed,
         ablate=ablate,
     )
+    for notice in found.record["notices"]:
+        note(notice)
     files = [str(path) for path in save_weights(out, found.config, found.attempt)]
     put(found.to_json(), as_json, f"{tuning(found.to_json())}\nwritten: {', '.join(files)}")
     if found.interrupted:
@@ -366,7 +369,10 @@ def recommend(
 @click.option("--out", type=click.Path(), default="reports/report", show_default=True)
 @json_option
 def report(results: str, out: str, as_json: bool) -> None:
-    """Write HTML, Markdown, JSON and CSV from the document of compare, recommend, tune, gate or learn (--json)."""
+    """Write HTML, Markdown, JSON and CSV from the document of compare, recommend, tune, gate or learn (--json).
+
+    From a feedback log (*.jsonl): how far the layered searches of `search --log` went, in total.
+    """
     files = [str(path) for path in write_report(load_results(Path(results)), Path(out))]
     put({"files": files}, as_json, "\n".join(files))
 

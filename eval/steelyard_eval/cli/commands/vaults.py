@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from steelyard.base.errors import shown
 from steelyard.base.escape import visible
 from steelyard.memory.query import Query
+from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import (
     filter_option,
@@ -42,7 +44,9 @@ with later(__name__):  # --help needs none of it
 
 
 MODES = "full: the system's own fields and the signals behind each score; scan: title, snippet and size."
+CONTENT = "With --json: also the whole texts, where the system's results lack them (Cortex-Mem)."
 MODEL = "Search the vectors of this model; by default the weights file's, else the vault's first."
+STRATEGY = "Rank by this strategy, over all retrievers or those of --system, as in `steelyard compare`."
 WEIGHT = "Change the weight of a term of the strategy, such as recency=0.2 (MoltNet: w_recency=0.2); repeatable."
 INTENT = "The intent of the query, which selects the configuration's strategy for it (by_intent)."
 CONFIGURED = "By default as in the weights file (context), else the system's own setting."
@@ -52,6 +56,11 @@ PRIORITIES = "Weight of a tier; the system's own by default (Soleri: agent 1, pr
 LAYERS = ("none", "extractive", "llm")
 ABSTRACTS = "Where abstracts and overviews come from that are not written: the text, or a model at LLM_BASE_URL."
 THRESHOLD = "How similar results are at least, -1 to 1 (Cortex-Mem); its own, by the query's intent, by default."
+DETECT = "Whether an intent that is not named is read from the query; without, it is the system's usual one."
+DIRECT = (
+    "Compare every layer of everything with the query, without abstracts first (Cortex-Mem's semantic_search)."
+)
+DIMENSION = "Only memories of this dimension: resources, user, agent or session (Cortex-Mem)."
 REWRITE = "Let the model at LLM_BASE_URL rewrite the query before it is embedded."
 LOG = "Add the list to this feedback log, to which `steelyard act` adds acts, for `steelyard learn`."
 TENANT = "VAULT is the folder of all tenants' vaults; read or write that of this tenant alone."
@@ -121,11 +130,13 @@ def reindex(vault: str, embedder: str | None, tenant: str | None, as_json: bool)
 @click.argument("vaults", metavar="VAULT...", nargs=-1, required=True, type=click.Path())
 @click.argument("query")
 @system_option
+@click.option("--strategy", default="", type=completion.STRATEGY, help=STRATEGY)
 @weights_option
 @weight_option
 @limit_option
 @filter_option
 @click.option("--mode", default="full", show_default=True, type=click.Choice(["scan", "full"]), help=MODES)
+@click.option("--content", is_flag=True, help=CONTENT)
 @click.option("--tag", "tags", multiple=True, help="A tag of the query, for the signal tags; repeatable.")
 @click.option("--domain", default="", help="The query's domain, for the signal domain.")
 @click.option("--intent", default="", help=INTENT)
@@ -133,7 +144,10 @@ def reindex(vault: str, embedder: str | None, tenant: str | None, as_json: bool)
 @scope_option
 @click.option("--semantic", default="always", show_default=True, type=click.Choice(["always", "auto", "never"]))
 @model_option
+@click.option("--detect-intent/--no-detect-intent", default=True, help=DETECT)
 @click.option("--threshold", type=float, help=THRESHOLD)
+@click.option("--direct", is_flag=True, help=DIRECT)
+@click.option("--dimension", default="", metavar="NAME", help=DIMENSION)
 @click.option("--rewrite", is_flag=True, help=REWRITE)
 @tenant_option
 @click.option("--log", "log", type=click.Path(), metavar="LOG", help=LOG)
@@ -144,11 +158,13 @@ def search(
     vaults: tuple[str, ...],
     query: str,
     system: str,
+    strategy: str,
     weights: str | None,
     changed: tuple[str, ...],
     limit: int | None,
     filters: tuple[str, ...],
     mode: str,
+    content: bool,
     tags: tuple[str, ...],
     domain: str,
     intent: str,
@@ -156,7 +172,10 @@ def search(
     scopes: tuple[str, ...],
     semantic: str,
     model: str,
+    detect_intent: bool,
     threshold: float | None,
+    direct: bool,
+    dimension: str,
     rewrite: bool,
     tenant: str | None,
     log: str | None,
@@ -168,7 +187,11 @@ def search(
 
     A tier has the name of its file (agent.db is the tier agent), or is written TIER=FILE.
     """
+    if direct and (explain or len(vaults) > 1):
+        raise click.UsageError("--direct lists layers of one vault by their cosines; leave --explain out")
     numbers = parse_weights(changed)
+    if strategy and click.get_current_context().get_parameter_source("system") is ParameterSource.DEFAULT:
+        system = "plain"
     opened = open_searcher(
         [_vault_of(path, tenant) for path in vaults],
         system,
@@ -180,11 +203,22 @@ def search(
         changed=numbers,
         threshold=threshold,
         rewrite=rewrite,
+        strategy=strategy,
+        direct=direct,
     )
     with opened as searcher:
-        asked = Query(query, filters=parse_filters(filters), tags=tags, domain=domain, intent=intent)
+        scope = parse_filters(filters)
+        if dimension:
+            from steelyard.live.cortex_mem import SearchOptions
+
+            scope &= SearchOptions(dimension=dimension).filters()
+        named = intent or ("" if detect_intent else searcher.system.reading.classify(""))
+        asked = Query(query, filters=scope, tags=tags, domain=domain, intent=named)
         result = searcher.search(asked, semantic=semantic)
-        shown = [searcher.system.showing.show(hit, result, mode) for hit in result.hits]
+        showing = searcher.system.showing
+        shown = [showing.show(hit, result, mode, content) for hit in result.hits]
+        if direct and showing.rows is not None:
+            shown = showing.rows(result, content)
         trees = [result.explain(hit) for hit in result.hits] if explain else []
         notes = [*result.notes, *_search_notes(searcher, result, intent)]
         document = {
@@ -195,6 +229,8 @@ def search(
             "notes": notes,
             "hits": shown,
         }
+        if result.query.intent:
+            document["intent"] = {"name": result.query.intent, "confidence": result.query.confidence}
         if (progress := result.progress) is not None:
             document["progress"] = progress.summary()
         if rewrite and result.query is not None:
@@ -223,7 +259,10 @@ def _vault_of(path: str, tenant: str | None) -> str:
 def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iterator[str]:
     """Notes on an intent without a strategy, and on a list that is longer than its limit."""
     config = searcher.config
-    if (progress := result.progress) is not None and progress.asked[0] and progress.step[0] == layer_progress.LAST:
+    progress = result.progress
+    if result.emptied:
+        yield f"nothing found: {result.emptied}"
+    elif progress is not None and progress.asked[0] and progress.step[0] == layer_progress.LAST:
         yield "no abstract reaches any step of the ladder, so all details were searched"
     known = intents_of(config.effective)
     if intent and intent not in known:
@@ -285,7 +324,7 @@ def context(
     vault = _vault_of(vault, tenant)
     with open_searcher([vault], system, weights, size, scopes=scopes, model=model, changed=numbers) as searcher:
         found, total = searcher.context(query, parse_filters(filters), semantic=semantic, topup_recent=topup)
-        shown = [searcher.system.showing.present(hit) for hit in found]
+        shown = [searcher.system.showing.show(hit, None, content=True) for hit in found]
     put({"total": total, "entries": shown}, as_json, f"{hits(found)}\n{len(shown)} of {total} entries")
 
 

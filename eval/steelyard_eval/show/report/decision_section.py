@@ -83,6 +83,7 @@ def tuned(record: Record, alone: bool) -> tuple[Block, ...]:
     strategies = (
         *((key, brief(record.get(name) or MISSING)) for key, name in _STRATEGIES),
         ("best found", best.get("strategy") or MISSING),
+        *(("dropped", one) for one in record.get("dropped") or ()),
     )
     columns = (
         TableColumn("part", number=False),

@@ -14,6 +14,7 @@ from steelyard.base.errors import DataError, Fault, nearest, shown
 from steelyard.base.files import STRICT_JSON, canonical
 from steelyard.base.inputs import read_text
 from steelyard.base.schemas import Schema
+from steelyard_eval.show.report.log import SUFFIXES, of_log
 from steelyard_eval.show.report.rankings import ranking_faults
 
 _REMEDY = "Write the file again with --json of `steelyard compare`, `recommend`, `tune`, `gate` or `learn`"
@@ -25,11 +26,14 @@ _LABELLED = (("results", "label"), ("comparisons", "challenger"), ("comparisons"
 
 
 def load_results(path: str | Path) -> dict[str, Any]:
-    """Read the JSON of `steelyard compare`, `recommend`, `tune`, `gate` or `learn`, or a report.json.
+    """Read the JSON of `steelyard compare`, `recommend`, `tune`, `gate` or `learn`, a report.json, or a log.
 
-    Raises DataError when the file cannot be read, is not JSON, or is the document of no such job; the message
-    lists every place with its value and the rule.
+    Of a feedback log (*.jsonl) the report has how far its layered searches went. Raises DataError when the file
+    cannot be read, is not JSON, or is the document of no such job; the message lists every place with its value
+    and the rule.
     """
+    if str(path).endswith(SUFFIXES):
+        return checked(of_log(path), shown(str(path), 1000))
     source = shown(str(path), 1000)  # the end of a long path is what tells files apart
     try:
         text = read_text(path)

@@ -102,14 +102,15 @@ class Form:
         )
         for at, branch in enumerate(plan.branches):
             if branch.floor is not None and branch.rows.any():
-                form = form.over(branch.floor, np.unique(table.query[branch.rows]).astype(np.int64), at)
+                asked, first = np.unique(table.query[branch.rows], return_index=True)
+                form = form.over(branch.floor[branch.rows][first], asked.astype(np.int64), at)
         return form
 
-    def over(self, floor: float, asked: Indices, branch: int) -> Form:
+    def over(self, floor: Floats, asked: Indices, branch: int) -> Form:
         """The form where rows below a score earn nothing for the queries `asked`, under any weights.
 
-        As many rows as the list has places stand at that score, behind others of the same score, so that those
-        below come after the cut. They are irrelevant, and score by a column of weight 1 that no search moves.
+        `floor` has the score of each. As many rows as the list has places stand at it, behind others, so that
+        those below come after the cut. They are irrelevant, and score by a column of weight 1 that never moves.
         Raises ConfigError where lists are not cut.
         """
         if self.limit is None:
@@ -118,7 +119,7 @@ class Form:
         query = np.concatenate([np.repeat(ends[:-1], np.diff(self.offsets)), np.repeat(asked, self.limit)])
         order = np.argsort(query, kind="stable")
         columns = np.zeros((len(self.columns) + 1, len(query)))
-        columns[:-1, :size], columns[-1, size:] = self.columns, floor
+        columns[:-1, :size], columns[-1, size:] = self.columns, np.repeat(floor, self.limit)
         place = np.empty(len(query), dtype=np.int64)
         place[order] = np.arange(len(query))
         return replace(
