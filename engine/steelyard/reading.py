@@ -94,6 +94,8 @@ class Reading:
     """What BM25 counts."""
     classify: Classifier = no_intent
     """The intent of a query that names none."""
+    intents: tuple[str, ...] = ()
+    """The intents that a query may name; none where nothing classifies, and any word may choose a strategy."""
     rewrite: Callable[[str], str] = as_asked
     """The text that keywords match; what is embedded is the text as asked."""
     valid_words: bool = False

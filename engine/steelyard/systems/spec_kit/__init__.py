@@ -18,7 +18,7 @@ from steelyard.systems.base import System
 from steelyard.systems.spec_kit.enhance import enhanced
 from steelyard.systems.spec_kit.environment import resolve
 from steelyard.systems.spec_kit.forms import result, result_within
-from steelyard.systems.spec_kit.intents import intent, intent_js, intent_shipped
+from steelyard.systems.spec_kit.intents import INTENTS, INTENTS_JS, intent, intent_js, intent_shipped
 from steelyard.systems.spec_kit.match import any_word, every_word_js
 from steelyard.systems.spec_kit.tokens import INDEXED, indexed_text, tokens_documented, tokens_js, tokens_shipped
 from steelyard.systems.traits import Searching, Showing
@@ -83,6 +83,7 @@ DOCUMENTED = System(
         match=any_word,
         bm25_words=Words(indexed_text, tokens_documented, INDEXED, whole=True),
         classify=intent,
+        intents=INTENTS,
         rewrite=enhanced,
     ),
     searching=Searching(
@@ -127,6 +128,7 @@ JS = replace(
         match=every_word_js,
         bm25_words=Words(indexed_text, tokens_js, INDEXED, least=10, whole=True),
         classify=intent_js,
+        intents=INTENTS_JS,
         rewrite=as_asked,
     ),
     searching=replace(
