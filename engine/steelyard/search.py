@@ -360,7 +360,7 @@ class Searcher:
         reading = self.system.reading
         if query.intent and not self.knows(query.intent):
             raise ConfigError(
-                f"intent {shown(query.intent)} is none of {self.config.name}'s; valid: {', '.join(reading.intents)}"
+                f"{self.config.name} has no intent {shown(query.intent)}; valid: {', '.join(reading.intents)}"
             )
         text = clean_query(query.text if query.matched is None else query.matched)
         if query.matched is None and self.config.rewrite and (other := reading.rewrite(text)) != text:

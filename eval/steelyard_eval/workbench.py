@@ -423,9 +423,10 @@ class Workbench:
         row = Contender(named.label, named.config(Setting(limit, space.model)), named.kind)
         asked, notices = usable(space, row)
         space.index_for([find_system(asked.config.name)], space.usable(needed([asked.config])))
-        own = {one.id: one for one in self.dataset.queries}
+        searcher = space.searcher(asked.config)
+        own = {one.id: one for one in self.dataset.asked(self.dataset.queries, searcher.knows)}
         wanted = own.get(query, query) if isinstance(query, str) else query
-        return Found(asked, wanted, space.searcher(asked.config).search(wanted), tuple(notices))
+        return Found(asked, wanted, searcher.search(wanted), tuple(notices))
 
     def export(self, weights: str | Path, to: str) -> Export:
         """Translate a weights file for another system, such as opensearch; what is lost there is listed.

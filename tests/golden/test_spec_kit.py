@@ -214,6 +214,11 @@ class TestSearch:
         assert "bm25" not in result.table.columns
         assert "fts" in result.table.columns
         assert "fts" not in searcher(vault).search("jwt").table.columns
+        shown = DOCUMENTED.showing.show(result.hits[0], result)
+        assert (shown["bm25Rank"], shown["ftsRank"]) == (None, 1)
+        assert set(shown["sources"]) >= {"fts"} and "bm25" not in shown["sources"]
+        both = searcher(vault).search("jwt")
+        assert "ftsRank" not in DOCUMENTED.showing.show(both.hits[0], both)
 
     def test_bm25_directly(self, vault):
         config = find_system("spec_kit").config(10).with_strategy(parse_strategy("bm25"))
@@ -237,7 +242,7 @@ class TestSearch:
         ("system", "count"), [("spec_kit", 7), ("spec_kit:shipped", 7), ("spec_kit:js", 5), ("cortex_mem", 5)]
     )
     def test_an_intent_of_no_system_is_refused_with_the_list(self, vault, system, count):
-        with pytest.raises(ConfigError, match="'nonsense' is none of") as told:
+        with pytest.raises(ConfigError, match="has no intent 'nonsense'") as told:
             searcher(vault, system).admitted(Query("jwt", intent="nonsense"))
         assert len(str(told.value).split("valid: ")[1].split(", ")) == count
 

@@ -14,6 +14,7 @@ from steelyard.signals.domain import domain
 from steelyard.signals.importance import importance
 from steelyard.signals.length import length
 from steelyard.signals.memory import corrections, decay, popularity, retrievability
+from steelyard.signals.plain import created, one
 from steelyard.signals.promised import PROMISED, promised
 from steelyard.signals.recency import SINCE, recency
 from steelyard.signals.severity import severity
@@ -50,6 +51,8 @@ PRIORS: dict[str, Prior] = {
     "retrievability": Prior(retrievability),
     "popularity": Prior(popularity),
     "corrections": Prior(corrections),
+    "created": Prior(created),
+    "one": Prior(one),
     "length": Prior(length),
     "promised": Prior(promised, intents=frozenset(PROMISED)),
 }

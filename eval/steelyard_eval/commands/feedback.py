@@ -11,6 +11,7 @@ from steelyard_eval.commands import completion
 from steelyard_eval.commands.manners import note
 from steelyard_eval.commands.options import (
     embedder_option,
+    intents_option,
     json_option,
     limit_option,
     put,
@@ -50,6 +51,7 @@ CURRENT += "ranked most of it, else the data set's system."
 @click.option("--labels/--no-labels", default=True, help="Pool 30 labelled queries or more with the log.")
 @click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
 @click.option("--document", type=click.Path(), metavar="FILE", help="Write the JSON document to this file.")
+@intents_option
 @embedder_option
 @json_option
 def learn(
@@ -60,6 +62,7 @@ def learn(
     labels: bool,
     out: str,
     document: str | None,
+    intents: str | None,
     embedder: str,
     as_json: bool,
 ) -> None:
@@ -72,7 +75,7 @@ def learn(
     from steelyard_eval.learn import learn as run
     from steelyard_eval.learn.show import learned
 
-    found = run(load(dataset), feedback, current, rule=rule, labels=labels, embedder=embedder)
+    found = run(load(dataset, intents), feedback, current, rule=rule, labels=labels, embedder=embedder)
     if document:
         found.save(document)
     files = [str(path) for path in found.save_weights(out)]

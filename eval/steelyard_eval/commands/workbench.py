@@ -15,6 +15,7 @@ from steelyard_eval.commands.manners import note
 from steelyard_eval.commands.options import (
     contenders_of,
     embedder_option,
+    intents_option,
     jobs_option,
     json_option,
     limit_option,
@@ -83,6 +84,7 @@ RERANK = (
 )
 @split_option
 @limit_option
+@intents_option
 @embedder_option
 @click.option("--rerank", default="top", show_default=True, type=click.Choice(["top", "all"]), help=RERANK)
 @jobs_option
@@ -94,6 +96,7 @@ def record(
     runs: str | None,
     split: str | None,
     limit: int | None,
+    intents: str | None,
     embedder: str,
     rerank: str,
     jobs: int,
@@ -106,10 +109,10 @@ def record(
 
     if runs is None:
         folders = record_systems(
-            load(dataset), listed(systems), Path(out), split, limit or 10, embedder, rerank, jobs
+            load(dataset, intents), listed(systems), Path(out), split, limit or 10, embedder, rerank, jobs
         )
     else:
-        folders, notices = save_lists(load(dataset), runs, Path(out), split or "all")
+        folders, notices = save_lists(load(dataset, intents), runs, Path(out), split or "all")
         for notice in notices:
             note(notice)
     text = "\n".join(f"{folder}: {rows} rows" for folder, rows in folders.items())
@@ -161,6 +164,7 @@ def record(
 @click.option("--runs", type=click.Path(), help="Write TREC runs to this folder.")
 @click.option("--verify", is_flag=True, help="Compute every metric of the runs again with ir_measures.")
 @click.option("--out", type=click.Path(), help="Write the JSON document to this file, for `steelyard report`.")
+@intents_option
 @embedder_option
 @jobs_option
 @seed_option
@@ -181,6 +185,7 @@ def compare(
     runs: str | None,
     verify: bool,
     out: str | None,
+    intents: str | None,
     embedder: str,
     jobs: int,
     seed: int,
@@ -203,7 +208,7 @@ def compare(
     from steelyard_eval.terminal import comparison, layers, tests, unlabelled, verification
 
     found = run(
-        load(dataset),
+        load(dataset, intents),
         contenders_of(contenders, more, weights, lists),
         strategies_of(strategies),
         systems=listed(systems) if systems is not None else None,
@@ -228,6 +233,7 @@ def compare(
         put(document, as_json, unlabelled(document))
         return
     head = f"{facts['name']} ({document['split']}): {facts['judged']} queries, limit {document['limit']}"
+    head += f", intents {document['intents']}" if document["intents"] else ""
     parts = [f"{head}, vectors {document['model'] or 'none'}", comparison(document), tests(document)]
     parts += [layers(document), verification(document["verification"]) if verify else ""]
     put(document, as_json, "\n\n".join(filter(None, parts)))
@@ -246,6 +252,7 @@ def compare(
 @click.option("--ablate", is_flag=True, help="Measure what each signal, each weight and more labels are worth.")
 @recording_option
 @limit_option
+@intents_option
 @embedder_option
 @seed_option
 @json_option
@@ -258,6 +265,7 @@ def tune(
     ablate: bool,
     recording: str | None,
     limit: int | None,
+    intents: str | None,
     embedder: str,
     seed: int,
     as_json: bool,
@@ -274,7 +282,7 @@ def tune(
     from steelyard_eval.tune import tune as run
 
     found = run(
-        load(dataset),
+        load(dataset, intents),
         system,
         strategy,
         metric=metric,
@@ -303,6 +311,7 @@ def tune(
 @click.option("--report", "folder", type=click.Path(), help="Write HTML, Markdown and JSON to this folder.")
 @recording_option
 @limit_option
+@intents_option
 @embedder_option
 @jobs_option
 @seed_option
@@ -315,6 +324,7 @@ def recommend(
     folder: str | None,
     recording: str | None,
     limit: int | None,
+    intents: str | None,
     embedder: str,
     jobs: int,
     seed: int,
@@ -331,7 +341,7 @@ def recommend(
     from steelyard_eval.terminal import recommendation
 
     found = run(
-        load(dataset),
+        load(dataset, intents),
         current,
         metric=metric,
         limit=limit,
@@ -383,6 +393,7 @@ def report(results: str, out: str, as_json: bool) -> None:
 )
 @click.option("--entry", metavar="ID", help="Explain this entry's score, or why it has none.")
 @limit_option
+@intents_option
 @embedder_option
 @json_option
 def explain(
@@ -394,6 +405,7 @@ def explain(
     against: str | None,
     entry: str | None,
     limit: int | None,
+    intents: str | None,
     embedder: str,
     as_json: bool,
 ) -> None:
@@ -408,7 +420,7 @@ def explain(
         raise click.UsageError("--system, --strategy and --weights name one configuration; give one of them")
     read, text = given[0] if given else (read_system, "echovault")
     config = read(text)
-    found = run(load(dataset), query_id, config, against, entry=entry, limit=limit, embedder=embedder)
+    found = run(load(dataset, intents), query_id, config, against, entry=entry, limit=limit, embedder=embedder)
     put(found.to_json(), as_json, str(found))
 
 

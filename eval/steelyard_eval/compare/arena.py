@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from steelyard.embedders import CachedEmbedder
 from steelyard.identity import share
 from steelyard.query import Query
@@ -15,13 +17,13 @@ from steelyard.table import SignalTable
 from steelyard_eval.compare.contenders import Contender, Named, Setting, usable
 from steelyard_eval.compare.latency import Latencies, latencies
 from steelyard_eval.compare.lists import Listed
-from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.progress import bar
 from steelyard_eval.rankings import Lists, lists_of
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
-from steelyard_eval.recording.select import only, recorded_lists
+from steelyard_eval.recording.select import intents_of, only, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
 
 
@@ -49,6 +51,11 @@ class Row:
     def ranked(self) -> Ranked:
         """The lists alone."""
         return self.lists.ranked
+
+    @property
+    def empty(self) -> int:
+        """How many queries end without any result."""
+        return int((np.diff(self.ranked.offsets) == 0).sum())
 
     @property
     def tag(self) -> str:
@@ -139,7 +146,12 @@ class Arena:
     def notices(self, rows: Sequence[Row], timed: bool) -> list[str]:
         """Make the notices on how the contenders ran."""
         configs = [row.contender for row in rows if isinstance(row.contender, Contender)]
-        return [*self._of_recording(), *self._shared_recipe(configs), *self._cached(timed)]
+        return [
+            *self._of_recording(),
+            *self._shared_recipe(configs),
+            *self._unclassified(configs),
+            *self._cached(timed),
+        ]
 
     def _asked(self, one: Listed, queries: Sequence[Query], timed: bool) -> Row:
         found = one.answers(queries, self.setting.size)
@@ -199,6 +211,14 @@ class Arena:
         return [
             f"all share the recorded vectors of {recipe!r}, also systems with another recipe: {', '.join(others)}"
         ]
+
+    def _unclassified(self, configs: Sequence[Contender]) -> list[str]:
+        """A notice on strategies by intent of systems that classify nothing, where nobody gives the intents."""
+        own = [row for row in configs if row.config.intents and not find_system(row.config.name).reading.intents]
+        if not own or intents_of(self.dataset, self.table) != CLASSIFIED:
+            return []
+        labels = ", ".join(row.label for row in own)
+        return [f"{labels}: nothing classifies queries there, so all take the default; see --intents given"]
 
     def _cached(self, timed: bool) -> list[str]:
         """A notice that latencies do not include the embedding of queries whose vectors are cached on disk."""

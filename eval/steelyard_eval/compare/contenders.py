@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from steelyard.config import LISTS, SearchConfig
 from steelyard.errors import ConfigError, nearest, shown, together
+from steelyard.finish import stages_without
 from steelyard.fusion import parse_strategy
 from steelyard.retrievers import RetrieverConfig
 from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS, find_system
-from steelyard.table import FETCHED
+from steelyard.table import FETCHED, RERANK
 from steelyard_eval.compare.endpoint import HttpSearch
 from steelyard_eval.compare.lists import Listed, Search, of_frame, of_run, of_search
 from steelyard_eval.recording.record import needed
@@ -278,10 +279,14 @@ def distinct(readers: Iterable[Callable[[], Named | Listed]]) -> list[Named | Li
 
 
 def usable(space: Workspace, row: Contender) -> tuple[Contender, list[str]]:
-    """Reduce a contender to the signals that this data set can supply, with a notice when any are missing.
+    """Reduce a contender to the signals that can be had, with a notice when any are missing, or a re-ranker.
 
     Raises ConfigError when nothing is left.
     """
+    if why := space.unranked(row.config):
+        finish = stages_without(row.config.finish, {RERANK})
+        bare, notices = usable(space, replace(row, config=replace(row.config, finish=finish)))
+        return bare, [*notices, f"{row.label} is not re-ranked: {why}"]
     asked = needed([row.config])
     missing = sorted(set(asked) - set(space.usable(asked)))
     left = row.config.without(missing)

@@ -22,6 +22,7 @@ from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.statistics import compare_all, mean_interval
 from steelyard_eval.progress import bar
 from steelyard_eval.rankings import Lists, described, ordered, query_rows, rankings, spelled
+from steelyard_eval.recording.select import intents_of
 
 DIALECT = "trec_eval: linear gain, discount log2(rank + 1), ideal cut at k; ties by entry id, ascending"
 Record = dict[str, Any]
@@ -84,13 +85,14 @@ def document(case: Case) -> Record:
         "dataset": {**described(case.dataset), "queries": len(case.chosen), "judged": len(case.queries)},
         "split": case.split or case.dataset.report_split or "all",
         "limit": case.limit,
+        "intents": intents_of(case.dataset, case.arena.table),
         "dialect": DIALECT,
         "model": case.arena.model,
         "recipe": case.arena.recipe,
         "notices": _notices(case),
         "primary": case.primary,
         "baseline": case.baseline,
-        "configurations": [row.about() for row in case.rows],
+        "configurations": [{**row.about(), "empty": row.empty} for row in case.rows],
         "results": _results(case),
         "comparisons": case.tests,
         "per_query": query_rows(case.queries, own),

@@ -11,6 +11,7 @@ from steelyard_eval.gate.baseline import Baseline, tool
 from steelyard_eval.gate.contest import ORDER, Contest
 from steelyard_eval.gate.power import Power, power_of
 from steelyard_eval.gate.rule import BUDGET
+from steelyard_eval.recording.select import intents_of
 
 if TYPE_CHECKING:
     from steelyard_eval.gate.gating import Gate
@@ -78,6 +79,7 @@ def _head(gate: Gate, baseline: Baseline, history: Sequence[Record]) -> Record:
         "tool": tool(),
         "dataset": {"name": gate.dataset.name, "entries": len(gate.dataset.entries)},
         "split": baseline.split,
+        "intents": intents_of(gate.dataset),
         "dialect": baseline.dialect,
         "budget": gate.budget,
         "baseline": {

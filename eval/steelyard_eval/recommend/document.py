@@ -211,6 +211,7 @@ def _results(case: Case) -> Record:
         },
         "split": "all",
         "limit": case.limit,
+        "intents": case.source.intents,
         "dialect": DIALECT,
         "model": case.source.model,
         "recipe": case.source.recipe,
