@@ -22,8 +22,8 @@ STOP = """the a an and or but in on at to for of with by from is it as was are b
 could should may might can this that these those not no do does did so if""".split()  # noqa: SIM905 -- as on the page
 STOP_JS = """a an and are as at be by for from has he in is it its of on or that the to was were will with this but
 they have had what when where who which why how""".split()  # noqa: SIM905 -- as above
-STOP_SOLERI = """a the an and or but in on at to for of with by from as is was are were been be have has had do does
-did will would could should may might shall can need must it its this that these those i you he she we they
+STOP_SOLERI = """a the an and or but in on at to for of with by from as is was are were been be have has had do
+does did will would could should may might shall can need must it its this that these those i you he she we they
 me him her us them my your his our their what which who whom when where why how all each every both few
 more most other some such no not only same so than too very just because if then else about up out into""".split()  # noqa: SIM905 -- as above
 EDGES = {"caused": 1, "derived_from": 0.9, "enabled": 0.8, "contradicts": 0.7, "supersedes": 0.6, "supports": 0.5}

@@ -41,9 +41,9 @@ class QueryExplanation(Result):
     """The result of `steelyard explain`; `record` is its JSON document.
 
     Keys: `dataset`, `intents` (where those of queries are from), `query`, `model`, `configurations` (one, or
-    two with `against`; each with `strategy`, `metrics`, `asked`, `intent`, the text `matched`, `ranked`, the listed `entries` and the
-    relevant ones that are `missing`), `changes` (a record for each entry of either list, None without
-    `against`), `entry` (the explanation of a requested entry, else None).
+    two with `against`; each with `strategy`, `metrics`, `asked`, `intent`, the text `matched`, `ranked`, the
+    listed `entries` and the relevant ones that are `missing`), `changes` (a record for each entry of either list,
+    None without `against`), `entry` (the explanation of a requested entry, else None).
     """
 
     record: Mapping[str, Any]

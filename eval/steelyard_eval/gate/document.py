@@ -57,6 +57,8 @@ def mismatch(
         }
         for name, (before, now) in differing.items()
     ]
+    if "queries" in differing and (other := gate.written_with(baseline)):
+        findings[list(differing).index("queries")]["text"] += f"; it was written with --intents {other}"
     what = " and ".join(differing)
     return {
         **_head(gate, baseline, history),
