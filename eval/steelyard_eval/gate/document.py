@@ -48,17 +48,17 @@ def mismatch(
     gate: Gate, baseline: Baseline, history: Sequence[Record], differing: Mapping[str, tuple[str, str]]
 ) -> Record:
     """The document when baseline and data set cannot be compared."""
+    other = gate.written_with(baseline)
+    told = {"queries": f"; it was written with --intents {other}"} if other else {}
     findings = [
         {
             "contender": None,
             "kind": name,
             "verdict": "mismatch",
-            "text": f"the {name} changed: {before} in the baseline, {now} now",
+            "text": f"the {name} changed: {before} in the baseline, {now} now{told.get(name, '')}",
         }
         for name, (before, now) in differing.items()
     ]
-    if "queries" in differing and (other := gate.written_with(baseline)):
-        findings[list(differing).index("queries")]["text"] += f"; it was written with --intents {other}"
     what = " and ".join(differing)
     return {
         **_head(gate, baseline, history),
