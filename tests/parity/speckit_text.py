@@ -4,6 +4,7 @@ from speckit_recording import Fixture, close, ranked, same
 
 from steelyard.retrievers.bm25 import Bm25Index
 from steelyard.systems.spec_kit import enhance, intents, match, tokens
+from steelyard.systems.spec_kit import keywords as lists
 
 
 def cases(folder):
@@ -109,9 +110,9 @@ def classified(fixture):
 
 def keywords(fixture):
     for intent, words in fixture.shipped["intent"]["keywords"].items():
-        yield f"shipped {intent}", same(sorted(words), sorted(intents._FLAT[intent]))
+        yield f"shipped {intent}", same(sorted(words), sorted(lists.FLAT[intent]))
     for intent, words in fixture.js["intent"]["keywords"].items():
-        own = [sorted(intents._PRIMARY[intent]), sorted(intents._SECONDARY[intent])]
+        own = [sorted(lists.PRIMARY[intent]), sorted(lists.SECONDARY[intent])]
         yield f"js {intent}", same([sorted(words["primary"]), sorted(words["secondary"])], own)
 
 

@@ -106,17 +106,19 @@ def record(
     from steelyard_eval.datasets import load
     from steelyard_eval.recording.lists import save_lists
     from steelyard_eval.recording.record import record_systems
+    from steelyard_eval.recording.select import intents_of
 
+    data = load(dataset, intents)
     if runs is None:
-        folders = record_systems(
-            load(dataset, intents), listed(systems), Path(out), split, limit or 10, embedder, rerank, jobs
-        )
+        folders = record_systems(data, listed(systems), Path(out), split, limit or 10, embedder, rerank, jobs)
     else:
-        folders, notices = save_lists(load(dataset, intents), runs, Path(out), split or "all")
+        folders, notices = save_lists(data, runs, Path(out), split or "all")
         for notice in notices:
             note(notice)
-    text = "\n".join(f"{folder}: {rows} rows" for folder, rows in folders.items())
-    put({"recordings": [{"folder": k, "rows": v} for k, v in folders.items()]}, as_json, text)
+    which = f", intents {own}" if (own := intents_of(data)) else ""
+    text = "\n".join(f"{folder}: {rows} rows{which}" for folder, rows in folders.items())
+    document = {"recordings": [{"folder": k, "rows": v} for k, v in folders.items()], "intents": own}
+    put(document, as_json, text)
 
 
 @click.command()

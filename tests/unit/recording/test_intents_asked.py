@@ -91,6 +91,7 @@ def test_commands_print_which(folder):
     for words, printed in (((), "intents classified"), (("--intents", "given"), "intents given")):
         assert printed in run("compare", folder, "spec_kit", BY_INTENT, "--metrics", "nDCG@10", *words).stdout
         assert printed in run("tune", folder, "--system", "spec_kit", "--out", folder / "w.json", *words).stdout
+    assert run("record", folder, folder / "r", "--systems", "fts").stdout.endswith("rows, intents classified\n")
     shown = run("explain", folder, "q0", "--system", "spec_kit").stdout
     assert "intents: classified" in " ".join(shown.split())
 
