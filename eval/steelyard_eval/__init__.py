@@ -12,6 +12,7 @@ Heavy libraries are imported when a job needs them, so that this import and the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,7 @@ def load(
     text_for_embedding: str = "{title}\n{text}",
     embedder: str = "auto",
     jobs: int = 1,
+    intents: str | None = None,
 ) -> Workbench:
     """A data set, checked and ready to be worked on.
 
@@ -66,6 +68,9 @@ def load(
         auto (recorded vectors, else LSA fitted on the texts), recorded, lsa, none, minilm, minilm-int8, api.
     jobs : int
         Processes that search, which pays off for thousands of queries; results are the same.
+    intents : str, optional
+        Where the intents of queries are from: classified, as live search does (the default), or given, the field
+        `intent` of the queries where the system knows the word.
 
     Raises
     ------
@@ -75,12 +80,12 @@ def load(
         When a part is missing.
     """
     if isinstance(source, str | Path):
-        return _Workbench(open_dataset(source), embedder, jobs)
+        return _Workbench(open_dataset(source, intents), embedder, jobs)
     given = {"corpus": source, "queries": queries, "qrels": qrels, "vectors": vectors}
     parts = {name: part for name, part in given.items() if part is not None}
-    if isinstance(source, Mapping) and "corpus" in source:
-        return _Workbench(load_dict(source), embedder, jobs)
-    return _Workbench(load_dict({**parts, "text_for_embedding": text_for_embedding}), embedder, jobs)
+    whole = source if isinstance(source, Mapping) and "corpus" in source else None
+    made = load_dict(whole or {**parts, "text_for_embedding": text_for_embedding})
+    return _Workbench(replace(made, intents=intents), embedder, jobs)
 
 
 def demo() -> Workbench:

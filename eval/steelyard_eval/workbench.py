@@ -422,9 +422,10 @@ class Workbench:
         row = Contender(named.label, named.config(Setting(limit, space.model)), named.kind)
         asked, notices = usable(space, row)
         space.index_for([find_system(asked.config.name)], space.usable(needed([asked.config])))
-        own = {one.id: one for one in self.dataset.queries}
+        searcher = space.searcher(asked.config)
+        own = {one.id: one for one in self.dataset.asked(self.dataset.queries, searcher.knows)}
         wanted = own.get(query, query) if isinstance(query, str) else query
-        result = space.searcher(asked.config).search(wanted)
+        result = searcher.search(wanted)
         empty = [f"nothing found: {result.emptied}"] if result.emptied else []
         return FoundHits(asked, wanted, result, (*notices, *empty))
 

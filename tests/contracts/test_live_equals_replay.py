@@ -307,7 +307,9 @@ def test_spec_kit_is_the_same_live_and_replayed(name, seed, limit):
     vault, embedder, queries = world(seed)
     with vault:
         assume(vault.spaces())
-        compare(vault, embedder, queries, find_system(name).config(limit, model="grid"))
+        known = {"fix": "fix_bug", "learn": "understand"}  # other words are refused
+        asked = [replace(query, intent=known.get(query.intent, "")) for query in queries]
+        compare(vault, embedder, asked, find_system(name).config(limit, model="grid"))
 
 
 @pytest.mark.parametrize("top", [1, 3, 50])

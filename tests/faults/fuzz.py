@@ -247,7 +247,8 @@ def weights(data: bytes) -> str:
     for embedder in (None, world().embedder):
         searcher = Searcher(world().vault, config, embedder, clock=lambda: 1.8e9)
         try:
-            outcome.append(str(_search(searcher, Query("rotate the token", intent="fix", tags=("auth",)))))
+            intent = "fix" if searcher.knows("fix") else ""
+            outcome.append(str(_search(searcher, Query("rotate the token", intent=intent, tags=("auth",)))))
         except SteelyardError as error:
             outcome.append(refusal(error)[:20])
     return " ".join(outcome)

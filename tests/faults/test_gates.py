@@ -252,6 +252,7 @@ class TestTerminal:
         path = tmp_path / "v.db"
         with Vault(path, create=True) as vault:
             vault.upsert([Entry(self.ODD, title=self.ODD, text="token")])
+            vault.ensure_index(find_system("echovault").reading.index)
         output = one_message(steelyard(*[str(path) if word == "VAULT" else word for word in words]), 0)
         assert "\\x1b" in output
 
@@ -259,6 +260,7 @@ class TestTerminal:
         path = tmp_path / "v.db"
         with Vault(path, create=True) as vault:
             vault.upsert([Entry("a", text="token")])
+            vault.ensure_index(find_system("echovault").reading.index)
             settings = {"provider": "local", "base_url": "http://h", "model": self.ODD}
             vault.save_model("m", "api", settings, {})
         one_message(steelyard("search", path, "token"), 0)
@@ -331,6 +333,7 @@ def test_settings_that_a_vault_remembers_are_checked(tmp_path):
     path = tmp_path / "v.db"
     with Vault(path, create=True) as vault:
         vault.upsert([Entry("a", text="token")])
+        vault.ensure_index(find_system("plain").reading.index)
         odd = {"provider": "local", "base_url": "http://localhost:11434/v1", "model": "m", "dimension": "x"}
         vault.save_model("local/m", "api", odd, {})
     one_message(steelyard("search", path, "token", "--system", "plain"), 0)

@@ -1,8 +1,11 @@
 """What system-spec-kit's document promises, searched as a user would."""
 
+import json
 import logging
 import math
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,11 +25,12 @@ from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.spec_kit import DOCUMENTED
-from steelyard.systems.spec_kit.intents import classify
+from steelyard.systems.spec_kit.intents import INTENTS, classify, classify_shipped
 from steelyard.systems.spec_kit.tokens import STOP_WORDS, tokens_documented
 from steelyard.table.join import join
 
 RECIPE = "{title}\n{text}"
+SENTENCES = Path(__file__).parents[1] / "data" / "intents.jsonl"
 NOW = 1_770_000_000.0
 DAY = 86_400.0
 
@@ -62,6 +66,32 @@ class TestFigures:
         assert classify("login").name == "understand"
         assert classify("fix login").scores["fix_bug"] == 3.0
         assert classify("fix login").name == "fix_bug"
+
+    def test_keywords_are_whole_words_in_any_regular_ending(self):
+        """As substrings, "prefix" holds fix and "address" holds add, and each alone with login would be 3.0."""
+        assert classify("the login prefix of an address").name == "understand"
+        assert classify("logins crashed after migrating").scores["fix_bug"] == 3.0  # crash 2, login 1
+        assert classify("logins crashed after migrating").scores["refactor"] == 2.0
+
+    def test_an_asked_for_keyword_counts_once_more(self):
+        """A pattern stands in for the secondary keyword of a query that has none: 2 + 1, and never 2 + 1 + 1."""
+        assert classify("fix tests").scores["fix_bug"] == classify("fix the login").scores["fix_bug"] == 3.0
+        assert classify("fixture").scores["fix_bug"] == 0.0
+
+    def test_among_equals_another_intent_goes_before_the_default(self):
+        """plan 2 and "what is the plan" 1; "what is" 2 and "what is the" 1."""
+        found = classify("what is the plan for the migration")
+        assert (found.scores["find_spec"], found.scores["understand"], found.name) == (3.0, 3.0, "find_spec")
+
+    @pytest.mark.parametrize(
+        ("classifier", "right"),
+        [(classify, (7, 5, 3, 6, 10, 5, 3)), (classify_shipped, (7, 1, 2, 3, 10, 4, 2))],
+    )
+    def test_seventy_sentences_ten_an_intent(self, classifier, right):
+        """Written before the lists were looked at; 21 of them were right before the lists were completed."""
+        rows = [json.loads(line) for line in SENTENCES.read_text().splitlines()]
+        found = Counter(row["intent"] for row in rows if classifier(row["query"]).name == row["intent"])
+        assert tuple(found[intent] for intent in INTENTS) == right
 
     def test_the_feature_examples(self):
         assert classify("add user registration feature").name == "add_feature"
@@ -221,6 +251,11 @@ class TestSearch:
         assert "bm25" not in result.table.columns
         assert "fts" in result.table.columns
         assert "fts" not in searcher(vault).search("jwt").table.columns
+        shown = DOCUMENTED.showing.show(result.hits[0], result)
+        assert (shown["bm25Rank"], shown["ftsRank"]) == (None, 1)
+        assert set(shown["sources"]) >= {"fts"} and "bm25" not in shown["sources"]
+        both = searcher(vault).search("jwt")
+        assert "ftsRank" not in DOCUMENTED.showing.show(both.hits[0], both)
 
     def test_bm25_directly(self, vault):
         config = find_system("spec_kit").config(10).with_strategy(parse_strategy("bm25"))
@@ -237,8 +272,16 @@ class TestSearch:
             assert PRIORS["promised"](table, {}).values.tolist() == [1.0, 1.5]
 
     def test_a_given_intent_wins_over_the_classifier(self, vault):
-        assert searcher(vault).search("fix jwt").query.intent == "understand"  # fix alone is 2.0
+        assert searcher(vault).search("fix jwt").query.intent == "fix_bug"
         assert searcher(vault).search(Query("fix jwt", intent="find_spec")).query.intent == "find_spec"
+
+    @pytest.mark.parametrize(
+        ("system", "count"), [("spec_kit", 7), ("spec_kit:shipped", 7), ("spec_kit:js", 5), ("cortex_mem", 5)]
+    )
+    def test_an_intent_of_no_system_is_refused_with_the_list(self, vault, system, count):
+        with pytest.raises(ConfigError, match="has no intent 'nonsense'") as told:
+            searcher(vault, system).admitted(Query("jwt", intent="nonsense"))
+        assert len(str(told.value).split("valid: ")[1].split(", ")) == count
 
     def test_typos_are_mended_where_words_match_and_not_where_meaning_does(self, vault):
         asked = searcher(vault).search("seach jwt").query

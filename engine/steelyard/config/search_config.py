@@ -16,8 +16,8 @@ from steelyard.base.files import STRICT_JSON, canonical, write_text
 from steelyard.base.inputs import read_text
 from steelyard.base.schemas import WHOLE, Schema
 from steelyard.config.weight_names import WEIGHT_NAMES
-from steelyard.finish import Cut, Stage, parse_stages
-from steelyard.fusion import ByIntent, Expr, parse_strategy, replaced, reweighted, term_names
+from steelyard.finish import Cut, Rescore, Stage, parse_stages
+from steelyard.fusion import ByIntent, Expr, intents_of, parse_strategy, replaced, reweighted, term_names
 from steelyard.rerank.settings import RerankConfig
 from steelyard.retrievers import RETRIEVER_KINDS, Parameter, RetrieverConfig, RetrieverKind
 
@@ -116,6 +116,12 @@ class SearchConfig:
     def needs(self) -> frozenset[str]:
         """The signals that the finish stages read, for every query."""
         return frozenset().union(*(stage.needs for stage in self.finish))
+
+    @property
+    def intents(self) -> frozenset[str]:
+        """The intents whose queries it ranks in another way than a query without one."""
+        again = (stage.strategy for stage in self.finish if isinstance(stage, Rescore))
+        return frozenset().union(*map(intents_of, (self.effective, *again)))
 
     @property
     def depths(self) -> dict[str, int | None]:

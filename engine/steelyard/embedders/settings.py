@@ -147,7 +147,7 @@ def key_of(provider: str, environ: Mapping[str, str]) -> Secret:
     """The provider's key; ConfigError when its variable is not set."""
     name = PROVIDERS[provider].key
     if name and not environ.get(name, "").strip():
-        raise ConfigError(f"{name} is not set; set it to your key of {provider}, or choose another embedder")
+        raise ConfigError(f"{name} is not set; set it to your key of {provider}, or choose another provider")
     return Secret(environ.get(name, ""), name) if name else Secret()
 
 

@@ -14,6 +14,7 @@ from steelyard.fusion.call import CallReader
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Plan
 from steelyard.fusion.progress import Progress, together
+from steelyard.signals import PRIORS
 from steelyard.table.signal_table import SignalTable
 
 
@@ -107,6 +108,7 @@ class ByIntent(Expr):
 
 
 def intents_of(strategy: Expr) -> frozenset[str]:
-    """Return the intents for which the strategy, or a part of it, does not use its default."""
+    """Return the intents that change what the strategy, a part of it, or one of its signals does."""
     own = frozenset(intent for intent, _ in strategy.cases) if isinstance(strategy, ByIntent) else frozenset()
-    return own.union(*map(intents_of, strategy.children()))
+    signals = (PRIORS[name].intents for name in strategy.signals() & PRIORS.keys())
+    return own.union(*signals, *map(intents_of, strategy.children()))

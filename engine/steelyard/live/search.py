@@ -354,9 +354,14 @@ class Searcher:
         """The query with its clock and the text that keywords match.
 
         Every query passes through here once, so this is the place to rewrite a text or detect an intent.
-        Raises ConfigError for an empty query, even when no retriever matches words.
+        Raises ConfigError for an empty query, even when no retriever matches words, and for an intent that the
+        system does not know.
         """
         reading = self.system.reading
+        if query.intent and not self.knows(query.intent):
+            raise ConfigError(
+                f"{self.config.name} has no intent {shown(query.intent)}; valid: {', '.join(reading.intents)}"
+            )
         text = clean_query(query.text if query.matched is None else query.matched)
         if query.matched is None and self.config.rewrite and (other := reading.rewrite(text)) != text:
             text = clean_query(other)
@@ -368,6 +373,11 @@ class Searcher:
         if embedded is None and self._rewriter is not None:
             embedded = self._rewriter(query.text)
         return replace(self._timed(query), matched=text, intent=intent, confidence=sure, rewritten=embedded)
+
+    def knows(self, intent: str) -> bool:
+        """Whether a query may name this intent: any where the system classifies nothing, else its own words."""
+        known = self.system.reading.intents
+        return not known or intent in known or intent in self.config.intents
 
     def _wants_vectors(self, semantic: str | bool) -> bool:
         mode = self.system.searching.mode(semantic)

@@ -102,6 +102,8 @@ class Reading:
     """The intent of a query that names none."""
     confidence: Callable[[str], float] | None = None
     """How sure `classify` is of a text, 0..1; None where it has no measure."""
+    intents: tuple[str, ...] = ()
+    """The intents that a query may name; none where nothing classifies, and any word may choose a strategy."""
     rewrite: Callable[[str], str] = as_asked
     """The text that keywords match; what is embedded is the text as asked."""
     valid_words: bool = False

@@ -16,7 +16,7 @@ they are used, so that half-lives and severity maps can be tuned on a recording.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -102,6 +102,9 @@ class Labels:
         codes: dict[str, int] = {}
         found = np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.int32)
         return cls(found, tuple(codes))
+
+    def __iter__(self) -> Iterator[str]:
+        return (self.words[code] for code in self.codes.tolist())
 
     def equal(self, word: str) -> Bools:
         """Where the label is this word; bool[n]."""

@@ -18,12 +18,12 @@ from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.contenders import Contender, Named, Setting, usable
 from steelyard_eval.compare.latency import Latencies, latencies
 from steelyard_eval.compare.list_contenders import ListContender
-from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.rankings import ShownLists, lists_of
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
-from steelyard_eval.recording.select import only, recorded_lists
+from steelyard_eval.recording.select import intents_of, only, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
 
 
@@ -146,7 +146,12 @@ class Arena:
     def notices(self, rows: Sequence[ArenaRow], timed: bool) -> list[str]:
         """Make the notices on how the contenders ran."""
         configs = [row.contender for row in rows if isinstance(row.contender, Contender)]
-        return [*self._of_recording(), *self._shared_recipe(configs), *self._cached(timed)]
+        return [
+            *self._of_recording(),
+            *self._shared_recipe(configs),
+            *self._unclassified(configs),
+            *self._cached(timed),
+        ]
 
     def _asked(self, one: ListContender, queries: Sequence[Query], timed: bool) -> ArenaRow:
         found = one.answers(queries, self.setting.size)
@@ -206,6 +211,14 @@ class Arena:
         return [
             f"all share the recorded vectors of {recipe!r}, also systems with another recipe: {', '.join(others)}"
         ]
+
+    def _unclassified(self, configs: Sequence[Contender]) -> list[str]:
+        """A notice on strategies by intent of systems that classify nothing, where nobody gives the intents."""
+        own = [row for row in configs if row.config.intents and not find_system(row.config.name).reading.intents]
+        if not own or intents_of(self.dataset, self.table) != CLASSIFIED:
+            return []
+        labels = ", ".join(row.label for row in own)
+        return [f"{labels}: nothing classifies queries there, so all take the default; see --intents given"]
 
     def _cached(self, timed: bool) -> list[str]:
         """A notice that latencies do not include the embedding of queries whose vectors are cached on disk."""

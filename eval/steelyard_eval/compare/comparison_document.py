@@ -22,6 +22,7 @@ from steelyard_eval.datasets.groups import units
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.statistics import compare_all, mean_interval
 from steelyard_eval.recording.rankings import ShownLists, described, ordered, query_rows, rankings, spelled
+from steelyard_eval.recording.select import intents_of
 
 DIALECT = "trec_eval: linear gain, discount log2(rank + 1), ideal cut at k; ties by entry id, ascending"
 Record = dict[str, Any]
@@ -84,6 +85,7 @@ def document(case: ComparisonCase) -> Record:
         "dataset": {**described(case.dataset), "queries": len(case.chosen), "judged": len(case.queries)},
         "split": case.split or case.dataset.report_split or "all",
         "limit": case.limit,
+        "intents": intents_of(case.dataset, case.arena.table),
         "dialect": DIALECT,
         "model": case.arena.model,
         "recipe": case.arena.recipe,

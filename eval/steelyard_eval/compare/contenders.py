@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from steelyard.base.errors import ConfigError, nearest, shown, together
 from steelyard.config.search_config import LISTS, SearchConfig
+from steelyard.finish import stages_without
 from steelyard.fusion import parse_strategy
 from steelyard.retrievers import RetrieverConfig
 from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS, find_system, plain_name
-from steelyard.table.signal_table import FETCHED
+from steelyard.table.signal_table import FETCHED, RERANK
 from steelyard_eval.compare.http_search import HttpSearch
 from steelyard_eval.compare.list_contenders import ListContender, Search, of_frame, of_run, of_search
 from steelyard_eval.recording.record import needed
@@ -280,10 +281,14 @@ def distinct(readers: Iterable[Callable[[], Named | ListContender]]) -> list[Nam
 
 
 def usable(space: Workspace, row: Contender) -> tuple[Contender, list[str]]:
-    """Reduce a contender to the signals that this data set can supply, with a notice when any are missing.
+    """Reduce a contender to the signals that can be had, with a notice when any are missing, or a re-ranker.
 
     Raises ConfigError when nothing is left.
     """
+    if why := space.unranked(row.config):
+        finish = stages_without(row.config.finish, {RERANK})
+        bare, notices = usable(space, replace(row, config=replace(row.config, finish=finish)))
+        return bare, [*notices, f"{row.label} is not re-ranked: {why}"]
     asked = needed([row.config])
     missing = sorted(set(asked) - set(space.usable(asked)))
     left = row.config.without(missing)

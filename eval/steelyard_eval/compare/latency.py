@@ -50,6 +50,7 @@ def latencies(
     is that of searching alone.
     """
     searcher = space.searcher(config)
+    queries = space.dataset.asked(queries, searcher.knows)
     first_of = {query.filters: query for query in reversed(queries[:most])}
     for query in first_of.values() if warm else queries[:most]:
         searcher.search(query)

@@ -22,7 +22,7 @@ from steelyard.table.join import join
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.compare.contenders import GivenMany, distinct, read_all
 from steelyard_eval.compare.list_contenders import AnsweredLists, ListContender
-from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.select import LISTS
 
@@ -51,7 +51,7 @@ def record_lists(
     Raises ConfigError for names that cannot be used, DataError for scores that contradict the order of a list.
     """
     _check_names(lists)
-    queries = dataset.split(split)
+    queries = dataset.asked(dataset.split(split))
     answers = {name: one.answers(queries, DEPTH) for name, one in lists.items()}
     for name, found in answers.items():
         _check_order(name, queries, found)
@@ -120,4 +120,4 @@ def _fingerprint(dataset: Dataset, table: SignalTable, answers: Mapping[str, Ans
     hashes = {name: sha256(canonical(found.lists).encode()).hexdigest() for name, found in answers.items()}
     depth = {name: max(1, *map(len, found.lists)) for name, found in answers.items()}
     fixed = {**identity(config), "corpus": dataset.sha256, "model": "", "recipe": ""}
-    return {**fixed, "max_depth": depth, LISTS: hashes, "vectors": ""}
+    return {**fixed, "max_depth": depth, LISTS: hashes, "vectors": "", "intents": dataset.intents or CLASSIFIED}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from steelyard.base.errors import DataError, Fault, nearest, shown
+from steelyard.base.errors import ConfigError, DataError, Fault, nearest, shown
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.datasets.embeddings import Matrix
 
+INTENTS = CLASSIFIED, GIVEN = "classified", "given"
+"""Where the intents of queries are from: each system classifies them, as in live search, or the set gives them."""
 LOGGED = "log"
 """The split of labelled queries that feedback is simulated for; they take no part in comparing or choosing."""
 
@@ -52,6 +55,8 @@ class Dataset:
         What its owner runs today, as dataset.json names it; empty: not given.
     in_memory : bool
         Whether it was made of tables or dictionaries, so that no command can read it again.
+    intents : str or None
+        One of `INTENTS`; None where it was not asked for: what a recording holds, else classified.
     """
 
     name: str
@@ -72,6 +77,11 @@ class Dataset:
     vectors_sha256: str
     system: str = ""
     in_memory: bool = False
+    intents: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.intents not in (None, *INTENTS):
+            raise ConfigError(f"intents {shown(self.intents)} are unknown; valid: {', '.join(INTENTS)}")
 
     def __repr__(self) -> str:
         labelled = sum(query.id in self.qrels for query in self.queries)
@@ -82,6 +92,11 @@ class Dataset:
     def set_apart(self) -> int:
         """How many queries are of the split `log`, which takes part in nothing but simulated feedback."""
         return sum(query.split == LOGGED for query in self.queries)
+
+    def asked(self, queries: Sequence[Query], knows: Callable[[str], bool] = bool) -> list[Query]:
+        """The queries as callers ask them: with their intents where these are given, and known to the system."""
+        kept = (self.intents == GIVEN and knows(query.intent) for query in queries)
+        return [query if own else replace(query, intent="") for query, own in zip(queries, kept, strict=True)]
 
     def split(self, name: str | None = None) -> tuple[Query, ...]:
         """Return the queries of a split in file order; None means `report_split`, or "all" without one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from steelyard.base.errors import DataError, Fault
@@ -19,15 +20,15 @@ from steelyard_eval.datasets.qrels import Qrels
 _VAULT = b"SQLite format 3\0"
 
 
-def load(path: str | Path) -> Dataset:
-    """Load a folder of Steelyard's own format or of BEIR's.
+def load(path: str | Path, intents: str | None = None) -> Dataset:
+    """Load a folder of Steelyard's own format or of BEIR's; `intents` as in `Dataset`.
 
     Raises DataError when there are faults, with their number and up to three of each rule.
     """
     report = check(path, log=False)
     if report.dataset is None:
         raise DataError(fault_message(str(path), report.faults))
-    return report.dataset
+    return replace(report.dataset, intents=intents)
 
 
 def as_dataset(source: Dataset | str | Path) -> Dataset:

@@ -26,6 +26,7 @@ from steelyard_eval.explain.view import View, contributions
 from steelyard_eval.explain.without_signals import ListView
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recording.rankings import headline
+from steelyard_eval.recording.select import intents_of
 from steelyard_eval.recording.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -41,10 +42,10 @@ SCHEMA_VERSION = 1
 class QueryExplanation(Result):
     """The result of `steelyard explain`; `record` is its JSON document.
 
-    Keys: `dataset`, `query`, `model`, `configurations` (one, or two with `against`; each with
-    `strategy`, `metrics`, `asked`, `intent`, the text `matched`, `ranked`, the listed `entries` and the
-    relevant ones that are `missing`), `changes` (a record for each entry of either list, None without
-    `against`), `entry` (the explanation of a requested entry, else None).
+    Keys: `dataset`, `intents` (where those of queries are from), `query`, `model`, `configurations` (one, or
+    two with `against`; each with `strategy`, `metrics`, `asked`, `intent`, the text `matched`, `ranked`, the
+    listed `entries` and the relevant ones that are `missing`), `changes` (a record for each entry of either list,
+    None without `against`), `entry` (the explanation of a requested entry, else None).
     """
 
     record: Mapping[str, Any]
@@ -162,6 +163,7 @@ class _Case:
             "schema_version": SCHEMA_VERSION,
             "tool": f"steelyard {__version__}",
             "dataset": {"name": dataset.name, "sha256": dataset.sha256, "entries": len(dataset.entries)},
+            "intents": intents_of(dataset),
             "query": self._about_query(),
             "model": self.space.model,
             "configurations": [

@@ -48,6 +48,7 @@ def _query(record: Record) -> TextTable:
         "scope": f"{scope} ({query['in_scope']} of {dataset['entries']} entries)",
         "clock": query["clock"],
         **{name: query[name] for name in ("intent", "domain")},
+        "intents": record["intents"],
         "tags": ", ".join(query["tags"]),
         "vectors": record["model"] or "none",
         "judged": f"{query['judged']}, {query['relevant']} relevant",

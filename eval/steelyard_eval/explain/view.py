@@ -50,6 +50,8 @@ class View:
         """Record the query to the full depth and replay it, by the code of live search."""
         config = left_of(space, asked_for)
         deep = record(space, [query], [reaching(config, len(space.dataset.entries))])
+        searcher = space.searcher(config)
+        (asked,) = space.dataset.asked([query], searcher.knows)
         run, whole = replay(deep, config), replay(deep, replace(config, finish=()))
         needs = config.effective.needs(run.table, tuple(config.retrievers))
         return cls(
@@ -62,7 +64,7 @@ class View:
             ranked=_ranks(whole),
             asked=frozenset(name for name, queries in needs.items() if queries.any()),
             rows={deep.entries[entry]: row for row, entry in enumerate(deep.entry)},
-            query=space.searcher(config).admitted(query),
+            query=searcher.admitted(asked),
         )
 
     @property

@@ -11,6 +11,7 @@ from steelyard_eval.gate.baseline import Baseline, tool
 from steelyard_eval.gate.contest import ORDER, Contest
 from steelyard_eval.gate.power import Power, power_of
 from steelyard_eval.gate.rule import BUDGET
+from steelyard_eval.recording.select import intents_of
 
 if TYPE_CHECKING:
     from steelyard_eval.gate.gating import Gate
@@ -47,12 +48,14 @@ def mismatch(
     gate: Gate, baseline: Baseline, history: Sequence[Record], differing: Mapping[str, tuple[str, str]]
 ) -> Record:
     """The document when baseline and data set cannot be compared."""
+    other = gate.written_with(baseline)
+    told = {"queries": f"; it was written with --intents {other}"} if other else {}
     findings = [
         {
             "contender": None,
             "kind": name,
             "verdict": "mismatch",
-            "text": f"the {name} changed: {before} in the baseline, {now} now",
+            "text": f"the {name} changed: {before} in the baseline, {now} now{told.get(name, '')}",
         }
         for name, (before, now) in differing.items()
     ]
@@ -78,6 +81,7 @@ def _head(gate: Gate, baseline: Baseline, history: Sequence[Record]) -> Record:
         "tool": tool(),
         "dataset": {"name": gate.dataset.name, "entries": len(gate.dataset.entries)},
         "split": baseline.split,
+        "intents": intents_of(gate.dataset),
         "dialect": baseline.dialect,
         "budget": gate.budget,
         "baseline": {

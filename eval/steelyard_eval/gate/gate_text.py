@@ -19,6 +19,7 @@ def text(record: Record) -> str:
     parts = [wrapped(record["sentence"])]
     if record["contenders"]:
         parts += [contenders(record), *map(_details, record["contenders"]), wrapped(trust(record))]
+        parts += [f"intents: {record['intents']}"] if record["intents"] else []
     else:
         parts += ["\n".join(wrapped(finding["text"], 2) for finding in record["findings"])]
     return "\n\n".join(part for part in parts if part)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from steelyard.base.files import write_texts
 from steelyard.memory.query import Query
 from steelyard_eval.compare.comparison_document import DIALECT
 from steelyard_eval.compare.contenders import GivenMany
-from steelyard_eval.datasets import Dataset, as_dataset
+from steelyard_eval.datasets import CLASSIFIED, GIVEN, Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.provenance import day
 from steelyard_eval.gate.answers import Asked, Field, GateAnswers, read_asked
@@ -159,6 +159,12 @@ class Gate:
         own = data_hashes(self.dataset, self.queries(baseline)) | {"dialect": DIALECT}
         theirs = {**baseline.hashes, "dialect": baseline.dialect}
         return {name: (theirs[name], own[name]) for name in (*DATA, "dialect") if theirs[name] != own[name]}
+
+    def written_with(self, baseline: Baseline) -> str | None:
+        """The other source of intents, where the baseline's queries were asked with it; else None."""
+        other = CLASSIFIED if self.dataset.intents == GIVEN else GIVEN
+        hashes = data_hashes(replace(self.dataset, intents=other), self.queries(baseline))
+        return other if hashes["queries"] == baseline.hashes["queries"] else None
 
     def _check_history(self, baseline: Baseline, history: Sequence[Record]) -> None:
         if baseline.history != last_hash(history):

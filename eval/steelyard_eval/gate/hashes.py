@@ -37,6 +37,7 @@ def digest(value: object) -> str:
 def data_hashes(dataset: Dataset, queries: Sequence[Query]) -> dict[str, str]:
     """The hashes of what must not change between two measurements: corpus, queries, labels."""
     own = [query.id for query in queries]
+    queries = dataset.asked(queries)
     return {
         "corpus": digest([dataset.as_of, sorted((entry.to_json() for entry in dataset.entries), key=_id)]),
         "queries": digest(sorted(map(_asked, queries))),

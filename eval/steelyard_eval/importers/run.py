@@ -132,14 +132,17 @@ def load_store(source: str | Path, kind: str | None = None, options: Options = D
     return replace(report.dataset, notices=(*files.notes, *report.dataset.notices), in_memory=True)
 
 
-def open_dataset(source: str | Path) -> Dataset:
-    """The data set in a folder of our format or BEIR's, else the one that a store holds; see `load_store`."""
+def open_dataset(source: str | Path, intents: str | None = None) -> Dataset:
+    """The data set in a folder of our format or BEIR's, else the one that a store holds; see `load_store`.
+
+    `intents` is as in `Dataset`.
+    """
     folder = Path(source)
     own = any((folder / name).exists() for name in ("dataset.json", "corpus.jsonl", "corpus.jsonl.gz", "qrels"))
     if own or is_memory(folder) or (folder.is_dir() and not any(folder.iterdir())):
-        return load(folder)
+        return load(folder, intents)
     known = folder.exists() or str(source) in importers() or str(source).startswith(IR_DATASETS)
-    return load_store(source) if known else load(folder)
+    return replace(load_store(source), intents=intents) if known else load(folder, intents)
 
 
 def _read(

@@ -96,6 +96,9 @@ def prepare(
     queries, query_of = _queries(dataset, asked, log.axes.queries)
     sharing = [one for one in configurations.values() if len(share([config, one])) == 1]
     table = record(space, queries, [config, *(one.with_limit(config.limit) for one in sharing)])
+    queries = [
+        replace(query, intent=own) for query, own in zip(queries, table.asked.labels["intent"], strict=True)
+    ]
     lists = lists_of(table, config)
     at = {name: number for number, name in enumerate(table.entries)}
     entry_of = np.array([*(at.get(name, -1) for name in numbered), -1], dtype=np.int64)

@@ -136,6 +136,7 @@ def tuning(record: Mapping[str, Any]) -> str:
         if record[name]
     ]
     best, depths = record["optimum"], record["depths"]
+    intents = f", intents {record['intents']}" if record["intents"] else ""
     optimum = f"{best['value']:.4f}, {record['certificate']}, upper bound {best['bound']:.4f}"
     deeper = f", {_depths(depths['tuned'])}" if depths["tuned"] != depths["current"] else ""
     found = ", ".join(filter(None, (best["strategy"], _depths(best["depths"]))))
@@ -143,7 +144,7 @@ def tuning(record: Mapping[str, Any]) -> str:
         wrapped(record["sentence"], 0),
         "\n".join(
             (
-                f"verdict: {record['verdict']}" + ("" if record["whole"] else ", broken off"),
+                f"verdict: {record['verdict']}" + ("" if record["whole"] else ", broken off") + intents,
                 wrapped(f"current: {record['current']}", 9),
                 wrapped(f"chosen:  {record['tuned']}{deeper}", 9),
                 *([wrapped(f"drops:   {'; '.join(dropped)}", 9)] if (dropped := record.get("dropped")) else []),
@@ -166,6 +167,7 @@ def recommendation(record: Mapping[str, Any]) -> str:
     columns |= {"took": "p50 ms", "calls": "embedded", "size": "MB", "front": "Pareto"}
     promise = record["promise"]
     facts = [f"verdict: {record['verdict']}" + ("" if record["whole"] else ", broken off")]
+    facts += [f"intents: {record['intents']}"] if record["intents"] else []
     if record["chosen"] and record["promise_stated"]:
         facts += [
             f"promise: {_triple(promise)} {promise['metric']}, out of fold over {promise['queries']} queries"

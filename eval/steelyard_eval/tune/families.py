@@ -6,6 +6,7 @@ Nothing here reads a label, so the candidates are the same in every fold and on 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,7 +18,7 @@ from steelyard.memory.query import Query
 from steelyard.systems import SYSTEMS, find_system
 from steelyard.table.signal_table import LAYERS, RERANK
 from steelyard_eval.compare.contenders import Contender, Setting
-from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets import GIVEN, Dataset
 from steelyard_eval.decide.grid import LINE
 from steelyard_eval.tune.source import Source
 from steelyard_eval.tune.tuned_parameters import settings
@@ -81,7 +82,11 @@ def starts(source: Source, queries: Sequence[Query], limit: int) -> list[Start]:
     """A start for each family and system, as far as there is what it needs."""
     setting = Setting(limit, source.model, source.lists)
     if source.lists is None:
-        texts = {**dict(_families()), **dict(_over_facts(source.dataset, queries)), **dict(_by_intent(queries))}
+        texts = {
+            **dict(_families()),
+            **dict(_over_facts(source.dataset, queries)),
+            **dict(_by_intent(source, queries)),
+        }
         texts = {label: text.replace("bm25", source.words) for label, text in texts.items()}
         presets = {name: find_system(name).config(limit, source.model, os.environ) for name in PRESETS}
     else:
@@ -151,12 +156,9 @@ def _facts(dataset: Dataset, queries: Sequence[Query]) -> list[str]:
     return [name for name, there in facts.items() if there]
 
 
-def _by_intent(queries: Sequence[Query]) -> Iterator[tuple[str, str]]:
-    """Weights of their own for each intent that enough queries are labelled with."""
-    counts: dict[str, int] = {}
-    for query in queries:
-        if query.intent:
-            counts[query.intent] = counts.get(query.intent, 0) + 1
+def _by_intent(source: Source, queries: Sequence[Query]) -> Iterator[tuple[str, str]]:
+    """Weights of their own for each intent that enough queries are asked with: nothing classifies them here."""
+    counts = Counter(query.intent for query in queries if query.intent and source.intents == GIVEN)
     often = sorted(intent for intent, count in counts.items() if count >= LEAST_PER_INTENT)
     if often:
         mixture = COMMON["weighted_sum"]

@@ -219,6 +219,7 @@ def _results(case: RecommendationCase) -> Record:
         },
         "split": "all",
         "limit": case.limit,
+        "intents": case.source.intents,
         "dialect": DIALECT,
         "model": case.source.model,
         "recipe": case.source.recipe,

@@ -16,7 +16,7 @@ from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
-from steelyard_eval.recording.select import only, reaches, recorded_lists
+from steelyard_eval.recording.select import intents_of, only, reaches, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
 
 
@@ -38,6 +38,10 @@ class Source(Protocol):
     @property
     def lists(self) -> tuple[str, ...] | None:
         """The names of recorded lists of other engines; None where our own retrievers search."""
+
+    @property
+    def intents(self) -> str | None:
+        """Where the intents of queries are from; None where the data set names none."""
 
     @property
     def words(self) -> str:
@@ -92,6 +96,11 @@ class Live:
         """None: our own retrievers search."""
 
     @property
+    def intents(self) -> str | None:
+        """What the data set was loaded with."""
+        return intents_of(self.dataset)
+
+    @property
     def words(self) -> str:
         """bm25."""
         return "bm25"
@@ -131,6 +140,11 @@ class Recorded:
     def lists(self) -> tuple[str, ...] | None:
         """The names of its lists, if they are of other engines."""
         return recorded_lists(self.table)
+
+    @property
+    def intents(self) -> str | None:
+        """Those of the recording."""
+        return intents_of(self.dataset, self.table)
 
     @property
     def words(self) -> str:

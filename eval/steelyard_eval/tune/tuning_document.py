@@ -22,7 +22,7 @@ from steelyard_eval.decide.rule import ONE_STRATEGY
 from steelyard_eval.measures.statistics import compare_paired, mean_interval
 from steelyard_eval.recording.rankings import ShownLists, lists_of, query_rows, rankings, spelled
 from steelyard_eval.recording.replay import replay
-from steelyard_eval.recording.select import recorded_lists
+from steelyard_eval.recording.select import intents_of, recorded_lists
 from steelyard_eval.tune.brief import brief
 from steelyard_eval.tune.candidate import Candidate
 from steelyard_eval.tune.optimum import Optimum
@@ -79,6 +79,7 @@ def judge(found: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sear
         "dataset": task.dataset.name,
         "dataset_sha256": task.dataset.sha256,
         "limit": task.config.limit,
+        "intents": intents_of(task.dataset, task.table),
         "sentence": sentence(decision, named(picked), "current setting", str(task.measure), best.whole),
         "system": task.config.system,
         "profile": task.config.profile,

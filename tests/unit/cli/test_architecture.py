@@ -50,7 +50,9 @@ def test_a_file_that_is_gone_would_be_seen():
 def test_other_pages_name_files_from_the_root_a_package_or_the_tests(page):
     names = set(re.findall(r"`([\w/.-]+\.py)\b", page.read_text(encoding="utf-8")))
 
-    found = {name for name in names for at in ("", "engine", "eval", *PACKAGES, "tests") if (ROOT / at / name).is_file()}
+    found = {
+        name for name in names for at in ("", "engine", "eval", *PACKAGES, "tests") if (ROOT / at / name).is_file()
+    }
     assert names - found == set()
 
 

@@ -265,6 +265,17 @@ class TestIntents:
         notes = document("search", vault, "keys", "--intent", "fix_bug")["notes"]
         assert "for no intent at all" in notes[0]
 
+    def test_what_a_system_reads_needs_no_note_and_what_it_does_not_know_is_refused(self, vault):
+        """`promised` raises by the intent of spec_kit, and the last sorting of its program goes by it."""
+        for system in ("spec_kit", "spec_kit:shipped"):
+            assert document("search", vault, "keys", "--system", system, "--intent", "fix_bug")["notes"] == []
+        notes = document("search", vault, "keys", "--system", "spec_kit:js", "--intent", "fix_bug")["notes"]
+        assert "for no intent at all" in notes[0]
+        for system, known in (("spec_kit", "find_decision"), ("cortex_mem", "relational")):
+            refused = run("search", vault, "keys", "--system", system, "--intent", "nonsense")
+            assert refused.exit_code == 2
+            assert "has no intent 'nonsense'; valid: " in refused.stderr and known in refused.stderr
+
 
 class TestWeights:
     STRATEGY = "weighted_sum(1*rrf(vector, fts, k=60), 0.2*recency(half_life={}h, since=access), 0.1*importance)"

@@ -87,7 +87,7 @@ def test_a_factor_is_shown_as_a_factor(space):
 def test_the_list_is_what_live_search_answers(space, query, strategy):
     config = find_system("plain").config(10, space.model).with_strategy(parse_strategy(strategy))
     shown = only(explain(space, query, config))["entries"]
-    asked = next(q for q in space.dataset.queries if q.id == query)
+    asked = next(q for q in space.dataset.asked(space.dataset.queries) if q.id == query)
     live = space.searcher(config).search(asked)
 
     assert [(e["rank"], e["id"], e["score"]) for e in shown] == [(h.rank, h.entry.id, h.score) for h in live.hits]
@@ -330,7 +330,7 @@ def test_the_document_has_the_keys_that_the_class_names(space):
     document = json.loads(json.dumps(found.to_json(), allow_nan=False))
 
     assert set(document) == {
-        *("schema_version", "tool", "dataset", "query", "model", "configurations", "changes", "entry"),
+        *("schema_version", "tool", "dataset", "intents", "query", "model", "configurations", "changes", "entry"),
     }
     assert [c["role"] for c in document["configurations"]] == ["before", "after"]
     about = document["configurations"][0]

@@ -167,7 +167,7 @@ class TestTheFirstPlaces:
             monkeypatch.setenv(name, value)
         record_ = explain(space, "q2", "spec_kit", limit=4).record["configurations"][0]
         first, second, *others = record_["entries"]
-        assert record_["intent"] == "understand"  # one primary keyword: 2.0, below 3.0
+        assert record_["intent"] == "fix_bug"  # its one primary keyword, 2, in a pattern, 1
         assert record_["finish"] == ["rerank(2, penalty=length)", "cut(4)"]
         for entry in (first, second):
             score, penalty = (part["value"] for part in entry["finished"]["parts"])

@@ -18,7 +18,7 @@ SUM = "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"
 
 @pytest.fixture(scope="module")
 def task():
-    dataset = load(starter())
+    dataset = load(starter(), "given")
     strategy = f"by_intent(default={SUM}, fix_bug={SUM}, security_audit={SUM})"
     return prepare(dataset, "plain", strategy, "nDCG@10", None, "auto", 0, Workspace.open(dataset))
 

@@ -155,11 +155,12 @@ def test_what_is_warm_is_searched_once_in_every_scope_before_it_is_timed():
     """Four queries in two scopes: two searches that are not measured, then four that are."""
     asked = []
     searcher = SimpleNamespace(
-        search=lambda query: asked.append(query.text) or SimpleNamespace(seconds={}), degraded=0
+        search=lambda query: asked.append(query.text) or SimpleNamespace(seconds={}), degraded=0, knows=None
     )
+    dataset = SimpleNamespace(asked=lambda queries, knows: queries)
     scopes = [Filters(), Filters.of({"project": "p"})]
     queries = [Query(text, filters=scopes[at // 2]) for at, text in enumerate("abcd")]
-    found = latencies(SimpleNamespace(searcher=lambda _: searcher), None, queries, warm=True)
+    found = latencies(SimpleNamespace(searcher=lambda _: searcher, dataset=dataset), None, queries, warm=True)
     assert len(found.searches) == 4
     assert sorted(asked[:2]) == ["a", "c"]
     assert asked[2:] == list("abcd")

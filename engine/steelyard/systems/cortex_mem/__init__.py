@@ -122,6 +122,7 @@ DOCUMENTED = System(
         recipe="{title}\n{text}",
         directory=directory_of,
         classify=intent_of,
+        intents=tuple(THRESHOLDS),
     ),
     searching=Searching(
         strategy=strategy(None, 10),
@@ -137,7 +138,12 @@ DOCUMENTED = System(
 SHIPPED = replace(
     DOCUMENTED,
     profile="shipped",
-    reading=replace(DOCUMENTED.reading, directory=timeline_of, classify=classify_shipped),
+    reading=replace(
+        DOCUMENTED.reading,
+        directory=timeline_of,
+        classify=classify_shipped,
+        intents=tuple(SHIPPED_THRESHOLDS),
+    ),
     searching=replace(
         DOCUMENTED.searching,
         strategy=strategy_shipped(None, 10),

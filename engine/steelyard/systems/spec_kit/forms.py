@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 SNIPPET = 200
 """Ours: the document names no length."""
-RANKS = {"vectorRank": ("vector",), "bm25Rank": ("bm25", "fts"), "graphRank": ("graph",)}
-"""The document's names of the three sources' ranks; FTS5's stands where there is no BM25."""
+RANKS = {"vectorRank": "vector", "bm25Rank": "bm25", "ftsRank": "fts", "graphRank": "graph"}
+"""The document's names of the sources' ranks, and ours of FTS5's, which is shown where FTS5 was asked."""
 
 
 def result(hit: Hit) -> dict[str, Any]:
@@ -45,7 +45,8 @@ def result_within(hit: Hit, whole: SearchResult) -> dict[str, Any]:
     A re-ranked one has the re-ranker's score, the length penalty and the product of both, by which it stands where
     it does; its `score` is that before, as of the results behind it.
     """
-    places = {name: _place(whole, hit, retrievers) for name, retrievers in RANKS.items()}
+    asked = {name: own for name, own in RANKS.items() if own != "fts" or own in whole.table.columns}
+    places = {name: whole.place(hit, own) for name, own in asked.items()}
     sources = [name.removesuffix("Rank") for name, place in places.items() if place is not None]
     shown = result(hit) | places
     shown |= {
@@ -57,11 +58,6 @@ def result_within(hit: Hit, whole: SearchResult) -> dict[str, Any]:
         "snippet": snippet(hit.entry.text, whole.query.keywords),
     }
     return shown | _reranked(whole, hit)
-
-
-def _place(whole: SearchResult, hit: Hit, retrievers: tuple[str, ...]) -> int | None:
-    found = (whole.place(hit, name) for name in retrievers)
-    return next((place for place in found if place is not None), None)
 
 
 def _reciprocal(whole: SearchResult, hit: Hit) -> float | None:

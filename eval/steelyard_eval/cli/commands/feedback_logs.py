@@ -15,6 +15,7 @@ from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import (
     embedder_option,
+    intents_option,
     json_option,
     limit_option,
     put,
@@ -72,6 +73,7 @@ CURRENT += "ranked most of it, else the data set's system."
 @click.option("--labels/--no-labels", default=True, help="Pool 30 labelled queries or more with the log.")
 @click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
 @click.option("--document", type=click.Path(), metavar="FILE", help="Write the JSON document to this file.")
+@intents_option
 @embedder_option
 @json_option
 def learn(
@@ -82,6 +84,7 @@ def learn(
     labels: bool,
     out: str,
     document: str | None,
+    intents: str | None,
     embedder: str,
     as_json: bool,
 ) -> None:
@@ -90,7 +93,7 @@ def learn(
     Corrects for what was shown and where. Under ship the file has the learned weights. Under try and keep it has
     the current ones, and what is worth trying goes beside it as *.try.json.
     """
-    found = run_learn(load(dataset), feedback, current, rule=rule, labels=labels, embedder=embedder)
+    found = run_learn(load(dataset, intents), feedback, current, rule=rule, labels=labels, embedder=embedder)
     if document:
         found.save(document)
     files = [str(path) for path in found.save_weights(out)]

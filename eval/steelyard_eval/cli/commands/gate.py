@@ -14,6 +14,7 @@ from steelyard_eval.cli.commands.options import (
     EMBEDDERS,
     contenders_of,
     embedder_option,
+    intents_option,
     json_option,
     limit_option,
     put,
@@ -25,6 +26,7 @@ from steelyard_eval.common.later import later
 
 with later(__name__):  # --help needs none of it
     from steelyard_eval.compare.contenders import Given, read_strategy
+    from steelyard_eval.datasets import load
     from steelyard_eval.gate.faces import write_faces
     from steelyard_eval.gate.gating import Gate
     from steelyard_eval.gate.result import Gating
@@ -60,6 +62,7 @@ baseline_option = click.option(
 @click.option("--junit", type=click.Path(), metavar="FILE", help="Write JUnit XML.")
 @click.option("--github", is_flag=True, help="Annotate, and write the summary of the step, in GitHub Actions.")
 @click.option("--out", type=click.Path(), help="Write the JSON document to this file, for `steelyard report`.")
+@intents_option
 @click.option("--embedder", type=click.Choice(EMBEDDERS), help="The baseline's own by default, else auto.")
 @split_option
 @limit_option
@@ -83,6 +86,7 @@ def gate(
     junit: str | None,
     github: bool,
     out: str | None,
+    intents: str | None,
     embedder: str | None,
     split: str | None,
     limit: int | None,
@@ -95,8 +99,9 @@ def gate(
     data or the labels are not those of the baseline, 3 inconclusive under --strict. With --update the baseline is
     written instead, and nothing is written where that would hide a decline.
     """
+    data = load(dataset, intents)
     own = Gate.of(
-        dataset, baseline, embedder, split=split, limit=limit, budget=budget, block_slices=block_slices, seed=seed
+        data, baseline, embedder, split=split, limit=limit, budget=budget, block_slices=block_slices, seed=seed
     )
     named = _named(contenders, systems, strategies, weights, runs)
     if update:

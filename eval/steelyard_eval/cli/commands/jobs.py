@@ -16,6 +16,7 @@ from steelyard_eval.cli.commands.options import (
     SYSTEM,
     contenders_of,
     embedder_option,
+    intents_option,
     jobs_option,
     json_option,
     limit_option,
@@ -43,6 +44,7 @@ with later(__name__):  # --help needs none of it
     from steelyard_eval.datasets.faults import counted, grouped
     from steelyard_eval.explain import explain as run_explain
     from steelyard_eval.recording.record import record_systems
+    from steelyard_eval.recording.select import intents_of
     from steelyard_eval.show.report import load_results, write_report
     from steelyard_eval.show.terminal import (
         comparison,
@@ -109,6 +111,7 @@ RERANK = (
 )
 @split_option
 @limit_option
+@intents_option
 @embedder_option
 @click.option("--rerank", default="top", show_default=True, type=click.Choice(["top", "all"]), help=RERANK)
 @jobs_option
@@ -120,22 +123,24 @@ def record(
     runs: str | None,
     split: str | None,
     limit: int | None,
+    intents: str | None,
     embedder: str,
     rerank: str,
     jobs: int,
     as_json: bool,
 ) -> None:
     """Save signal tables of systems, a folder for each under OUT, or of lists of other engines."""
+    data = load(dataset, intents)
     if runs is None:
-        folders = record_systems(
-            load(dataset), listed(systems), Path(out), split, limit or 10, embedder, rerank, jobs
-        )
+        folders = record_systems(data, listed(systems), Path(out), split, limit or 10, embedder, rerank, jobs)
     else:
-        folders, notices = save_lists(load(dataset), runs, Path(out), split or "all")
+        folders, notices = save_lists(data, runs, Path(out), split or "all")
         for notice in notices:
             note(notice)
-    text = "\n".join(f"{folder}: {rows} rows" for folder, rows in folders.items())
-    put({"recordings": [{"folder": k, "rows": v} for k, v in folders.items()]}, as_json, text)
+    which = f", intents {own}" if (own := intents_of(data)) else ""
+    text = "\n".join(f"{folder}: {rows} rows{which}" for folder, rows in folders.items())
+    document = {"recordings": [{"folder": k, "rows": v} for k, v in folders.items()], "intents": own}
+    put(document, as_json, text)
 
 
 @click.command()
@@ -183,6 +188,7 @@ def record(
 @click.option("--runs", type=click.Path(), help="Write TREC runs to this folder.")
 @click.option("--verify", is_flag=True, help="Compute every metric of the runs again with ir_measures.")
 @click.option("--out", type=click.Path(), help="Write the JSON document to this file, for `steelyard report`.")
+@intents_option
 @embedder_option
 @jobs_option
 @seed_option
@@ -203,6 +209,7 @@ def compare(
     runs: str | None,
     verify: bool,
     out: str | None,
+    intents: str | None,
     embedder: str,
     jobs: int,
     seed: int,
@@ -219,7 +226,7 @@ def compare(
     With --verify the exit code is 2 when a value differs from that of ir_measures by more than 1e-9.
     """
     found = run_compare(
-        load(dataset),
+        load(dataset, intents),
         contenders_of(contenders, more, weights, lists),
         strategies_of(strategies),
         systems=listed(systems) if systems is not None else None,
@@ -244,6 +251,7 @@ def compare(
         put(document, as_json, unlabelled(document))
         return
     head = f"{facts['name']} ({document['split']}): {facts['judged']} queries, limit {document['limit']}"
+    head += f", intents {document['intents']}" if document["intents"] else ""
     parts = [f"{head}, vectors {document['model'] or 'none'}", comparison(document), tests(document)]
     parts += [layers(document), verification(document["verification"]) if verify else ""]
     put(document, as_json, "\n\n".join(filter(None, parts)))
@@ -262,6 +270,7 @@ def compare(
 @click.option("--ablate", is_flag=True, help="Measure what each signal, each weight and more labels are worth.")
 @recording_option
 @limit_option
+@intents_option
 @embedder_option
 @seed_option
 @json_option
@@ -274,6 +283,7 @@ def tune(
     ablate: bool,
     recording: str | None,
     limit: int | None,
+    intents: str | None,
     embedder: str,
     seed: int,
     as_json: bool,
@@ -285,7 +295,7 @@ def tune(
     ships, and the exit code is 130. A second Ctrl-C ends the command.
     """
     found = run_tune(
-        load(dataset),
+        load(dataset, intents),
         system,
         strategy,
         metric=metric,
@@ -316,6 +326,7 @@ def tune(
 @click.option("--report", "folder", type=click.Path(), help="Write HTML, Markdown and JSON to this folder.")
 @recording_option
 @limit_option
+@intents_option
 @embedder_option
 @jobs_option
 @seed_option
@@ -328,6 +339,7 @@ def recommend(
     folder: str | None,
     recording: str | None,
     limit: int | None,
+    intents: str | None,
     embedder: str,
     jobs: int,
     seed: int,
@@ -340,7 +352,7 @@ def recommend(
     decides on what was tried so far, of which nothing ships, and the exit code is 130.
     """
     found = run_recommend(
-        load(dataset),
+        load(dataset, intents),
         current,
         metric=metric,
         limit=limit,
@@ -393,6 +405,7 @@ def report(results: str, out: str, as_json: bool) -> None:
 )
 @click.option("--entry", metavar="ID", help="Explain this entry's score, or why it has none.")
 @limit_option
+@intents_option
 @embedder_option
 @json_option
 def explain(
@@ -404,6 +417,7 @@ def explain(
     against: str | None,
     entry: str | None,
     limit: int | None,
+    intents: str | None,
     embedder: str,
     as_json: bool,
 ) -> None:
@@ -414,7 +428,9 @@ def explain(
         raise click.UsageError("--system, --strategy and --weights name one configuration; give one of them")
     read, text = given[0] if given else (read_system, "echovault")
     config = read(text)
-    found = run_explain(load(dataset), query_id, config, against, entry=entry, limit=limit, embedder=embedder)
+    found = run_explain(
+        load(dataset, intents), query_id, config, against, entry=entry, limit=limit, embedder=embedder
+    )
     put(found.to_json(), as_json, str(found))
 
 

@@ -68,6 +68,12 @@ jobs_option = click.option(
     show_default=True,
     help="Processes that search; the result is the same, and more than one pays off for thousands of queries.",
 )
+intents_option = click.option(
+    "--intents",
+    type=click.Choice(["classified", "given"]),
+    help="Where the intents of queries are from: classified as live search does, the default but for a recording; "
+    "or given, those of queries.jsonl that the system knows.",
+)
 seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 
 

@@ -30,7 +30,6 @@ from steelyard_eval.common.later import later
 with later(__name__):  # --help needs none of it
     from steelyard.feedback.log import FeedbackLog
     from steelyard.finish import Cut
-    from steelyard.fusion import intents_of
     from steelyard.fusion import progress as layer_progress
     from steelyard.live.search import Searcher
     from steelyard.results import SearchResult
@@ -264,9 +263,8 @@ def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iter
         yield f"nothing found: {result.emptied}"
     elif progress is not None and progress.asked[0] and progress.step[0] == layer_progress.LAST:
         yield "no abstract reaches any step of the ladder, so all details were searched"
-    known = intents_of(config.effective)
-    if intent and intent not in known:
-        has = f"only for {', '.join(sorted(known))}" if known else "for no intent at all"
+    if intent and intent not in config.intents:
+        has = f"only for {', '.join(sorted(config.intents))}" if config.intents else "for no intent at all"
         yield f"{config.name} has another strategy {has}, so the default answered for {shown(intent)}"
     guard = next((stage for stage in config.finish if isinstance(stage, Cut) and stage.all_below), None)
     if guard is not None and len(result.hits) > config.limit:
