@@ -120,8 +120,12 @@ def _encoded(path: Path, text: str) -> bytes:
 
 
 def regular_target(path: Path) -> Path:
-    """Where a file is written: what a link points at. MachineError when something but a file stands there."""
+    """Where a file is written: what a link points at. MachineError when that is something else, or nothing."""
     target = Path(os.path.realpath(path))
+    if path.is_symlink() and not target.exists():
+        raise MachineError(
+            f"{shown(str(path), PATH_WIDTH)} is a link to a file that is not there; remove the link, or make the file"
+        )
     if target.exists() and not target.is_file():
         raise MachineError(
             f"{shown(str(path), PATH_WIDTH)} is not a regular file, and only files are written; name another"

@@ -51,6 +51,14 @@ def open_regular(path: str | Path) -> io.BufferedReader:
         raise
 
 
+def inside(folder: str | Path, name: str) -> Path:
+    """A file that another file names, in the folder of that file; ValueError when it lies elsewhere, or links there."""
+    place = Path(os.path.realpath(os.path.join(folder, name)))
+    if not place.is_relative_to(os.path.realpath(folder)):
+        raise ValueError("lies outside its folder")
+    return place
+
+
 def _most() -> int:
     try:
         return largest()

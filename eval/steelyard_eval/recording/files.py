@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from steelyard.errors import PATH_WIDTH, DataError, shown
 from steelyard.files import STRICT_JSON, canonical, draft, move_folder, write_bytes
-from steelyard.inputs import open_regular, read_text
+from steelyard.inputs import inside, open_regular, read_text
 from steelyard.table import LABEL_FACTS, NUMBER_FACTS, Facts, Labels, SignalTable, TagSets
 
 SCHEMA_VERSION = 2
@@ -47,7 +47,7 @@ def load(folder: Path) -> SignalTable:
                 f"{shown(str(folder), PATH_WIDTH)}: recording of schema {shown(manifest['schema_version'])}, "
                 f"this Steelyard reads {' and '.join(map(str, READ))}; record again"
             )
-        arrays = {name: _read(folder / f"{name}.npy", shape) for name, shape in manifest["arrays"].items()}
+        arrays = {name: _read(inside(folder, f"{name}.npy"), shape) for name, shape in manifest["arrays"].items()}
         if manifest["schema_version"] == 1:
             _add_facts(manifest, arrays)
         _check(manifest, arrays)
