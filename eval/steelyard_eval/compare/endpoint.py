@@ -65,7 +65,9 @@ class HttpSearch:
     def __post_init__(self) -> None:
         _check_address(self.url)
         if "{query}" not in self.url + self.body:
-            raise ConfigError(f"endpoint {shown(self.shown)} never mentions {{query}}; write it where the text goes")
+            raise ConfigError(
+                f"endpoint {shown(self.shown)} never mentions {{query}}; write it where the text goes"
+            )
         object.__setattr__(self, "_template", self._read_body())
         self._ids, self._scores  # noqa: B018 -- read now, so that a faulty path is named before anything runs
 
@@ -80,7 +82,9 @@ class HttpSearch:
         pairs = [pair.partition("=") for pair in fragment.split("&") if pair]
         unknown = [name for name, _, _ in pairs if name not in OPTIONS]
         if unknown:
-            raise ConfigError(f"endpoint {shown(masked(url))}: unknown {shown(unknown[0])}{nearest(unknown[0], OPTIONS)}")
+            raise ConfigError(
+                f"endpoint {shown(masked(url))}: unknown {shown(unknown[0])}{nearest(unknown[0], OPTIONS)}"
+            )
         given = {name: unquote(value) for name, _, value in pairs}
         return cls(url, given.get("body", ""), given.get("ids", IDS), given.get("scores", ""))
 

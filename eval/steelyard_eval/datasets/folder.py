@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from steelyard.errors import DataError, Fault
+from steelyard.inputs import open_regular
 from steelyard_eval.datasets.beir import is_beir, read_beir
 from steelyard_eval.datasets.faults import counted, grouped
 from steelyard_eval.datasets.files import FolderReader
@@ -85,7 +86,7 @@ def _no_folder(path: Path) -> Fault:
 
 def _is_vault(path: Path) -> bool:
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             return stream.read(len(_VAULT)) == _VAULT
     except OSError:
         return False

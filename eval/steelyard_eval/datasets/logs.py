@@ -16,10 +16,9 @@ def check_log(reader: FolderReader, name: str) -> None:
 
     found = 0
     try:
-        for number, raw in enumerate(lines_of(reader.folder / name), 1):
+        for number, raw in lines_of(reader.folder / name):
             try:
-                if raw.strip():
-                    decode(raw)
+                decode(raw)
             except ValueError as error:
                 reader.fault(name, number, "", "", str(error), "Correct the line; learning sets it aside")
                 found += 1

@@ -1,7 +1,7 @@
 """What a file may name as a contender: the one rule for whatever somebody else may have written.
 
-Whatever asks (an endpoint) or runs (a function, a command) comes from the command line or from Python alone. A data
-set or a baseline names documented systems, expressions, and files in its own folder; links count by where they lead.
+Whatever asks (an endpoint) or runs (a function, a command) comes from the command line or from Python alone. A
+data set or a baseline names systems, expressions, and files in its own folder; links count by where they lead.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from steelyard.errors import PATH_WIDTH, ConfigError, shown
@@ -40,7 +40,7 @@ class Naming:
 
     def contender(self, text: str) -> str:
         """A contender of any kind, as a command would name it; ConfigError for what no file may name."""
-        if (kind := FILES.get(os.path.splitext(text)[1])) is not None:
+        if (kind := FILES.get(PurePath(text).suffix)) is not None:
             return self.of_kind(kind, text)
         try:
             find_system(text)
@@ -64,7 +64,7 @@ class Naming:
             found = False
         if not found:
             raise self._refused(text, f"is no file in {shown(str(self.folder), PATH_WIDTH)}")
-        return os.path.join(self.folder, text)
+        return os.path.join(self.folder, text)  # noqa: PTH118 -- it keeps the ./ before what could be a label
 
     def embedder(self, name: str) -> str:
         """An embedder that asks nobody; ConfigError for the others."""
@@ -73,6 +73,5 @@ class Naming:
         return name
 
     def _refused(self, text: str, reason: str) -> ConfigError:
-        return ConfigError(
-            f"{self.file} names {shown(text)}, which {reason}; {RULE}, so name it on the command line, or in Python"
-        )
+        remedy = "name it on the command line, or in Python"
+        return ConfigError(f"{self.file} names {shown(text)}, which {reason}; {RULE}, so {remedy}")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.config import SearchConfig
+from steelyard.escape import visible
 from steelyard.files import canonical
 
 Parts = tuple[dict[str, Any], list[str]]
@@ -77,4 +78,4 @@ class Export:
         if self.target.form == "json":
             return canonical(self.to_json())
         head = [f"strategy: {self.strategy}", f"follows: {self.target.follows}", *self.notes]
-        return "".join(f"# {line}\n" for line in head) + str(self.parts["profile"])
+        return "".join(f"# {visible(line)}\n" for line in head) + str(self.parts["profile"])

@@ -71,9 +71,8 @@ class Asked:
         try:
             return cls(replace(READERS[kind](text), label=label), written)
         except SteelyardError:  # its message may quote the file, which the baseline chose
-            raise ConfigError(
-                f"{naming.file} names {shown(written)}, which is no {kind} that can be read; name it on the command line"
-            ) from None
+            problem = f"{shown(written)}, which is no {kind} that can be read"
+            raise ConfigError(f"{naming.file} names {problem}; name it on the command line to see why") from None
 
     @property
     def kind(self) -> str:

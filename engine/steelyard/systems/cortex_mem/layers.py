@@ -11,6 +11,7 @@ from pathlib import Path
 from steelyard.chat import Chat
 from steelyard.entry import Entry
 from steelyard.files import write_text
+from steelyard.inputs import read_text
 from steelyard.systems.cortex_mem.uris import directory_of
 
 ABSTRACT, OVERVIEW = 400, 4000
@@ -58,7 +59,7 @@ def ask(chat: Chat, cache: Path) -> Summarise:
         if not file.is_file():
             cache.mkdir(parents=True, exist_ok=True)
             write_text(file, chat.complete(prompt).strip())
-        return _cut(file.read_text(encoding="utf-8"), most)
+        return _cut(read_text(file), most)
 
     def summarise(text: str) -> tuple[str, str]:
         return answer(TASKS[0], text, ABSTRACT), answer(TASKS[1], text, OVERVIEW)
