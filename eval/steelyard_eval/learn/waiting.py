@@ -11,7 +11,7 @@ from steelyard_eval.learn.schema import Line
 OPEN = 10_000
 """Impressions that wait: an act reaches back so many searches."""
 ROOM = 32 * 2**20
-"""Bytes of the lines of those that wait, and of their acts: some 3 kB each. In memory they take five times that."""
+"""Bytes of the lines of those that wait, and of their acts; in memory five times that."""
 
 
 @dataclass
