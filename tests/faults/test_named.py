@@ -78,7 +78,16 @@ def outside(folder):
     return [*absolute, "../../secret.run", "link.run", "elsewhere/secret.json", "../set/../../secret.run"]
 
 
-ASKING = ["URL", "today=URL", "HTTP://h/?q={query}", "file:///etc/passwd", "os:system", "$(id)", "|id", "search.py"]
+ASKING = [
+    "URL",
+    "today=URL",
+    "HTTP://h/?q={query}",
+    "file:///etc/passwd",
+    "os:system",
+    "$(id)",
+    "|id",
+    "search.py",
+]
 
 
 class TestADataSet:
@@ -209,7 +218,9 @@ class TestInit:
         assert steelyard("init", "--embedder", "none").exit_code == 0
         assert f"steelyard gate ./{name} --baseline" in Path(".github/workflows/relevance.yml").read_text()
 
-    @pytest.mark.parametrize("name", ["set/dataset.json", "reports/baseline.json", ".github/workflows/relevance.yml"])
+    @pytest.mark.parametrize(
+        "name", ["set/dataset.json", "reports/baseline.json", ".github/workflows/relevance.yml"]
+    )
     def test_nothing_is_written_through_a_link_to_what_is_not_there(self, folder, tmp_path, name):
         link = folder.parent / name
         link.unlink(missing_ok=True)
