@@ -1,7 +1,7 @@
 """Readers take twice as long for twice the input, whatever is in it: operations are counted, and not time.
 
-A call counts as one operation, and a call of a method that walks its whole list or text (`list.count`, `str.split`) as
-many as that has parts. What stands between two calls is not seen, so an `in` over a list is not.
+A call counts as one operation, and a call of a method that walks its whole list or text (`list.count`, `str.split`)
+as many as that has parts. What stands between two calls is not seen, so an `in` over a list is not.
 """
 
 import gzip

@@ -1,7 +1,6 @@
-"""What a stranger's files name as contenders: nobody is asked, nothing runs, no file elsewhere is opened or shown."""
+"""What a stranger's files name as contenders: nobody is asked, nothing runs, no other file is shown."""
 
 import json
-import os
 import shutil
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -21,7 +20,7 @@ from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.gate.hashes import digest
 from steelyard_eval.recording.files import load as load_recording
 
-SECRET = "aws_secret_access_key = wJalrXUtnFEMI"
+LINE = "aws_secret_access_key = wJalrXUtnFEMI"
 
 
 @pytest.fixture
@@ -49,9 +48,9 @@ def heard():
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A data set in a project, a secret beside the project; the working directory is the project."""
-    (tmp_path / "secret").write_text(f"{SECRET}\n" * 2)
+    (tmp_path / "secret").write_text(f"{LINE}\n" * 2)
     for name in ("run", "json"):
-        (tmp_path / f"secret.{name}").write_text(f"{SECRET}\n")
+        (tmp_path / f"secret.{name}").write_text(f"{LINE}\n")
     made = tmp_path / "project" / "set"
     made.mkdir(parents=True)
     (made / "dataset.json").write_text('{"name": "small"}')
@@ -154,7 +153,7 @@ class TestABaseline:
 
     @pytest.mark.parametrize("kind", ["run", "weights"])
     def test_lines_of_a_file_that_it_names_are_not_shown(self, folder, baseline, kind):
-        (folder.parent / "notes").write_text(f"{SECRET}\n")
+        (folder.parent / "notes").write_text(f"{LINE}\n")
         resealed(baseline, kind=kind, written="notes")
         outcome = steelyard("gate", folder)
         assert (outcome.exit_code, f"is no {kind} that can be read" in outcome.output) == (2, True), outcome.output
@@ -214,7 +213,7 @@ def test_lines_of_a_file_that_a_link_leads_to_are_not_shown(folder, name):
 class TestInit:
     @pytest.mark.parametrize("name", ["--update", "-x"])
     def test_a_folder_named_as_an_option_is_written_as_a_path(self, folder, name):
-        os.rename(folder, name)
+        folder.rename(name)
         assert steelyard("init", "--embedder", "none").exit_code == 0
         assert f"steelyard gate ./{name} --baseline" in Path(".github/workflows/relevance.yml").read_text()
 

@@ -1,4 +1,4 @@
-"""What a second attack found: logs, endpoints, exports, baselines and names that hung, flooded, lied or said too much."""
+"""What a second attack found: logs, endpoints, exports, baselines and names that hung, flooded or lied."""
 
 import base64
 import csv
@@ -61,9 +61,7 @@ class TestKeys:
         assert told.startswith("invalid key ")
         assert echo[4:-4] not in told
 
-    @pytest.mark.parametrize(
-        "name", ["key", "api_key", "apikey", "access_token", "X-Auth", "sig", "code", "password"]
-    )
+    @pytest.mark.parametrize("name", ["key", "api_key", "apikey", "access_token", "X-Auth", "sig", "password"])
     def test_a_key_in_an_address_is_masked(self, name):
         url = f"http://h/s?q={{query}}&{name}={KEY}&size=3"
         assert masked(url) == f"http://h/s?q={{query}}&{name}=***&size=3"
@@ -340,7 +338,7 @@ def test_odd_lists_of_ubi_are_left_out(tmp_path, ids):
 
 def test_half_a_surrogate_pair_in_ubi_is_named(tmp_path):
     (tmp_path / "u").write_text('{"query_id": "1", "user_query": "\\ud800", "query_response_hit_ids": ["a"]}')
-    with pytest.raises(DataError, match="u'?:1: is not JSON"):
+    with pytest.raises(DataError, match=r"u'?:1: is not JSON"):
         list(from_ubi([tmp_path / "u"]))
 
 
