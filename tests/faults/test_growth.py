@@ -1,6 +1,6 @@
 """Readers take twice as long for twice the input, whatever is in it: operations are counted, and not time.
 
-A call counts as one operation, and a call of a method that walks its whole list or text (`list.count`, `str.split`)
+A call counts as one operation, and a call of a method that walks its whole list or text (`count`, `split`)
 as many as that has parts. What stands between two calls is not seen, so an `in` over a list is not.
 """
 

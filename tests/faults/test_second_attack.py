@@ -70,7 +70,7 @@ class TestKeys:
 
 @pytest.fixture
 def serve():
-    """A server of raw answers: a function of the number of the request to (bytes, whether the connection stays)."""
+    """A server of raw answers: from the number of a request to its bytes, and whether the connection stays."""
     servers = []
 
     def start(behave):
