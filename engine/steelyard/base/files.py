@@ -11,6 +11,7 @@ import re
 import secrets
 import shutil
 import stat
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -52,8 +53,8 @@ def _whole(literal: str) -> int:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        counts = Counter(name for name, _ in pairs)
+        twice = next(name for name in counts if counts[name] > 1)
         raise ValueError(f"the key {shown(twice)} stands there twice; keep one of the two")
     return found
 
@@ -120,8 +121,12 @@ def _encoded(path: Path, text: str) -> bytes:
 
 
 def regular_target(path: Path) -> Path:
-    """Where a file is written: what a link points at. MachineError when something but a file stands there."""
+    """Where a file is written: what a link points at. MachineError when that is something else, or nothing."""
     target = Path(os.path.realpath(path))
+    if path.is_symlink() and not target.exists():
+        raise MachineError(
+            f"{shown(str(path), PATH_WIDTH)} is a link to what is not there; remove the link, or make the file"
+        )
     if target.exists() and not target.is_file():
         raise MachineError(
             f"{shown(str(path), PATH_WIDTH)} is not a regular file, and only files are written; name another"

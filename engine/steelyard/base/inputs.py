@@ -11,17 +11,25 @@ import io
 import os
 import stat
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 LIMIT = "STEELYARD_LARGEST_FILE_MB"
 """The variable that sets another size."""
 LARGEST_MB = 4096
 LEAST_UNPACKED, MOST_UNPACKED = 64 * 2**20, 200
 """A compressed file may unpack to this many bytes, or to this many times its size."""
+BLOCK, PACKED = 2**20, 2**13
+"""Bytes that are read at once; of packed ones few, since what is left of them is copied for each member."""
 
 
-class UnpackError(ValueError):
-    """A compressed file that is broken, or unpacks to too much."""
+class UnpackError(OSError):
+    """A compressed file that is broken, or unpacks to too much: the `reason`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(errno.EINVAL, f"is no sound gzip file ({reason})")
+        self.reason = reason
 
 
 def largest() -> int:
@@ -51,6 +59,14 @@ def open_regular(path: str | Path) -> io.BufferedReader:
         raise
 
 
+def inside(folder: str | Path, name: str) -> Path:
+    """A file that another one names, in the folder of that one; ValueError when it lies, or leads, elsewhere."""
+    place = Path(os.path.realpath(Path(folder, name)))
+    if not place.is_relative_to(os.path.realpath(folder)):
+        raise ValueError("lies outside its folder")
+    return place
+
+
 def _most() -> int:
     try:
         return largest()
@@ -66,26 +82,86 @@ def read_bytes(path: str | Path) -> bytes:
 
 def read_text(path: str | Path) -> str:
     """The text of a regular file in UTF-8, unpacked under a name in ``.gz``; OSError, UnicodeDecodeError else."""
-    raw = read_bytes(path)
-    try:
-        return (unpacked(raw) if Path(path).suffix == ".gz" else raw).decode("utf-8")
-    except UnpackError as error:
-        raise OSError(errno.EINVAL, f"is no sound gzip file ({error})", str(path)) from None
+    with open_unpacked(path) as stream:
+        return stream.read().decode("utf-8")
+
+
+def lines(path: str | Path, longest: int) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file that are not blank, numbered from 1; it is unpacked under a name in ``.gz``.
+
+    Of a line that is longer than `longest` bytes so many and one more are given. Raises OSError.
+    """
+    number, rest = 0, b""
+    with open_unpacked(path) as stream:
+        while block := stream.read(BLOCK):
+            *whole, rest = (rest + block).split(b"\n")
+            for line in whole:
+                number += 1
+                if line and not line.isspace():
+                    yield number, line[: longest + 1]
+            rest = rest[: longest + 1]
+    if rest and not rest.isspace():
+        yield number + 1, rest
+
+
+def open_unpacked(path: str | Path) -> io.BufferedReader:
+    """Open a regular file for reading, unpacked while it is read under a name in ``.gz``; OSError else."""
+    stream = open_regular(path)
+    if Path(path).suffix != ".gz":
+        return stream
+    return io.BufferedReader(_Unpacking(stream, os.fstat(stream.fileno()).st_size), BLOCK)
 
 
 def unpacked(raw: bytes) -> bytes:
     """The bytes of a gzip file, of several members too; UnpackError when it is broken or unpacks to too much."""
-    most = min(largest(), max(LEAST_UNPACKED, MOST_UNPACKED * len(raw)))
-    content = bytearray()
-    try:
-        while raw:
-            member = zlib.decompressobj(wbits=31)
-            content += member.decompress(raw, most - len(content) + 1)
-            if len(content) > most:
-                raise UnpackError(f"unpacks to more than {most / 2**20:g} MB; unpack it yourself if that is right")
-            if not member.eof:
+    return _Unpacking(io.BytesIO(raw), len(raw)).readall()
+
+
+class _Unpacking(io.RawIOBase):
+    """A gzip file of so many bytes, unpacked up to its budget while it is read."""
+
+    def __init__(self, packed: io.BufferedIOBase, size: int) -> None:
+        self._packed = packed
+        self._left = self._most = min(largest(), max(LEAST_UNPACKED, MOST_UNPACKED * size))
+        self._raw = b""
+        self._member: zlib._Decompress | None = None
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def close(self) -> None:
+        """Close the packed file, too."""
+        self._packed.close()
+        super().close()
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 -- whatever io gives to fill
+        """Some bytes; 0 at the end. UnpackError, see `unpacked`."""
+        try:
+            data = self._some(len(buffer))
+        except zlib.error as error:
+            raise UnpackError(str(error)) from None
+        self._left -= len(data)
+        if self._left < 0:
+            most = f"{self._most / 2**20:g} MB"
+            raise UnpackError(f"unpacks to more than {most}; unpack it yourself if that is right")
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _some(self, size: int) -> bytes:
+        while True:
+            self._raw = self._raw or self._packed.read(PACKED)
+            if self._member is None:
+                if not self._raw:
+                    return b""
+                self._raw = self._raw.lstrip(b"\0")  # padding that some programs write
+                self._member = zlib.decompressobj(wbits=31) if self._raw else None
+                continue
+            if not self._raw:
                 raise UnpackError("it ends before its end")
-            raw = member.unused_data.lstrip(b"\0")  # padding that some programs write
-    except zlib.error as error:
-        raise UnpackError(str(error)) from None
-    return bytes(content)
+            data = self._member.decompress(self._raw, size)
+            self._raw = self._member.unconsumed_tail
+            if self._member.eof:
+                self._raw, self._member = self._member.unused_data, None
+            if data:
+                return data

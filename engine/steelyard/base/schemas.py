@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
+from itertools import islice
 from operator import getitem
 from typing import Any, cast
 
@@ -18,6 +19,8 @@ from steelyard.base.errors import nearest, shown
 
 WHOLE = "the file"
 """The place of what is wrong with the whole value."""
+MOST = 40
+"""Violations that are told; a hostile file has as many as it likes."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +47,13 @@ class Schema:
         self._validator = Draft202012Validator(self._document)
 
     def violations(self, value: object) -> Iterable[Violation]:
-        """Every violation once, by place; NaN counts as null.
+        """The first violations, each once, by place; NaN counts as null.
 
         ValueError for what is no JSON value, text that is no Unicode, and nesting beyond some 250 levels.
         """
         faults = self._validator.iter_errors(value)
-        return dict.fromkeys(violation for fault in sorted(faults, key=_order) for violation in self._of(fault))
+        every = (violation for fault in sorted(faults, key=_order) for violation in self._of(fault))
+        return dict.fromkeys(islice(every, MOST))
 
     def _of(self, fault: ValidationError) -> Iterator[Violation]:
         place = ".".join(map(str, fault.instance_path)) or WHOLE
@@ -67,7 +71,7 @@ class Schema:
                 yield f"must have {', '.join(missing)}"
             case ValidationErrorKind.AdditionalProperties(unexpected=names):
                 valid = self._at(fault.schema_path[:-1]).get("properties", {})
-                yield from (f"unknown key {shown(name)}{nearest(name, valid)}" for name in sorted(names))
+                yield from (f"unknown key {shown(name)}{nearest(name, valid)}" for name in sorted(names)[:MOST])
             case ValidationErrorKind.PropertyNames(error=inner):
                 yield from (f"key {shown(inner.instance)} {rule}" for rule in self._rules(inner))
             case ValidationErrorKind.Enum(options=options):

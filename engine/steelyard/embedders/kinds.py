@@ -70,7 +70,8 @@ def restore(kind: str, settings: Mapping[str, Any], environ: Mapping[str, str]) 
         raise ConfigError(
             f"the vault was indexed with the embedder {shown(kind)}, unknown here; upgrade Steelyard"
         )
-    provider, base_url, model = (str(settings.get(name, "")) for name in ("provider", "base_url", "model"))
+    known = settings if isinstance(settings, Mapping) else {}  # whatever JSON the file held
+    provider, base_url, model = (str(known.get(name, "")) for name in ("provider", "base_url", "model"))
     name = f"{provider}/{model}"
     try:
         if provider not in PROVIDERS:
@@ -80,10 +81,10 @@ def restore(kind: str, settings: Mapping[str, Any], environ: Mapping[str, str]) 
                 f"the vault was indexed with the endpoint {shown(base_url)}, which the environment does not name; "
                 f"set {PROVIDERS[provider].url} to it if you trust it"
             )
-        known = ApiSettings(provider, base_url, model, settings.get("dimension"), key_of(provider, environ))
+        asked = ApiSettings(provider, base_url, model, known.get("dimension"), key_of(provider, environ))
     except ConfigError as error:
         return UnavailableEmbedder(name, str(error))
-    return ApiEmbedder(known, timeout=LIVE_TIMEOUT, attempts=LIVE_ATTEMPTS)
+    return ApiEmbedder(asked, timeout=LIVE_TIMEOUT, attempts=LIVE_ATTEMPTS)
 
 
 def _local(kind: str) -> MiniLmEmbedder | MiniLmInt8Embedder:

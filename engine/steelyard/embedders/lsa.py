@@ -111,7 +111,8 @@ class LsaEmbedder:
 
 def _array(raw: bytes) -> Vectors:
     """Read an array from .npy bytes; ValueError unless it is finite float32."""
-    array = np.lib.format.read_array(io.BytesIO(raw), allow_pickle=False)
+    with np.errstate(all="ignore"):  # the size of a shape that no file has
+        array = np.lib.format.read_array(io.BytesIO(raw), allow_pickle=False)
     if array.dtype != np.float32 or not np.isfinite(array).all():
         raise ValueError("not finite float32")
     return array

@@ -12,8 +12,8 @@ OpenSearch's User Behavior Insights where it has one. The workbench learns from 
 
 from __future__ import annotations
 
+import errno
 import json
-import mmap
 import os
 import secrets
 import time
@@ -24,6 +24,8 @@ from typing import Any, Literal, get_args
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, MachineError, nearest, shown
 from steelyard.base.fields import format_time
+from steelyard.base.files import regular_target
+from steelyard.base.inputs import BLOCK, open_regular
 from steelyard.config.search_config import SearchConfig, policy_of, ranking_of
 from steelyard.results import SearchResult
 
@@ -50,6 +52,8 @@ Action = Literal[
 ]
 """What can be done with a result; `none_useful` is about the whole list."""
 ACTIONS: tuple[str, ...] = get_args(Action)
+PATIENCE, PAUSE = 30.0, 0.005
+"""Seconds that a lock is waited for, as whoever has it may have stopped, and between two looks at it."""
 LONGEST_TEXT = 10_000
 """Characters of a query, an id or a client that are logged."""
 
@@ -151,7 +155,7 @@ def append_act(
     if bool(entry_id) == (action == "none_useful"):
         rule = "is about the whole list, so leave the entry out" if entry_id else "is about an entry; name it"
         raise ConfigError(f"the action {action} {rule}")
-    if not _holds(Path(path), f'"query_id":{_text(query_id)}'.encode()):
+    if not _holds(Path(path), _utf8(f'"query_id":{_text(query_id)}')):
         place = shown(str(path), PATH_WIDTH)
         raise ConfigError(f"no impression in {place} has the id {shown(query_id)}; log the search first")
     stamp = format_time(clock())
@@ -161,11 +165,12 @@ def append_act(
 
 
 def append(path: str | Path, records: list[dict[str, Any]]) -> None:
-    """Append lines in one write under a lock; MachineError when that cannot be done."""
-    data = "".join(line(record) for record in records).encode()
+    """Append lines in one write under a lock; MachineError when that cannot be done, ConfigError for odd text."""
+    data = _utf8("".join(map(line, records)))
     try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o600)
+        target = regular_target(Path(path))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(target, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o600)
         try:
             with _locked(handle):
                 size = os.fstat(handle).st_size
@@ -193,6 +198,14 @@ def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:  # bytes of an argument that were no UTF-8
+        odd = shown(text[error.start])
+        raise ConfigError(f"{odd} is not valid Unicode, and a log is UTF-8; write ids and clients so") from None
+
+
 def _write(handle: int, data: bytes) -> None:
     """All of the bytes; a disk that is full may take some."""
     view = memoryview(data)
@@ -205,23 +218,42 @@ def _locked(handle: int) -> Iterator[None]:
     if fcntl is None:
         yield
         return
-    fcntl.flock(handle, fcntl.LOCK_EX)
+    until = time.monotonic() + PATIENCE
+    while not _lock(handle):
+        if time.monotonic() > until:
+            raise OSError(errno.EBUSY, f"another program has locked it for {PATIENCE:g} s")
+        time.sleep(PAUSE)
     try:
         yield
     finally:
         fcntl.flock(handle, fcntl.LOCK_UN)
 
 
-def _holds(path: Path, text: bytes) -> bool:
-    """Whether a file has these bytes anywhere."""
+def _lock(handle: int) -> bool:
     try:
-        with path.open("rb") as stream:
-            if not os.fstat(stream.fileno()).st_size:
-                return False
-            with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-                return mapped.rfind(text) >= 0
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _holds(path: Path, text: bytes) -> bool:
+    """Whether a file has these bytes anywhere; the last ones are looked at first.
+
+    It is read and not mapped: a page of a file that somebody cuts off meanwhile ends the process.
+    """
+    try:
+        with open_regular(path) as stream:
+            at = os.fstat(stream.fileno()).st_size
+            after = b""
+            while at > 0:
+                at, size = max(at - BLOCK, 0), min(at, BLOCK)
+                block = os.pread(stream.fileno(), size, at) + after
+                if text in block:
+                    return True
+                after = block[: len(text) - 1]
+            return False
     except FileNotFoundError:
         return False
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise MachineError(f"cannot read {shown(str(path), PATH_WIDTH)}: {reason}") from None
+    except OSError as error:
+        raise MachineError(f"cannot read {shown(str(path), PATH_WIDTH)}: {error.strerror or error}") from None

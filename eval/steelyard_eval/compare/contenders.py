@@ -132,7 +132,7 @@ def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | 
     if isinstance(given, Named | ListContender):
         return replace(given, label=label or given.label)
     if isinstance(given, HttpSearch):
-        return of_search(label or given.address, "endpoint", given.url, given)
+        return of_search(label or given.address, "endpoint", given.shown, given)
     if hasattr(given, "columns"):
         return of_frame(label or "frame", cast("pd.DataFrame", given))
     if callable(given):
@@ -148,7 +148,7 @@ def _read_text(text: str, label: str, lists: Collection[str]) -> Named | ListCon
     label = label or own
     if text.startswith(("http://", "https://")):
         search = HttpSearch.of(text)
-        return of_search(label or search.address, "endpoint", search.url, search)
+        return of_search(label or search.address, "endpoint", search.shown, search)
     if text.endswith(".run"):
         return of_run(label or Path(text).name, Path(text))
     if text.endswith(".json"):

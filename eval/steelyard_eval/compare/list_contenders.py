@@ -152,7 +152,7 @@ def _read_answer(label: str, answer: object) -> list[Scored]:
 def _score(label: str, value: object) -> float:
     try:
         score = float(value)  # type: ignore[arg-type]  # whatever the other side gave
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # an integer beyond floats
         score = float("nan")
     if not np.isfinite(score):
         raise DataError(f"{label}: score {shown(value)} is not a finite number; correct it, or leave scores out")

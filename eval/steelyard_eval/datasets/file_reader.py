@@ -6,6 +6,7 @@ import codecs
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from steelyard.base.errors import Fault, MachineError, shown
 from steelyard.base.files import STRICT_JSON
-from steelyard.base.inputs import UnpackError, open_regular, read_bytes, unpacked
+from steelyard.base.inputs import UnpackError, inside, open_regular, read_bytes, unpacked
 
 T = TypeVar("T")
 Record = tuple[int, dict[str, Any] | None]
@@ -41,6 +42,11 @@ class FolderReader:
     def fault(self, file: str, line: int, field: str, value: str, rule: str, remedy: str) -> None:
         """Record one fault."""
         self.faults.append(Fault(file, line, field, value, rule, remedy))
+
+    def told(self) -> tuple[Fault, ...]:
+        """The faults, sorted. What stands in a file that a link leads to, outside of the folder, is not shown."""
+        within = {fault.file: _is_inside(self.folder, fault.file) for fault in self.faults}
+        return tuple(sorted(one if within[one.file] else replace(one, value="") for one in self.faults))
 
     def find(self, name: str, required: bool = True) -> str | None:
         """Return `name` or `name`.gz, whichever is in the folder."""
@@ -70,7 +76,8 @@ class FolderReader:
 
     def open_array(self, name: str) -> NDArray[Any]:
         """Open a .npy file memory-mapped and without pickle; for a broken header numpy may raise any error."""
-        array: NDArray[Any] = np.lib.format.open_memmap(str(self.folder / name), mode="r")
+        with np.errstate(all="ignore"):  # the size of a shape that no file has
+            array: NDArray[Any] = np.lib.format.open_memmap(str(self.folder / name), mode="r")
         return array
 
     def content(self, name: str) -> bytes | None:
@@ -83,7 +90,7 @@ class FolderReader:
             try:
                 raw = unpacked(raw)
             except UnpackError as error:
-                rule = f"is not a whole gzip file ({error})"
+                rule = f"is not a whole gzip file ({error.reason})"
                 self.fault(name, 0, "", "", rule, "Compress it again, or copy it again")
                 return None
         self.contents[name.removesuffix(".gz")] = hashlib.sha256(raw).hexdigest()
@@ -155,6 +162,13 @@ class FolderReader:
                 return record
             self.fault(name, line, "", shown(record), "must be a JSON object", 'Write it as {"field": value}')
         return None
+
+
+def _is_inside(folder: Path, name: str) -> bool:
+    try:
+        return bool(inside(folder, name))
+    except ValueError:
+        return False
 
 
 def _file_digest(path: Path) -> str:

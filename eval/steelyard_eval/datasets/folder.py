@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from steelyard.base.errors import DataError, Fault
+from steelyard.base.inputs import open_regular
 from steelyard_eval.datasets.beir import is_beir, read_beir
 from steelyard_eval.datasets.dataset import Dataset, Report
 from steelyard_eval.datasets.faults import counted, grouped
@@ -86,7 +87,7 @@ def _no_folder(path: Path) -> Fault:
 
 def _is_vault(path: Path) -> bool:
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             return stream.read(len(_VAULT)) == _VAULT
     except OSError:
         return False

@@ -12,6 +12,7 @@ from steelyard.memory.entry import FIELDS, read_fields
 from steelyard.memory.template import template_fields
 from steelyard_eval.datasets.faults import meant
 from steelyard_eval.datasets.file_reader import FolderReader
+from steelyard_eval.datasets.named import RULE, Naming
 
 FILE = "dataset.json"
 
@@ -54,6 +55,7 @@ def read_manifest(reader: FolderReader) -> Manifest:
     if record.get("name") in (None, ""):
         reader.fault(FILE, 0, "name", "", "is missing or empty", 'Add "name": "..."')
     recipe = values.pop("text_for_embedding", "")
+    values["system"] = _system(reader, values.get("system", ""))
     _check_keys(reader, record)
     _check_recipe(reader, recipe)
     _check_files(reader, record.get("files"))
@@ -66,6 +68,16 @@ def check_report_split(reader: FolderReader, manifest: Manifest, splits: set[str
         rule = f"is the split of no query (there are: {', '.join(sorted(splits)) or 'none'})"
         value = shown(manifest.report_split)
         reader.fault(FILE, 0, "report_split", value, rule, "Name one of them, or leave the field out")
+
+
+def _system(reader: FolderReader, text: str) -> str:
+    """What is used today, as a command would name it; empty, and a fault, for what no file may name."""
+    try:
+        return Naming(FILE, reader.folder).contender(text) if text else ""
+    except ConfigError:
+        rule = f"is no system, no strategy and no weights file or run in the folder ({RULE})"
+        reader.fault(FILE, 0, "system", shown(text), rule, "Correct it, or name what you use on the command line")
+        return ""
 
 
 def _check_keys(reader: FolderReader, record: Mapping[str, Any]) -> None:

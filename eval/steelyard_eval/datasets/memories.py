@@ -115,6 +115,8 @@ def _add(entries: dict[str, Entry], reader: FolderReader, name: PurePosixPath) -
     path = reader.folder / name
     if path.is_symlink():
         raise DataError(f"{shown(str(name))} is a link")
+    if not path.is_file():
+        raise DataError(f"{shown(str(name))} is no regular file")
     layer = LAYER_FILES.get(name.name)
     if layer is None and name.name.startswith("."):
         raise DataError(f"{shown(str(name))} is hidden")

@@ -43,11 +43,11 @@ def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
     if vectors.ignored:
         found.append(f"{len(vectors.ignored)} .npy files have no name of the format and are ignored")
     if entries is None or queries is None:
-        return Report(tuple(sorted(reader.faults)), tuple(found), None)
+        return Report(reader.told(), tuple(found), None)
     as_of, clock = _clock(manifest.as_of, entries.items, queries.items)
     found += [*clock, *notices(entries, queries, parts.qrels)]
     if reader.faults:
-        return Report(tuple(sorted(reader.faults)), tuple(found), None)
+        return Report(reader.told(), tuple(found), None)
     dataset = Dataset(
         name=manifest.name,
         path=reader.folder,

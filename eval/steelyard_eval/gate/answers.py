@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from steelyard.base.errors import ConfigError, shown, together
+from steelyard.base.errors import ConfigError, SteelyardError, shown, together
 from steelyard.config.search_config import SearchConfig
 from steelyard.live.identity import share
 from steelyard.memory.query import Query
@@ -21,16 +22,15 @@ from steelyard_eval.compare.contenders import (
     Setting,
     distinct,
     read,
-    read_run_file,
     read_strategy,
     read_system,
-    read_weights,
     separate,
     usable,
     without_label,
 )
-from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.compare.list_contenders import ListContender, of_run
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.named import Naming
 from steelyard_eval.gate.invariants import broken
 from steelyard_eval.gate.values import DEEPEST, Values, measure
 from steelyard_eval.measures.runs import Ranked, Scored
@@ -43,11 +43,10 @@ LIMIT = 10
 READERS: Mapping[str, Callable[[str], Named | ListContender]] = {
     "system": read_system,
     "strategy": read_strategy,
-    "weights": read_weights,
-    "run": read_run_file,
-    "endpoint": read,
+    "weights": lambda path: read(SearchConfig.load(path)),
+    "run": lambda path: of_run(path, Path(path)),
 }
-"""How a contender that a baseline names is read again, by its kind. Functions and tables live in Python only."""
+"""How a contender that a baseline names is read again, by its kind; others are named where the gate is run."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +65,14 @@ class Asked:
         return cls(one, "" if isinstance(one.given, SearchConfig) else one.given)
 
     @classmethod
-    def again(cls, label: str, kind: str, written: str) -> Asked:
-        """Read what a baseline names; ConfigError when it is gone."""
-        if kind not in READERS:
-            raise ConfigError(f"{shown(label)} is a {kind}, which only Python can run; gate it there")
-        return cls(replace(READERS[kind](written), label=label), written)
+    def again(cls, naming: Naming, label: str, kind: str, written: str) -> Asked:
+        """Read what a baseline names; ConfigError when it may not name that, or it is gone."""
+        text = naming.of_kind(kind, written)
+        try:
+            return cls(replace(READERS[kind](text), label=label), written)
+        except SteelyardError:  # its message may quote the file, which the baseline chose
+            problem = f"{shown(written)}, which is no {kind} that can be read"
+            raise ConfigError(f"{naming.file} names {problem}; name it on the command line to see why") from None
 
     @property
     def kind(self) -> str:
@@ -92,10 +94,8 @@ def read_asked(many: GivenMany) -> list[Asked]:
 
 
 def _again(given: Given, one: ListContender) -> str:
-    """The text that names lists again, a run's path or an endpoint's address; empty where none can."""
-    if isinstance(given, str):
-        return without_label(given)
-    return one.source if one.kind == "run" else ""
+    """Where lists come from, for those who read the baseline; a run can be read from there again."""
+    return without_label(given) if isinstance(given, str) and one.kind == "run" else one.source
 
 
 @dataclass(frozen=True)

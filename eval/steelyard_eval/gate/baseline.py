@@ -69,6 +69,11 @@ class KeptContender:
     lists: tuple[KeptList, ...]
 
     @property
+    def named(self) -> tuple[str, str, str]:
+        """Its label, its kind, and the text that may name it again."""
+        return self.label, self.kind, self.written
+
+    @property
     def values(self) -> Values:
         """The values when it was accepted."""
         return Values(_matrix([own.values for own in self.lists]), self.deep)

@@ -10,13 +10,14 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from steelyard.base.errors import ConfigError, DataError, nearest, shown, together
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, shown, together
 from steelyard.base.files import write_texts
 from steelyard.memory.query import Query
 from steelyard_eval.compare.comparison_document import DIALECT
 from steelyard_eval.compare.contenders import GivenMany
 from steelyard_eval.datasets import CLASSIFIED, GIVEN, Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.datasets.named import Naming
 from steelyard_eval.decide.provenance import day
 from steelyard_eval.gate.answers import Asked, Field, GateAnswers, read_asked
 from steelyard_eval.gate.baseline import Baseline, KeptContender, load_baseline, tool
@@ -26,6 +27,7 @@ from steelyard_eval.gate.hashes import configuration_hash, data_hashes, platform
 from steelyard_eval.gate.history import author, continued, history_path, history_text, last_hash, load_history
 from steelyard_eval.gate.result import Gating
 from steelyard_eval.gate.rule import BUDGET, SMALL
+from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.workspace import Workspace, judged
 
 BASELINE = Path("reports/baseline.json")
@@ -92,7 +94,8 @@ class Gate:
         differing = self._differing(baseline)
         if differing:
             return Gating(mismatch(self, baseline, history, differing))
-        asked = named_by(baseline) if contenders is None else read_asked(contenders)
+        baseline = self._aligned(baseline)
+        asked = self._named_by(baseline) if contenders is None else read_asked(contenders)
         pairs = [(one, _kept(baseline, one, alone=len(asked) == 1)) for one in asked]
         answers = self._field(baseline).run(asked)
         contests = [self._contest(own, kept, baseline) for own, (_, kept) in zip(answers, pairs, strict=True)]
@@ -119,15 +122,15 @@ class Gate:
             raise ConfigError('an update needs a reason for those who review it: --because "..."')
         if contenders is None and old is None:
             raise ConfigError(f"there is no baseline at {self.path} to update; name the contenders to begin one")
-        asked = named_by(old) if contenders is None and old else read_asked(contenders or ())
+        asked = self._named_by(old) if contenders is None and old else read_asked(contenders or ())
+        comparable = self._aligned(old) if old is not None and not self._differing(old) else None
         answers = self._field(old).run(asked)
-        comparable = old is not None and not self._differing(old)
-        gating = self._gated(answers, old, history) if old is not None and comparable else None
+        gating = self._gated(answers, comparable, history) if comparable else None
         if not accept_worse:
             self._refuse_worse(answers, old, gating)
-        line = self._line(answers, old if comparable else None, because, accept_worse, gating)
+        line = self._line(answers, comparable, because, accept_worse, gating)
         lines = continued(history, line)
-        kept = self._keep(answers, old if comparable else None)
+        kept = self._keep(answers, comparable)
         new = self._baseline(kept, old, last_hash(lines))
         files = {history_path(self.path): history_text(lines), self.path: new.text()}
         write_texts(files)
@@ -136,8 +139,13 @@ class Gate:
     @property
     def rebaseline(self) -> str:
         """The command that writes a new baseline of the same contenders."""
-        folder, file = shlex.quote(str(self.dataset.path)), shlex.quote(str(self.path))
+        folder, file = (shlex.quote(word(path)) for path in (self.dataset.path, self.path))
         return f'steelyard gate {folder} --baseline {file} --update --because "..."'
+
+    def _named_by(self, baseline: Baseline) -> list[Asked]:
+        """The contenders of a baseline; ConfigError for one that no file may name."""
+        naming = Naming.of_baseline(self.path)
+        return together(*(partial(Asked.again, naming, *kept.named) for kept in baseline.contenders))
 
     def queries(self, baseline: Baseline | None) -> tuple[Query, ...]:
         """The judged queries of the split."""
@@ -152,7 +160,23 @@ class Gate:
         return Field(self.dataset, self.queries(baseline), limit, lambda: self._space(baseline))
 
     def _space(self, baseline: Baseline | None) -> Workspace:
-        return self.workspace(self.embedder or (baseline.embedder if baseline else "auto"))
+        if self.embedder or not baseline:
+            return self.workspace(self.embedder or "auto")
+        return self.workspace(Naming.of_baseline(self.path).embedder(baseline.embedder))
+
+    def _aligned(self, baseline: Baseline) -> Baseline:
+        """The baseline with its lists in the order of our queries; DataError when it has not one list a query."""
+        ids = [query.id for query in self.queries(baseline)]
+        contenders = []
+        for kept in baseline.contenders:
+            lists = {own.id: own for own in kept.lists}
+            if len(kept.lists) != len(ids) or lists.keys() != set(ids):
+                raise DataError(
+                    f"the baseline {shown(str(self.path), PATH_WIDTH)} has not one list a query of "
+                    f"{shown(kept.label)}; restore it from version control, or write it again: {self.rebaseline}"
+                )
+            contenders.append(replace(kept, lists=tuple(lists[id_] for id_ in ids)))
+        return replace(baseline, contenders=tuple(contenders))
 
     def _differing(self, baseline: Baseline) -> dict[str, tuple[str, str]]:
         """What was not measured on the same: name -> the baseline's hash and ours."""
@@ -270,11 +294,6 @@ class Gate:
             "hashes": data_hashes(self.dataset, self.queries(old)),
             "contenders": contenders,
         }
-
-
-def named_by(baseline: Baseline) -> list[Asked]:
-    """The contenders of a baseline; ConfigError for one that cannot be run from here."""
-    return together(*(partial(Asked.again, kept.label, kept.kind, kept.written) for kept in baseline.contenders))
 
 
 def _kept(baseline: Baseline, asked: Asked, alone: bool) -> KeptContender:

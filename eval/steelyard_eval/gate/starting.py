@@ -18,13 +18,15 @@ from typing import Any
 from steelyard import __version__
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.base.fields import format_time
-from steelyard.base.files import canonical, write_text
-from steelyard_eval.compare.contenders import Given
+from steelyard.base.files import canonical, regular_target, write_text
+from steelyard_eval.compare.contenders import Given, read
+from steelyard_eval.compare.http_search import holds_key
 from steelyard_eval.datasets import Dataset, check, load
 from steelyard_eval.datasets.beir import is_beir
 from steelyard_eval.datasets.folder import fault_message
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.gate.gating import BASELINE, Gate
+from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.workspace import Workspace
 
 WORKFLOW = Path(".github/workflows/relevance.yml")
@@ -85,10 +87,15 @@ def start(
     DataError
         When there is no data set, or it has faults; nothing is written then.
     ConfigError
-        When it has no labels, or a path that a workflow cannot quote.
+        When it has no labels, or a path or an endpoint that a workflow cannot hold.
+    MachineError
+        When a file cannot be written.
     """
     place = find_dataset(Path()) if folder is None else Path(folder)
+    asked = _asked(current)
     _check_plain(place, baseline)
+    for path in (place / MANIFEST, baseline, workflow):
+        regular_target(path)
     written: list[Path] = []
     kept: list[Path] = []
     (written if _describe(place) else kept).append(place / MANIFEST)
@@ -102,7 +109,7 @@ def start(
     if workflow.exists():
         kept.append(workflow)
     else:
-        write_text(workflow, workflow_text(place, baseline, embedder))
+        write_text(workflow, workflow_text(place, baseline, embedder, asked))
         written.append(workflow)
     return Started(str(place), str(given), tuple(map(str, written)), tuple(map(str, kept)))
 
@@ -123,6 +130,15 @@ def _check_plain(*paths: Path) -> None:
             raise ConfigError(
                 f"{shown(str(path), PATH_WIDTH)} cannot stand in a workflow; use letters, digits, ., -, _ and /"
             )
+
+
+def _asked(current: Given | None) -> str:
+    """An endpoint, which the workflow has to name because no baseline may; empty for anything else."""
+    if current is None or read(current).kind != "endpoint":
+        return ""
+    if not isinstance(current, str) or holds_key(current) or "${{" in current:
+        raise ConfigError("an endpoint with a key cannot stand in a workflow; gate it by `steelyard gate` alone")
+    return current
 
 
 def _describe(folder: Path) -> bool:
@@ -148,12 +164,13 @@ def _current(dataset: Dataset) -> str:
     return str(WEIGHTS) if WEIGHTS.is_file() else dataset.system or DEFAULT
 
 
-def workflow_text(dataset: Path, baseline: Path, embedder: str = "auto") -> str:
-    """The workflow that gates every pull request."""
+def workflow_text(dataset: Path, baseline: Path, embedder: str = "auto", asked: str = "") -> str:
+    """The workflow that gates every pull request; `asked` is an endpoint, or empty."""
     text = resources.files("steelyard_eval.gate").joinpath(TEMPLATE).read_text(encoding="utf-8")
+    words = [*([asked] if asked else []), *(["--embedder", embedder] if embedder == "api" else [])]
     values = {
-        "PACKAGE": f"steelyard{EXTRAS.get(embedder, '')}=={__version__}",
-        "DATASET": shlex.quote(str(dataset)),
-        "BASELINE": shlex.quote(str(baseline)),
+        "PACKAGE": f"steelyard{EXTRAS.get('api' if asked else embedder, '')}=={__version__}",
+        "DATASET": shlex.join([word(dataset), *words]),
+        "BASELINE": shlex.quote(word(baseline)),
     }
     return re.sub(r"@(\w+)@", lambda found: values[found[1]], text)

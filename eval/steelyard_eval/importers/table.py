@@ -26,7 +26,8 @@ LOOKED_AT = 100
 """Rows whose keys are looked at to guess the columns."""
 HASHED = 16
 """Hexadecimal digits of an id that is a hash."""
-csv.field_size_limit(16 * 2**20)
+LONGEST_CELL = 16 * 2**20
+"""Characters."""
 
 
 def matches(source: ForeignStore) -> bool:
@@ -99,6 +100,7 @@ def _csv(source: ForeignStore, name: str) -> Rows:
     text = source.text(name, None)
     first = text.split("\n", 1)[0]
     separator = "\t" if ".tsv" in name else max(",;\t", key=first.count)
+    before = csv.field_size_limit(LONGEST_CELL)
     try:
         for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, strict=True):
             if None in row:
@@ -106,6 +108,8 @@ def _csv(source: ForeignStore, name: str) -> Rows:
             yield {key: value for key, value in row.items() if value not in (None, "")}
     except csv.Error as error:
         raise DataError(f"{source} is no CSV table that can be read ({error}); correct it") from None
+    finally:
+        csv.field_size_limit(before)
 
 
 def _lines(source: ForeignStore, name: str) -> Rows:

@@ -98,7 +98,7 @@ def estimate(
     return OffPolicy(
         of=of,
         ips=_value(lambda at: product[at].mean(), len(reward), rng),
-        snips=_value(lambda at: product[at].sum() / weight[at].sum(), len(reward), rng),
+        snips=_value(lambda at: product[at].sum() / max(weight[at].sum(), 1e-300), len(reward), rng),
         dr=_value(lambda at: corrected[at].mean(), len(reward), rng),
         effective=effective,
         mean_weight=mean,

@@ -7,9 +7,8 @@ that nobody outvotes the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,11 @@ from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, POSITIVE
 from steelyard_eval.learn.census import Census
 from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.tally import MOST_POLICIES, Axes, History, Seen, Tally
+from steelyard_eval.learn.waiting import Waiting, token
 
 DAY = 86_400.0
 MOST_A_DAY = 1_000
 """Searches of one client and day; more are those of a program that is out of hand."""
-OPEN = 10_000
-"""Impressions that wait for acts written later: an act reaches back so many searches."""
 CHUNK = 20_000
 """Impressions that are counted together at most; at the beginning fewer, so that halves of a short log differ."""
 LEAST_CHUNK = 100
@@ -110,9 +108,9 @@ def read_log(path: str | Path, known: Known, now: float, progress: Callable[[int
     with the number of lines of each part.
     """
     reading = _Reading(known, now)
-    for number, raw in enumerate(lines_of(path), 1):
+    for at, (number, raw) in enumerate(lines_of(path), 1):
         reading.take(raw, number)
-        if progress and not number % CHUNK:
+        if progress and not at % CHUNK:
             progress(CHUNK)
     return reading.finish()
 
@@ -129,16 +127,14 @@ class _Reading:
         self.policies: dict[str, int] = {}
         self.searches: dict[str, int] = {}
         self.configurations: dict[str, Mapping[str, Any]] = {}
-        self.waiting: dict[str, tuple[LogLine, int]] = {}
-        self.per_client: dict[tuple[str, int], int] = {}
+        self.waiting = Waiting()
+        self.per_client: dict[int, int] = {}
         self.seen = Seen()
         self.examined = np.zeros((2, PLACES))
         self.chunk = _Chunk()
 
     def take(self, raw: bytes, number: int) -> None:
         """One line."""
-        if not raw.strip():
-            return
         self.census.lines += 1
         try:
             line = decode(raw)
@@ -150,14 +146,13 @@ class _Reading:
             if len(self.configurations) < MOST_POLICIES:
                 self.configurations[line.policy] = line.configuration
         elif line.hits:
-            self._impression(line, number)
+            self._impression(line, number, len(raw))
         elif line.actions:
-            self._acts(line, number)
+            self._acts(line, number, len(raw))
 
     def finish(self) -> Log:
         """Everything that still waits, and the result."""
-        for line, number in self.waiting.values():
-            self._emit(line, number)
+        self._emit_all(self.waiting.rest())
         self._flush()
         with np.errstate(invalid="ignore", divide="ignore"):
             given = self.examined[0] / self.examined[1]
@@ -172,19 +167,14 @@ class _Reading:
             given,
         )
 
-    def _impression(self, line: LogLine, number: int) -> None:
+    def _impression(self, line: LogLine, number: int, size: int) -> None:
         fault = self._fault(line)
         if fault:
             self.census.set_aside(fault, number)
-            return
-        if line.actions is not None:
+        elif line.actions is not None:
             self._emit(line, number)
-            return
-        if line.query_id in self.waiting:
-            self._emit(*self.waiting.pop(line.query_id))
-        elif len(self.waiting) >= OPEN:
-            self._emit(*self.waiting.pop(next(iter(self.waiting))))
-        self.waiting[line.query_id] = (line, number)
+        else:
+            self._emit_all(self.waiting.put(line, number, size))
 
     def _fault(self, line: LogLine) -> str:
         time = line.seconds
@@ -201,19 +191,24 @@ class _Reading:
         return self._client_fault(line.client_id, time)
 
     def _client_fault(self, client: str, time: float) -> str:
-        key = (client, int(time // DAY))
+        key = token(client, int(time // DAY))
         if len(self.per_client) >= MOST_CLIENTS:
             self.per_client.clear()
         count = self.per_client[key] = self.per_client.get(key, 0) + 1
         busy = bool(client) and count > MOST_A_DAY
         return f"is one of more than {MOST_A_DAY:,} searches of its client that day (a program)" if busy else ""
 
-    def _acts(self, line: LogLine, number: int) -> None:
-        waiting = self.waiting.get(line.query_id)
-        if waiting is None:
+    def _acts(self, line: LogLine, number: int, size: int) -> None:
+        try:
+            gone = self.waiting.act(line, size)
+        except KeyError:
             self.census.set_aside("acts on an impression that is not in the log, or long past", number)
-            return
-        waiting[0].actions = [*(waiting[0].actions or ()), *(line.actions or ())]
+        else:
+            self._emit_all(gone)
+
+    def _emit_all(self, found: Iterable[tuple[LogLine, int]]) -> None:
+        for line, number in found:
+            self._emit(line, number)
 
     def _emit(self, line: LogLine, number: int) -> None:
         query = self.known.query(line)
@@ -284,8 +279,7 @@ class _Chunk:
         time = line.seconds or 0.0
         reading.census.disordered += time < (reading.census.last_time or 0.0) - DAY
         reading.census.saw(time)
-        token = f"{line.client_id}\0{query}\0{int(time // DAY)}".encode(errors="surrogatepass")
-        self.hashes.append(int.from_bytes(blake2b(token, digest_size=8).digest(), "little"))
+        self.hashes.append(token(line.client_id, query, int(time // DAY)))
         self.numbers.append(number)
         self.sizes.append(size)
         self.heads.append((policy, int(mixed), query))

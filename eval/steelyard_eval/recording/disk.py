@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from steelyard.base.errors import PATH_WIDTH, DataError, shown
 from steelyard.base.files import STRICT_JSON, canonical, draft, move_folder, write_bytes
-from steelyard.base.inputs import open_regular, read_text
+from steelyard.base.inputs import inside, open_regular, read_text
 from steelyard.table.signal_table import LABEL_FACTS, NUMBER_FACTS, Facts, Labels, SignalTable, TagSets
 
 SCHEMA_VERSION = 2
@@ -45,7 +45,7 @@ def load(folder: Path) -> SignalTable:
                 f"{shown(str(folder), PATH_WIDTH)}: recording of schema {shown(manifest['schema_version'])}, "
                 f"this Steelyard reads {SCHEMA_VERSION}; record again"
             )
-        arrays = {name: _read(folder / f"{name}.npy", shape) for name, shape in manifest["arrays"].items()}
+        arrays = {name: _read(inside(folder, f"{name}.npy"), shape) for name, shape in manifest["arrays"].items()}
         _check(manifest, arrays)
         return _table(manifest, arrays)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -397,7 +397,7 @@ def test_any_contender_can_be_gated(data, tmp_path):
     found = data.gate(given, baseline=own)
     kinds = {row["label"]: row["kind"] for row in found.record["contenders"]}
     assert (found.verdict, kinds) == ("pass", {name: name for name in given})
-    with pytest.raises(ConfigError, match="'function' is a function, which only Python can run"):
+    with pytest.raises(ConfigError, match="of the kind 'function'; what a file names is never asked"):
         data.gate(baseline=own)
 
 

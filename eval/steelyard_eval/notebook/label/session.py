@@ -173,12 +173,14 @@ def read_judgments(path: Path) -> dict[Pair, Judgment]:
     if not path.exists():
         return {}
     found = {}
-    for number, line in enumerate(read_text(path).splitlines(), 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if not line:
+            continue
         try:
             one = Judgment(**STRICT_JSON.decode(line))
             if one.grade not in GRADES or not all(isinstance(text, str) for text in _texts(one)):
                 raise ValueError
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             raise DataError(
                 f"{shown(str(path), PATH_WIDTH)}, line {number}: {shown(line)} is not a judgment; it needs query, "
                 "entry, grade 0-3, note and at. Mend the line or remove it"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 
 from steelyard_eval.datasets import Dataset
 
@@ -21,7 +22,16 @@ def spelled(job: str, dataset: Dataset, *words: str, options: Mapping[str, objec
     """
     if dataset.in_memory:
         return None
-    parts = ["steelyard", job, str(dataset.path), *words]
+    parts = ["steelyard", job, word(dataset.path), *words]
     for name, value in options.items():
         parts += [] if value is None else [name, str(value)]
     return shlex.join(parts)
+
+
+def word(path: Path) -> str:
+    """A path as a word of a command that is never read as an option.
+
+    >>> word(Path("--update")), word(Path("mine"))
+    ('./--update', 'mine')
+    """
+    return f"./{path}" if str(path).startswith("-") else str(path)

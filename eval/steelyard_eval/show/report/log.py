@@ -21,7 +21,7 @@ def of_log(path: str | Path) -> dict[str, Any]:
     counts: dict[str, list[dict[str, int]]] = defaultdict(list)
     systems: dict[str, str] = {}
     broken = 0
-    for raw in lines_of(path):
+    for _, raw in lines_of(path):
         try:
             line = decode(raw)
         except ValueError:
