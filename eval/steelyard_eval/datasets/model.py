@@ -8,6 +8,7 @@ from pathlib import Path
 from steelyard.entry import Entry
 from steelyard.errors import DataError, Fault, nearest, shown
 from steelyard.query import Query
+from steelyard_eval.datasets.labels import Pool
 from steelyard_eval.datasets.vectors import Matrix
 
 LOGGED = "log"
@@ -50,6 +51,8 @@ class Dataset:
         Hash of the vector files; empty when there are none.
     system : str
         What its owner runs today, as dataset.json names it; empty: not given.
+    sampled, pool : str, Pool or None
+        How the labelled queries were drawn, and what was judged (`datasets.labels`); empty and None: not given.
     in_memory : bool
         Whether it was made of tables or dictionaries, so that no command can read it again.
     """
@@ -71,6 +74,8 @@ class Dataset:
     sha256: str
     vectors_sha256: str
     system: str = ""
+    sampled: str = ""
+    pool: Pool | None = None
     in_memory: bool = False
 
     def __repr__(self) -> str:

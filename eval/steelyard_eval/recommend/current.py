@@ -12,11 +12,14 @@ from steelyard_eval.compare.contenders import Contender, Given, Setting, read
 from steelyard_eval.compare.lists import Listed
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.metrics import Measure
+from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.rankings import Lists
 from steelyard_eval.recommend.composite import DEEPEST, composite, parts_for
 from steelyard_eval.recommend.layout import Layout
 from steelyard_eval.recommend.priors import key_of
 from steelyard_eval.recommend.source import Source
+
+NO_LISTS = Lists(Ranked.of([], []))
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Current:
     config: SearchConfig | None
     values: dict[Measure, Floats]
     composite: Floats
-    lists: Lists | None = None
+    lists: Lists = NO_LISTS
 
     @property
     def key(self) -> str | None:
