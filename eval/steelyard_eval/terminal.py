@@ -133,7 +133,7 @@ def tuning(record: Mapping[str, Any]) -> str:
     rows = [
         {"estimate": text, **record[name], "value": _triple(record[name])}
         for name, text in names.items()
-        if record[name]
+        if record[name] and (name != "promise" or record["promise_stated"])
     ]
     best, depths = record["optimum"], record["depths"]
     optimum = f"{best['value']:.4f}, {record['certificate']}, upper bound {best['bound']:.4f}"

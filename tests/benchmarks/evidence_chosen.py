@@ -1,9 +1,9 @@
 """Labels that were chosen: what ships on queries that fail, on labels of one list, and on wrong ones.
 
-Every set is labelled in five ways: as it is; by what bm25 alone, vectors alone, or both of them rank among the first
-ten; and as it is with a fifth of the relevant entries exchanged for others that were found. Candidates do not depend
-on labels, so what one labelling ships is measured by the set's own labels, on all queries. No more than 400 queries of
-a set are used. The table of other collections is made of those of its group, as everywhere.
+Every set is labelled in five ways: as it is; by what bm25 alone, vectors alone, or both of them rank among the
+first ten; and as it is with a fifth of the relevant entries exchanged for others that were found. Candidates do
+not depend on labels, so what one labelling ships is measured by the set's own labels, on all queries. No more than 400
+queries of a set are used. The table of other collections is made of those of its group, as everywhere.
 """
 
 from dataclasses import dataclass, replace
@@ -15,9 +15,9 @@ from evidence_rows import LOSS, Differences, priors_of
 
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets.labels import Pool
+from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recommend.decision import decide
 from steelyard_eval.recommend.families import starts
-from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recommend.layout import Measured, lay_out
 from steelyard_eval.recommend.priors import key_of
 from steelyard_eval.recommend.promise import usual_over

@@ -73,6 +73,19 @@ def read_pool(reader: FolderReader, file: str, value: object) -> Pool | None:
     return None
 
 
+def stated(sampled: str, pool: Pool | None) -> dict[str, object]:
+    """What a data set says of its labels, as dataset.json writes it; null for what it leaves open."""
+    return {"sampled": sampled or None, "pool": None if pool is None else pool.to_json()}
+
+
+def in_words(sampled: str, pool: Pool | None) -> Iterator[str]:
+    """The same as lines to read."""
+    if sampled:
+        yield f"labelled queries: {SAMPLED[sampled]}"
+    if pool is not None:
+        yield f"judged: {pool}"
+
+
 def unstated(sampled: str, pool: Pool | None) -> Iterator[str]:
     """A notice where the data set leaves either open."""
     given = {"sampled": sampled, "pool": pool}

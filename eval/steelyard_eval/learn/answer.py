@@ -17,9 +17,10 @@ from steelyard_eval.learn.document import document, promise
 from steelyard_eval.learn.intents import by_intent, combined
 from steelyard_eval.learn.rivals import RULES, rivals
 from steelyard_eval.learn.rule import adapted
-from steelyard_eval.learn.verdict import Judged, Refusal, judge
+from steelyard_eval.learn.verdict import Judged, judge
 from steelyard_eval.recommend.attempt import save_weights
 from steelyard_eval.recommend.provenance import origin
+from steelyard_eval.recommend.refusal import Refusal, chosen_queries
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.results import Result, frame_html
 
@@ -135,7 +136,7 @@ def learn(
 
 
 def _judged(case: Case, labels: bool) -> Judged:
-    """The decision; a log that our replay does not reproduce decides nothing."""
+    """The decision; a log that our replay does not reproduce decides nothing, and chosen labels ship nothing."""
     if not len(case.cells):
         equal = max(policy.agreement for policy in case.policies)
         raise DataError(
@@ -150,6 +151,8 @@ def _judged(case: Case, labels: bool) -> Judged:
             "name what ranked it with --current",
         )
         return replace(found, verdict="keep", candidate=0, refusal=refusal)
+    if found.verdict == "ship" and found.pooled and (chosen := chosen_queries(case.space.dataset.sampled)):
+        return replace(found, verdict="try", refusal=chosen)
     return found
 
 

@@ -20,6 +20,7 @@ from steelyard_eval.learn.examination import Examination, examine
 from steelyard_eval.learn.lists import Lists
 from steelyard_eval.learn.views import Views, statistics, views
 from steelyard_eval.recommend.decision import Verdict
+from steelyard_eval.recommend.refusal import Refusal
 
 SURE = (3.0, 2.0)
 """Query errors and refit errors that a gain has to exceed in every view."""
@@ -58,17 +59,6 @@ class Pooled:
     gain: Floats
     error: Floats
     labels: Source | None
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Why nothing ships from a log, and what would help."""
-
-    reason: str
-    remedy: str
-
-    def __str__(self) -> str:
-        return f"{self.reason}; {self.remedy}"
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ def refusal(
         (None if dataset.sampled else _flat(current, chosen))
         or _uncovered(dataset.pool, metric, current, chosen)
         or _unjudged(dataset.pool, metric, current, chosen, holds)
-        or (None if dataset.pool or current.negatives else _one_list(metric, current, [chosen, *finders]))
+        or (None if dataset.pool else _one_list(metric, current, [chosen, *finders]))
     )
 
 

@@ -76,7 +76,8 @@ def tuned(record: Record, alone: bool) -> tuple[Block, ...]:
         ("best found", best.get("strategy") or MISSING),
     )
     columns = (Column("part", number=False), Column("value"), Column("95% interval"), Column("queries"))
-    rows = tuple(Row(_part(name, record.get(key), key in _GAINS)) for name, key in _PARTS)
+    known = record if record.get("promise_stated", True) else {**record, "promise": None}
+    rows = tuple(Row(_part(name, known.get(key), key in _GAINS)) for name, key in _PARTS)
     lead = () if alone else (Paragraph(decision(record), "lead"),)
     evidence = Table("Tuning", "What supports the verdict.", columns, rows)
     return (*lead, evidence, Terms(facts), Terms(strategies, code=True))
