@@ -11,6 +11,7 @@ import numpy as np
 
 from steelyard_eval.decide.decision import decide
 from steelyard_eval.decide.posterior import PriorGains
+from steelyard_eval.decide.promise import OVER_FUSION, OVER_RETRIEVER, OVER_SYSTEM
 from steelyard_eval.decide.rule import (
     ALL_FAMILIES,
     ONE_STRATEGY,
@@ -25,6 +26,9 @@ GROUPS = {
 }
 """The collections that the rule was chosen on, and those that it was confirmed on."""
 LOSS = 0.001
+USUAL = dict.fromkeys(("fts", "bm25", "vector", "cortex_mem"), OVER_RETRIEVER)
+USUAL |= dict.fromkeys(("echovault", "moltnet", "soleri", "spec_kit", "echo"), OVER_SYSTEM)
+"""By current configuration; others are fusions. Cortex-Mem is a search by vectors where there are no layers."""
 
 
 @dataclass(frozen=True)
@@ -120,13 +124,13 @@ def _gains(own, candidate, unseen):
     return float(row[unseen].mean()), float(row.mean())
 
 
-def rule_row(own, others, grid30, n, count):
+def rule_row(own, others, grid30, n, count, usual=OVER_FUSION):
     """Means over splits of what each way of choosing gains, and how often it harms, for one strategy."""
     priors = priors_of(others, own.keys)
     found = {}
     for labelled, unseen in splits(own.queries, n, count):
         known, alone = own.evidence(labelled, priors), own.evidence(labelled)
-        decision = decide(known, ONE_STRATEGY, seed=0)
+        decision = decide(known, ONE_STRATEGY, seed=0, usual=usual)
         ways = {
             "grid of 30": grid30[int(np.argmax(known.metric[grid30].mean(axis=1)))],
             "optimum": int(np.argmax(known.metric.mean(axis=1))),
@@ -155,12 +159,12 @@ def _summary(rows):
     }
 
 
-def recommend_row(own, others, n, count):
+def recommend_row(own, others, n, count, usual=OVER_FUSION):
     """Means over splits of the whole procedure over all families, against one current configuration."""
     priors = priors_of(others, own.keys) if others else None
     rows = []
     for labelled, unseen in splits(own.queries, n, count):
-        found = decide(own.evidence(labelled, priors), ALL_FAMILIES, seed=0)
+        found = decide(own.evidence(labelled, priors), ALL_FAMILIES, seed=0, usual=usual)
         rows.append((found, *_gains(own, found.candidate, unseen), found.bound >= own.metric.mean.max() - 1e-9))
     return _verdicts(rows) if rows else {}
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.labels import in_words, stated, unstated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,18 +25,20 @@ class Checked(Result):
     @property
     def notices(self) -> tuple[str, ...]:
         """The notices, one line with a count for each kind."""
-        return self.dataset.notices
+        found = self.dataset
+        return (*found.notices, *(unstated(found.sampled, found.pool) if found.qrels else ()))
 
     def to_json(self) -> dict[str, Any]:
         """The document of `steelyard check --json`."""
         found = self.dataset
         return {
             "faults": [],
-            "notices": list(found.notices),
+            "notices": list(self.notices),
             "name": found.name,
             "entries": len(found.entries),
             "queries": len(found.queries),
             "sha256": found.sha256,
+            **stated(found.sampled, found.pool),
             "vectors": sorted("/".join(key) for key in found.vectors),
         }
 
@@ -62,7 +65,8 @@ class Checked(Result):
     def __str__(self) -> str:
         found = self.dataset
         last = f"{found.name}: {len(found.entries)} entries, {len(found.queries)} queries, no faults"
-        return "\n".join([*(f"note: {notice}" for notice in found.notices), last])
+        said = in_words(found.sampled, found.pool)
+        return "\n".join([*(f"note: {notice}" for notice in self.notices), *said, last])
 
     def _repr_html_(self) -> str:
         items = "".join(f"<li>{html.escape(notice)}</li>" for notice in self.notices)

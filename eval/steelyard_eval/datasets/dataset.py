@@ -10,6 +10,7 @@ from steelyard.base.errors import ConfigError, DataError, Fault, nearest, shown
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.datasets.embeddings import Matrix
+from steelyard_eval.datasets.labels import JudgedPool
 
 INTENTS = CLASSIFIED, GIVEN = "classified", "given"
 """Where the intents of queries are from: each system classifies them, as in live search, or the set gives them."""
@@ -53,6 +54,8 @@ class Dataset:
         Hash of the vector files; empty when there are none.
     system : str
         What its owner runs today, as dataset.json names it; empty: not given.
+    sampled, pool : str, JudgedPool or None
+        How the labelled queries were drawn, and what was judged (`datasets.labels`); empty and None: not given.
     in_memory : bool
         Whether it was made of tables or dictionaries, so that no command can read it again.
     intents : str or None
@@ -76,6 +79,8 @@ class Dataset:
     sha256: str
     vectors_sha256: str
     system: str = ""
+    sampled: str = ""
+    pool: JudgedPool | None = None
     in_memory: bool = False
     intents: str | None = None
 

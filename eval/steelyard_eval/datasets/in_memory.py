@@ -26,7 +26,16 @@ Rows: TypeAlias = "pd.DataFrame | Iterable[Mapping[str, Any]] | Mapping[str, str
 Judged: TypeAlias = "pd.DataFrame | Mapping[str, Mapping[str, int] | Iterable[str]] | Iterable[Sequence[Any]]"
 """Judgments: a table, query -> entry -> grade, query -> relevant entries, or triples of query, entry, grade."""
 PARTS = ("corpus", "queries", "qrels", "vectors")
-ABOUT = ("name", "description", "licence", "as_of", "text_for_embedding", "report_split")
+ABOUT = (
+    "name",
+    "description",
+    "licence",
+    "as_of",
+    "text_for_embedding",
+    "report_split",
+    "sampled",
+    "pool",
+)
 COLUMNS = (("query", "query_id", "qid"), ("entry", "doc_id", "docno", "id"), ("grade", "relevance"))
 """The names that the columns of a table of judgments may have; the second are those of ir_measures."""
 

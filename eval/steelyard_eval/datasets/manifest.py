@@ -12,6 +12,7 @@ from steelyard.memory.entry import FIELDS, read_fields
 from steelyard.memory.template import template_fields
 from steelyard_eval.datasets.faults import meant
 from steelyard_eval.datasets.file_reader import FolderReader
+from steelyard_eval.datasets.labels import JudgedPool, read_pool, read_sampled
 from steelyard_eval.datasets.named import RULE, Naming
 
 FILE = "dataset.json"
@@ -28,6 +29,8 @@ class Manifest:
     recipe: str = ""
     report_split: str = ""
     system: str = ""
+    sampled: str = ""
+    pool: JudgedPool | None = None
 
 
 _TEXT = FIELDS["text"]
@@ -40,7 +43,8 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "report_split": _TEXT,
     "system": _TEXT,
 }
-_KEYS = _PARSERS.keys() | {"counts", "files"}
+_KEYS = _PARSERS.keys() | {"counts", "files", "sampled"}
+"""Keys whose misspellings are faults; `pool` is too much like other words, such as tool."""
 
 
 def read_manifest(reader: FolderReader) -> Manifest:
@@ -59,7 +63,8 @@ def read_manifest(reader: FolderReader) -> Manifest:
     _check_keys(reader, record)
     _check_recipe(reader, recipe)
     _check_files(reader, record.get("files"))
-    return Manifest(recipe=recipe, **values)
+    sampled = read_sampled(reader, FILE, record.get("sampled"))
+    return Manifest(recipe=recipe, sampled=sampled, pool=read_pool(reader, FILE, record.get("pool")), **values)
 
 
 def check_report_split(reader: FolderReader, manifest: Manifest, splits: set[str]) -> None:

@@ -57,6 +57,8 @@ def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
         recipe=manifest.recipe,
         report_split=manifest.report_split,
         system=manifest.system,
+        sampled=manifest.sampled,
+        pool=manifest.pool,
         entries=entries.items,
         queries=queries.items,
         qrels=parts.qrels,

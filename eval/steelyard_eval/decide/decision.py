@@ -11,6 +11,8 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard_eval.decide.posterior import Posterior
+from steelyard_eval.decide.promise import OVER_FUSION, Usual, promise
+from steelyard_eval.decide.refusal import Refusal
 from steelyard_eval.decide.rule import (
     Evidence,
     Gates,
@@ -22,13 +24,13 @@ from steelyard_eval.decide.rule import (
     quantiles,
     shrinkage,
 )
-from steelyard_eval.measures.statistics import Interval, difference_interval
+from steelyard_eval.measures.statistics import Interval
 
 Verdict = Literal["ship", "try", "keep"]
 LIKELY = 0.2
 """A candidate is worth trying where it is worse with at most this probability."""
 SMALLEST = 1e-12
-"""A promise of less is none."""
+"""A gain of less is none."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ class Decision:
     candidate : int or None
         The row that is shipped, or worth trying; None under keep.
     gain : Interval
-        The expected gain on unseen queries: out of fold, of the whole procedure, and its 95% interval. Under
-        ship it is shrunk for having passed a gate. 0 under keep.
+        The expected gain on unseen queries and its 95% interval (`promise`), from the gain of the whole procedure
+        out of fold. 0 under keep.
     harm : float
         The probability that the candidate is worse than the current configuration, in the composite or the metric,
         whichever is larger, widened for having been chosen.
@@ -51,6 +53,8 @@ class Decision:
     more : int or None
         Labelled queries that would be needed beyond these: under try to prove the candidate if its gain is what it
         seems, under keep to halve the bound. None under ship.
+    refusal : Refusal or None
+        Under try, why no figures could make it ship.
     """
 
     verdict: Verdict
@@ -59,33 +63,42 @@ class Decision:
     harm: float
     bound: float
     more: int | None
+    refusal: Refusal | None = None
 
 
 def decide(
-    evidence: Evidence, gates: Gates, seed: int = 0, exact: Callable[[int], Floats] | None = None
+    evidence: Evidence,
+    gates: Gates,
+    seed: int = 0,
+    exact: Callable[[int], Floats] | None = None,
+    usual: Usual = OVER_FUSION,
+    refuse: Callable[[int], Refusal | None] = lambda candidate: None,
 ) -> Decision:
     """Apply the rule to every labelled query: each serves to choose and, left out in its turn, to prove.
 
     `exact` gives the differences of one candidate, float64[n], for what is reported; by default the matrix does.
-    Ships the proven candidate of largest posterior mean where its promise is positive (over all families: where
-    the gain out of fold exceeds its standard error); else names the best one as worth trying where it is likely
-    better, and gains out of fold; else keeps what there is.
+    `usual` is what the promise starts from, and `refuse` tells why the labels cannot carry a ship, if so.
+    Ships the proven candidate of largest posterior mean where it gains out of fold, and more than its standard
+    error on the labelled queries (over all families: out of fold, too); else names the best one as worth trying
+    where it is likely better, and gains out of fold; else keeps what there is.
     """
     row = exact or (lambda c: np.asarray(evidence.metric[c], dtype=np.float64))
     composite, metric = evidence.of_composite, evidence.of_metric
     passing = passed(evidence, gates)
     limit = bound(evidence.metric, evidence.groups)
     gains = _folded(evidence, seed, row)
-    folded = difference_interval(gains, evidence.groups.tolist())
-    if passing.any() and (not gates.folded or shrinkage(gains, evidence.groups) > 0):
+    gainful = float(gains.mean()) > SMALLEST
+    expected = promise(gains, evidence.groups, usual)
+    if gainful and passing.any() and (not gates.folded or shrinkage(gains, evidence.groups) > 0):
         chosen = int(np.argmax(np.where(passing, composite.mean, -np.inf)))
-        promise = scaled(folded, shrinkage(row(chosen), evidence.groups, gates.selected))
-        if promise.mean > SMALLEST:
-            return Decision("ship", chosen, promise, _stated(composite, metric, chosen), limit, None)
+        if shrinkage(row(chosen), evidence.groups) > 0:
+            refusal = refuse(chosen)
+            verdict: Verdict = "try" if refusal else "ship"
+            return Decision(verdict, chosen, expected, _stated(composite, metric, chosen), limit, None, refusal)
     top = best(evidence)
-    if top is not None and folded.mean > SMALLEST and _worst(composite, metric)[top] <= LIKELY:
+    if gainful and top is not None and _worst(composite, metric)[top] <= LIKELY:
         more = _to_prove(evidence, gates, top)
-        return Decision("try", top, folded, _stated(composite, metric, top), limit, more)
+        return Decision("try", top, expected, _stated(composite, metric, top), limit, more, refuse(top))
     return Decision("keep", None, Interval(0.0, 0.0, 0.0), 0.0, limit, 3 * evidence.metric.shape[1])
 
 
@@ -94,11 +107,6 @@ def _folded(evidence: Evidence, seed: int, row: Callable[[int], Floats]) -> Floa
     choices = chosen_out_of_fold(evidence, seed)
     rows = {candidate: row(candidate) for _, candidate in choices if candidate is not None}
     return out_of_fold(rows, choices, evidence.metric.shape[1])
-
-
-def scaled(interval: Interval, factor: float) -> Interval:
-    """The interval with everything times a factor."""
-    return Interval(interval.mean * factor, interval.low * factor, interval.high * factor)
 
 
 def _stated(composite: Posterior, metric: Posterior, candidate: int) -> float:

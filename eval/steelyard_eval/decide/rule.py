@@ -38,21 +38,19 @@ class Gates:
     """How small the probability of a loss has to be for a candidate to ship.
 
     `composite` is for the composite, `metric` for the reported metric alone. Where no other collection is known,
-    Student's t is asked for `composite / untabled` instead: the table is worth that much. `selected` is how much
-    of 1/t^2 a gain out of fold is shrunk by for having passed, as measured: docs/tuning.md. `folded` asks for a
+    Student's t is asked for `composite / untabled` instead: the table is worth that much. `folded` asks for a
     gain out of fold of more than its standard error, since other collections can mislead about this one.
     """
 
     composite: float
     metric: float
     untabled: float
-    selected: float = 1.0
     folded: bool = False
 
 
 ONE_STRATEGY = Gates(composite=0.02, metric=0.05, untabled=2.0)
 """For the settings of one strategy, which are much alike."""
-ALL_FAMILIES = Gates(composite=0.005, metric=0.05, untabled=5.0, selected=0.5, folded=True)
+ALL_FAMILIES = Gates(composite=0.005, metric=0.05, untabled=5.0, folded=True)
 """For all families together: what is current may already be the best of them."""
 
 
@@ -165,15 +163,19 @@ def out_of_fold(rows: Mapping[int, Floats], choices: Sequence[tuple[Bools, int |
     return gains
 
 
-def shrinkage(differences: Floats, groups: Indices, selected: float = 1.0) -> float:
-    """What is left of a gain that was chosen for being large: ``1 - selected / t^2`` of the sample's t, or 0.
-
-    `selected` is 1 for a gain on the very queries that it was chosen on, and may be less for one out of fold, of
-    which only that there is something to promise was decided on them.
-    """
+def shrinkage(differences: Floats, groups: Indices) -> float:
+    """What is left of a gain on the queries that it was chosen on: ``1 - 1 / t^2`` of the sample's t, or 0."""
     sums = Moments.of(differences[None, :], groups)
     t = float(sums.mean[0] / max(float(sums.error[0]), LEAST))
-    return 1.0 - selected / t**2 if t > 1 else 0.0
+    return 1.0 - 1.0 / t**2 if t > 1 else 0.0
+
+
+def holds(evidence: Evidence, candidate: int, differences: Floats, gates: Gates) -> bool:
+    """Whether other differences of a candidate, float64[n], would pass the gate of the reported metric, too."""
+    prior = PriorGains(*(values[[candidate]] for values in vars(evidence.prior_metric).values()))
+    found = posterior(Moments.of(differences[None, :], evidence.groups), prior)
+    tail = np.array([gates.metric])
+    return bool(found.mean[0] >= _quantile(tail, found.degrees)[0] * found.deviation[0])
 
 
 def bound(metric: Matrix, groups: Indices) -> float:

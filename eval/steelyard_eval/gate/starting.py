@@ -24,6 +24,7 @@ from steelyard_eval.compare.http_search import holds_key
 from steelyard_eval.datasets import Dataset, check, load
 from steelyard_eval.datasets.beir import is_beir
 from steelyard_eval.datasets.folder import fault_message
+from steelyard_eval.datasets.labels import JudgedPool, stated
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.gate.gating import BASELINE, Gate
 from steelyard_eval.recording.rankings.spelling import word
@@ -66,6 +67,8 @@ def start(
     baseline: Path = BASELINE,
     workflow: Path = WORKFLOW,
     embedder: str = "auto",
+    sampled: str = "",
+    pool: JudgedPool | None = None,
     now: Callable[[], float] = time.time,
 ) -> Started:
     """Write what is missing of dataset.json, the baseline and the workflow.
@@ -81,6 +84,8 @@ def start(
         Where they go.
     embedder : str
         See `Workspace.open`.
+    sampled, pool : str, JudgedPool
+        How the labelled queries were drawn and what was judged, for a dataset.json that is written now.
 
     Raises
     ------
@@ -98,7 +103,7 @@ def start(
         regular_target(path)
     written: list[Path] = []
     kept: list[Path] = []
-    (written if _describe(place) else kept).append(place / MANIFEST)
+    (written if _describe(place, sampled, pool) else kept).append(place / MANIFEST)
     dataset = load(place)
     given = _current(dataset) if current is None else current
     if baseline.exists():
@@ -141,7 +146,7 @@ def _asked(current: Given | None) -> str:
     return current
 
 
-def _describe(folder: Path) -> bool:
+def _describe(folder: Path, sampled: str, pool: JudgedPool | None) -> bool:
     """Write dataset.json where it is missing; whether it was. DataError, and nothing written, for other faults."""
     path = folder / MANIFEST
     if path.exists() or is_beir(folder):
@@ -149,7 +154,8 @@ def _describe(folder: Path) -> bool:
     faults = [fault for fault in check(folder).faults if fault.file != MANIFEST]
     if faults or not folder.is_dir():
         raise DataError(fault_message(str(folder), faults or check(folder).faults))
-    record: dict[str, Any] = {"name": folder.resolve().name}
+    said = {name: value for name, value in stated(sampled, pool).items() if value is not None}
+    record: dict[str, Any] = {"name": folder.resolve().name, **said}
     write_text(path, canonical(record))
     dataset = load(folder)
     counts = {"documents": len(dataset.entries), "queries": len(dataset.queries)}

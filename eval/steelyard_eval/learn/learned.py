@@ -15,12 +15,13 @@ from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.provenance import origin
+from steelyard_eval.decide.refusal import Refusal, chosen_queries
 from steelyard_eval.learn.case import LogCase, prepare
 from steelyard_eval.learn.intent_verdicts import by_intent, combined
 from steelyard_eval.learn.learned_document import document, promise
 from steelyard_eval.learn.rivals import RULES, rivals
 from steelyard_eval.learn.soleri_rule import adapted
-from steelyard_eval.learn.verdict import Judged, Refusal, judge
+from steelyard_eval.learn.verdict import Judged, judge
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.attempt import save_weights
 
@@ -132,7 +133,7 @@ def learn(
 
 
 def _judged(case: LogCase, labels: bool) -> Judged:
-    """The decision; a log that our replay does not reproduce decides nothing."""
+    """The decision; a log that our replay does not reproduce decides nothing, and chosen labels ship nothing."""
     if not len(case.cells):
         equal = max(policy.agreement for policy in case.policies)
         raise DataError(
@@ -147,6 +148,8 @@ def _judged(case: LogCase, labels: bool) -> Judged:
             "name what ranked it with --current",
         )
         return replace(found, verdict="keep", candidate=0, refusal=refusal)
+    if found.verdict == "ship" and found.pooled and (chosen := chosen_queries(case.space.dataset.sampled)):
+        return replace(found, verdict="try", refusal=chosen)
     return found
 
 

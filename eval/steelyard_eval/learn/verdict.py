@@ -15,6 +15,7 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
 from steelyard_eval.decide.decision import Verdict
+from steelyard_eval.decide.refusal import Refusal
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import Classes, fit
 from steelyard_eval.learn.examination import Examination, examine
@@ -58,17 +59,6 @@ class Pooled:
     gain: Floats
     error: Floats
     labels: KnownGains | None
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Why nothing ships from a log, and what would help."""
-
-    reason: str
-    remedy: str
-
-    def __str__(self) -> str:
-        return f"{self.reason}; {self.remedy}"
 
 
 @dataclass(frozen=True)

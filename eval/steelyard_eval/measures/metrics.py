@@ -328,6 +328,15 @@ def evaluate(
     return {m: _FAMILIES[m.family].compute(lists, m.cutoff) for m in measures}
 
 
+def condensed(
+    offsets: Indices, entry: NDArray[np.integer], judgments: Judgments
+) -> tuple[Indices, NDArray[np.integer]]:
+    """The lists without the entries that were not judged (Sakai, SIGIR 2007); arguments as in `evaluate`."""
+    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    kept = judgments.grades(query, entry) != _UNJUDGED
+    return np.concatenate([[0], np.cumsum(kept)])[offsets], entry[kept]
+
+
 def _depth(length: Indices, measures: tuple[Measure, ...]) -> int:
     """Return K, the deepest rank that any measure needs or any list has; at least 1."""
     longest = max(1, int(length.max(initial=0)))

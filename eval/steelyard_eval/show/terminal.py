@@ -133,7 +133,7 @@ def tuning(record: Mapping[str, Any]) -> str:
     rows = [
         {"estimate": text, **record[name], "value": _triple(record[name])}
         for name, text in names.items()
-        if record[name]
+        if record[name] and (name != "promise" or record["promise_stated"])
     ]
     best, depths = record["optimum"], record["depths"]
     intents = f", intents {record['intents']}" if record["intents"] else ""

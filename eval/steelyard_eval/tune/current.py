@@ -14,9 +14,12 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.composite import DEEPEST, composite, parts_for
 from steelyard_eval.decide.priors import key_of
 from steelyard_eval.measures.metrics import Measure
+from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.rankings import ShownLists
 from steelyard_eval.tune.layout import Layout
 from steelyard_eval.tune.source import Source
+
+NO_LISTS = ShownLists(Ranked.of([], []))
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Current:
     config: SearchConfig | None
     values: dict[Measure, Floats]
     composite: Floats
-    lists: ShownLists | None = None
+    lists: ShownLists = NO_LISTS
 
     @property
     def key(self) -> str | None:

@@ -18,12 +18,14 @@ from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.warnings import JUDGED, warnings
 from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.datasets.labels import unstated
 from steelyard_eval.decide.decision import Decision, decide
 from steelyard_eval.decide.priors import known
+from steelyard_eval.decide.promise import usual_over
 from steelyard_eval.decide.provenance import estimate, origin, promised
-from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence
-from steelyard_eval.measures.metrics import Measure
-from steelyard_eval.measures.runs import Ranked
+from steelyard_eval.decide.refusal import BROKEN_OFF, Refusal, Side, refusal
+from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence, holds
+from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.measures.statistics import difference_interval, mean_interval
 from steelyard_eval.recording.rankings import (
     ShownLists,
@@ -99,10 +101,40 @@ class RecommendationCase:
 
     @cached_property
     def decision(self) -> Decision:
-        """Ship, try or keep. What was broken off proves nothing, so it is worth a try at most."""
+        """Ship, try or keep."""
         base = self.current.values[self.metric]
-        found = decide(self.evidence, ALL_FAMILIES, self.seed, lambda c: self.values(c) - base)
-        return found if self.layout.whole or found.verdict != "ship" else replace(found, verdict="try")
+        usual = usual_over(self.config)
+        return decide(
+            self.evidence, ALL_FAMILIES, self.seed, lambda c: self.values(c) - base, usual, self._refusal
+        )
+
+    def _refusal(self, candidate: int) -> Refusal | None:
+        """Why a candidate cannot ship, whatever the figures say."""
+        if not self.layout.whole:
+            return BROKEN_OFF
+        config = self.layout.grid.config(candidate)
+        return refusal(
+            self.source.dataset,
+            self.metric,
+            self._side(self.label, self.config),
+            self._side(named(config), config),
+            (self._side(start.label, start.config) for start in self.layout.starts),
+            lambda differences: holds(self.evidence, candidate, differences, ALL_FAMILIES),
+        )
+
+    def _side(self, label: str, config: SearchConfig | None) -> Side:
+        """What a configuration, or the lists that are used today, show of the labels."""
+        if config is not None:
+            known = self.layout.recorded(config)
+            return Side.replayed(label, config, known.table, known.judgments, self.metric)
+        ranked = self.current.lists.ranked
+        judgments = Judgments.of(self.source.dataset.qrels, ranked.queries, ranked.entries)
+        return Side.of(label, None, (ranked.offsets, ranked.entry), judgments, self.metric)
+
+    @property
+    def stated(self) -> bool:
+        """Whether the gain is printed."""
+        return is_stated(self.decision, len(self.queries), usual_over(self.config).stated)
 
     @cached_property
     def picked(self) -> SearchConfig | None:
@@ -120,15 +152,16 @@ def document(case: RecommendationCase, timed: bool) -> tuple[Record, SearchConfi
     """The JSON document, what to run, and what is worth trying."""
     decision, board, found = case.decision, case.board, _chosen(case)
     chosen = None if case.picked is None else named(case.picked)
-    stated = is_stated(case.config, len(case.queries))
+    fewest = 0 if case.stated else usual_over(case.config).stated
     record = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
         "command": _command(case),
-        "sentence": sentence(decision, chosen or "", case.label, str(case.metric), case.layout.whole, stated),
+        "sentence": sentence(decision, chosen or "", case.label, str(case.metric), fewest),
         "verdict": decision.verdict,
         "promise": promised(decision, str(case.metric), len(case.queries)),
-        "promise_stated": stated,
+        "promise_stated": case.stated,
+        "refusal": None if decision.refusal is None else vars(decision.refusal),
         "bound": decision.bound,
         "labels_needed": decision.more,
         "whole": case.layout.whole,
@@ -223,7 +256,12 @@ def _results(case: RecommendationCase) -> Record:
         "dialect": DIALECT,
         "model": case.source.model,
         "recipe": case.source.recipe,
-        "notices": [*dataset.notices, *_warnings(case, tests), *case.layout.skipped],
+        "notices": [
+            *dataset.notices,
+            *unstated(dataset.sampled, dataset.pool),
+            *_warnings(case, tests),
+            *case.layout.skipped,
+        ],
         "primary": str(case.metric),
         "baseline": board.current.label,
         "configurations": [place.about() for place in board.places],
@@ -258,7 +296,7 @@ def _rankings(case: RecommendationCase) -> Record:
 
 def _listed(case: RecommendationCase, place: Place) -> ShownLists:
     if place.config is None:
-        return case.current.lists or ShownLists(Ranked.of([], []))
+        return case.current.lists
     return lists_of(case.layout.replayed(place.config), place.config)
 
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from steelyard.config.search_config import LISTS, SearchConfig
+from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system
 from steelyard_eval.decide.decision import Decision
 
-STATED = 40
-"""Labelled queries below which no gain is stated over a fusion of your own: where that is already the best of the
-presets, what was promised was not kept (docs/tuning.md)."""
 
-
-def is_stated(config: SearchConfig | None, queries: int) -> bool:
-    """Whether a gain over the current configuration may be stated: not over a fusion of lists on few queries."""
-    fused = config is not None and config.system in ("plain", LISTS) and len(config.effective.retrievers()) > 1
-    return queries >= STATED or not fused
+def is_stated(decision: Decision, queries: int, fewest: int) -> bool:
+    """Whether the gain is printed: of what ships, from so many labelled queries on."""
+    return decision.verdict == "ship" and queries >= fewest
 
 
 def named(config: SearchConfig) -> str:
@@ -32,33 +27,29 @@ def depths_read(config: SearchConfig) -> dict[str, int | None]:
     return {name: depth for name, depth in config.depths.items() if name in used}
 
 
-def sentence(
-    decision: Decision, chosen: str, current: str, metric: str, whole: bool = True, stated: bool = True
-) -> str:
-    """One sentence to act on; where the gain is not `stated`, it leaves open by how much.
+def sentence(decision: Decision, chosen: str, current: str, metric: str, fewest: int = 0) -> str:
+    """One sentence to act on; a gain that is not stated, for want of `fewest` labelled queries, is left open.
 
     >>> from steelyard_eval.measures.statistics import Interval
     >>> decision = Decision("ship", 3, Interval(0.0612, 0.02, 0.1), 0.02, 0.1, None)
     >>> sentence(decision, "rrf(bm25, vector)", "echovault", "nDCG@10")
     'Use rrf(bm25, vector): +0.061 nDCG@10 expected over your echovault (1 in 50 that it is worse).'
     """
-    gain = f"{decision.gain.mean:+.3f} {metric} expected over" if stated else "better than"
-    over = f"{gain} your {current} ({odds(decision.harm)} that it is worse)"
-    unknown = "" if stated else f", by how much fewer than {STATED} labelled queries cannot tell"
+    sure = f"your {current} ({odds(decision.harm)} that it is worse)"
+    if decision.verdict == "ship" and fewest:
+        return f"Use {chosen}: better than {sure}, by how much fewer than {fewest} labelled queries cannot tell."
     if decision.verdict == "ship":
-        return f"Use {chosen}: {over}{unknown}."
+        return f"Use {chosen}: {decision.gain.mean:+.3f} {metric} expected over {sure}."
     if decision.verdict == "try":
-        likely = over if stated else f"likely {over}"
-        return f"Try {chosen}, unproven: {likely}{unknown}; {_settle(decision, whole)}."
+        likely = str(decision.refusal or f"likely better than {sure}; {_settle(decision)}")
+        return f"Try {chosen}, unproven: {likely}."
     return (
         f"Keep your {current}: nothing found beats it by more than {decision.bound:.3f} {metric}; "
         f"about {rough(decision.more)} more labelled queries would halve that."
     )
 
 
-def _settle(decision: Decision, whole: bool) -> str:
-    if not whole:
-        return "the search was broken off, so run it again to prove it"
+def _settle(decision: Decision) -> str:
     if decision.more is None:
         return "label more queries to settle it"
     return f"label about {rough(decision.more)} more queries to settle it"

@@ -42,10 +42,11 @@ class Tuning(Result):
         return dict(self.record)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row an estimate: in sample, the current one there, the gain promised, the gain held out."""
+        """A row an estimate: in sample, the current one there, the gain promised if stated, the gain held out."""
         import pandas as pd
 
-        names = ("in_sample", "baseline", "promise", "holdout")
+        promise = ("promise",) if self.record["promise_stated"] else ()
+        names = ("in_sample", "baseline", *promise, "holdout")
         return pd.DataFrame([{"estimate": name, **self.record[name]} for name in names if self.record[name]])
 
     def __repr__(self) -> str:

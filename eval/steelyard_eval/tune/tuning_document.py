@@ -13,20 +13,23 @@ from steelyard import __version__
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import changes
+from steelyard.fusion.signal import Signal
 from steelyard.memory.query import Query
 from steelyard.systems import written_name
 from steelyard_eval.datasets.groups import units
 from steelyard_eval.decide.decision import Decision, decide
+from steelyard_eval.decide.promise import FEWEST, usual_over
 from steelyard_eval.decide.provenance import estimate, origin, promised
-from steelyard_eval.decide.rule import ONE_STRATEGY
+from steelyard_eval.decide.refusal import BROKEN_OFF, Refusal, Side, refusal
+from steelyard_eval.decide.rule import ONE_STRATEGY, Evidence, holds
 from steelyard_eval.measures.statistics import compare_paired, mean_interval
 from steelyard_eval.recording.rankings import ShownLists, lists_of, query_rows, rankings, spelled
 from steelyard_eval.recording.replay import replay
-from steelyard_eval.recording.select import intents_of, recorded_lists
+from steelyard_eval.recording.select import intents_of, only, recorded_lists
 from steelyard_eval.tune.brief import brief
 from steelyard_eval.tune.candidate import Candidate
 from steelyard_eval.tune.optimum import Optimum
-from steelyard_eval.tune.recommendation_sentence import named, sentence
+from steelyard_eval.tune.recommendation_sentence import is_stated, named, sentence
 from steelyard_eval.tune.task import Task
 from steelyard_eval.weights.exact.curve import Curve
 
@@ -43,16 +46,43 @@ class TuningDecision:
 
     @cached_property
     def decision(self) -> Decision:
-        """Ship, try or keep. What was broken off proves nothing, so it is worth a try at most."""
+        """Ship, try or keep."""
         task = self.task
         base = task.values(task.config)[task.inside]
-        found = decide(
-            task.evidence.on(task.inside),
+        return decide(
+            self.evidence,
             ONE_STRATEGY,
             task.seed,
             lambda c: task.values(task.grid.config(c))[task.inside] - base,
+            usual_over(task.config),
+            self._refusal,
         )
-        return found if self.optimum.whole or found.verdict != "ship" else replace(found, verdict="try")
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """That of the queries to tune on."""
+        return self.task.evidence.on(self.task.inside)
+
+    def _refusal(self, candidate: int) -> Refusal | None:
+        """Why a candidate cannot ship, whatever the figures say."""
+        task, config = self.task, self.task.grid.config(candidate)
+        if not self.optimum.whole:
+            return BROKEN_OFF
+        alone = {name: task.config.with_strategy(Signal(name)) for name in sorted(config.effective.retrievers())}
+        return refusal(
+            task.dataset,
+            task.measure,
+            self._side("current setting", task.config),
+            self._side(str(config.effective), config),
+            (self._side(name, one) for name, one in alone.items()),
+            lambda differences: holds(self.evidence, candidate, differences, ONE_STRATEGY),
+        )
+
+    def _side(self, label: str, config: SearchConfig) -> Side:
+        """What a setting shows of the labels of the queries to tune on."""
+        count = len(self.task.tuned_on)
+        table = only(self.task.table, self.task.table.queries[:count])
+        return Side.replayed(label, config, table, self.task.judgments.slice(0, count), self.task.measure)
 
     @cached_property
     def picked(self) -> SearchConfig:
@@ -71,6 +101,7 @@ def judge(found: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sear
     task, decision, picked, best = found.task, found.decision, found.picked, found.optimum
     tuned, current = task.values(picked), task.values(task.config)
     count = len(task.tuned_on)
+    stated = is_stated(decision, count, FEWEST)
     inside = {name: _inside(task, values) for name, values in (("tuned", tuned), ("current", current))}
     document = {
         "schema_version": 1,
@@ -80,7 +111,9 @@ def judge(found: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sear
         "dataset_sha256": task.dataset.sha256,
         "limit": task.config.limit,
         "intents": intents_of(task.dataset, task.table),
-        "sentence": sentence(decision, named(picked), "current setting", str(task.measure), best.whole),
+        "sentence": sentence(
+            decision, named(picked), "current setting", str(task.measure), 0 if stated else FEWEST
+        ),
         "system": task.config.system,
         "profile": task.config.profile,
         "objective": str(task.measure),
@@ -101,6 +134,8 @@ def judge(found: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sear
         "plateau": list(_plateau(task, picked)),
         "verdict": decision.verdict,
         "promise": promised(decision, str(task.measure), count),
+        "promise_stated": stated,
+        "refusal": None if decision.refusal is None else vars(decision.refusal),
         "bound": decision.bound,
         "labels_needed": decision.more,
         "in_sample": inside["tuned"],

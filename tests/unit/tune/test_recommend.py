@@ -26,6 +26,8 @@ from steelyard_eval.decide.composite import PARTS, composite, smoothing
 from steelyard_eval.decide.decision import Decision
 from steelyard_eval.decide.grid import LINE, grid, measured
 from steelyard_eval.decide.priors import PriorTable, key_of, shipped
+from steelyard_eval.decide.promise import usual_over
+from steelyard_eval.decide.refusal import Refusal
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.measures.statistics import Interval
 from steelyard_eval.recording.record import record, record_systems
@@ -309,7 +311,7 @@ def test_a_real_ctrl_c_ends_with_130_and_a_whole_file_of_the_current_weights(tmp
     assert "Traceback" not in ended.stderr
     assert not record["whole"]
     assert record["verdict"] == "try"
-    assert "the search was broken off, so run it again to prove it" in record["sentence"]
+    assert "the search was broken off; run it again to prove it" in record["sentence"]
     assert str(SearchConfig.load(out).strategy) == record["current"]["strategy"]
     attempt = SearchConfig.load(tmp_path / "search-weights.try.json")
     assert str(attempt.effective) == record["chosen"]["strategy"]
@@ -373,15 +375,16 @@ def test_the_three_sentences():
         "Use X: +0.061 nDCG@10 expected over your echovault (1 in 50 that it is worse)."
     )
     assert sentence(attempt, "X", "bm25", "nDCG@10") == (
-        "Try X, unproven: +0.061 nDCG@10 expected over your bm25 (1 in 10 that it is worse); "
+        "Try X, unproven: likely better than your bm25 (1 in 10 that it is worse); "
         "label about 40 more queries to settle it."
     )
-    assert sentence(ship, "X", "mine", "nDCG@10", stated=False) == (
+    assert sentence(ship, "X", "mine", "nDCG@10", 100) == (
         "Use X: better than your mine (1 in 50 that it is worse), "
-        "by how much fewer than 40 labelled queries cannot tell."
+        "by how much fewer than 100 labelled queries cannot tell."
     )
-    assert sentence(attempt, "X", "mine", "nDCG@10", stated=False).startswith(
-        "Try X, unproven: likely better than your mine (1 in 10 that it is worse), by how much"
+    refused = replace(attempt, refusal=Refusal("the search was broken off", "run it again"))
+    assert sentence(refused, "X", "bm25", "nDCG@10") == (
+        "Try X, unproven: the search was broken off; run it again."
     )
     assert sentence(keep, "", "echovault", "nDCG@10") == (
         "Keep your echovault: nothing found beats it by more than 0.055 nDCG@10; "
@@ -389,12 +392,20 @@ def test_the_three_sentences():
     )
 
 
-def test_no_gain_over_a_fusion_is_stated_on_few_queries():
-    rrf, single = config_of("rrf(bm25, vector)"), config_of("bm25")
-    assert [is_stated(rrf, n) for n in (39, 40)] == [False, True]
-    assert is_stated(single, 25)
-    assert is_stated(find_system("echovault").config(10), 25)
-    assert is_stated(None, 25)
+def test_a_gain_is_stated_of_what_ships_and_over_little_from_more_queries_on():
+    ship = Decision("ship", 3, Interval(0.06, 0.02, 0.1), 0.02, 0.1, None)
+    fewest = [
+        usual_over(config).stated
+        for config in (
+            find_system("echovault").config(10),
+            config_of("bm25"),
+            config_of("rrf(bm25, vector)"),
+            None,
+        )
+    ]
+    assert fewest == [40, 100, 200, 200]
+    assert [is_stated(ship, n, 100) for n in (99, 100)] == [False, True]
+    assert not is_stated(replace(ship, verdict="try"), 400, 100)
 
 
 def test_queries_of_one_scope_that_agree_are_worth_one_each():

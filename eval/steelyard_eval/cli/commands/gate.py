@@ -25,8 +25,9 @@ from steelyard_eval.cli.commands.options import (
 from steelyard_eval.common.later import later
 
 with later(__name__):  # --help needs none of it
-    from steelyard_eval.compare.contenders import Given, read_strategy
+    from steelyard_eval.compare.contenders import Given, read_strategy, separate
     from steelyard_eval.datasets import load
+    from steelyard_eval.datasets.labels import COMPLETE, JudgedPool
     from steelyard_eval.gate.faces import write_faces
     from steelyard_eval.gate.gating import Gate
     from steelyard_eval.gate.result import Gating
@@ -159,15 +160,41 @@ def _end(found: Gating, strict: bool) -> None:
     help="The file for GitHub Actions.",
 )
 @embedder_option
+@click.option(
+    "--sampled",
+    type=click.Choice(["all", "random", "log", "failing", "duel", "by hand"]),
+    help="How the labelled queries were drawn; written into a new dataset.json.",
+)
+@click.option(
+    "--pool",
+    metavar="CONTENDERS",
+    help='What was judged: "complete", or the contenders whose first ten were, separated by commas.',
+)
 @json_option
 def init(
-    dataset: str | None, current: str | None, baseline: str, workflow: str, embedder: str, as_json: bool
+    dataset: str | None,
+    current: str | None,
+    baseline: str,
+    workflow: str,
+    embedder: str,
+    sampled: str | None,
+    pool: str | None,
+    as_json: bool,
 ) -> None:
     """Write dataset.json, a first baseline, and a workflow that gates every pull request.
 
     Without DATASET the only data set in or below the working directory is used. Files that exist are kept.
     """
-    found = start(dataset, current, baseline=Path(baseline), workflow=Path(workflow), embedder=embedder)
+    judged = None if pool is None else JudgedPool() if pool == COMPLETE else JudgedPool(tuple(separate(pool)), 10)
+    found = start(
+        dataset,
+        current,
+        baseline=Path(baseline),
+        workflow=Path(workflow),
+        embedder=embedder,
+        sampled=sampled or "",
+        pool=judged,
+    )
     put(found.to_json(), as_json, str(found))
 
 

@@ -42,6 +42,7 @@ with later(__name__):  # --help needs none of it
     from steelyard_eval.datasets import load
     from steelyard_eval.datasets.duplicates import duplicates, duplicates_in_words
     from steelyard_eval.datasets.faults import counted, grouped
+    from steelyard_eval.datasets.labels import in_words, stated, unstated
     from steelyard_eval.explain import explain as run_explain
     from steelyard_eval.recording.record import record_systems
     from steelyard_eval.recording.select import intents_of
@@ -66,16 +67,22 @@ with later(__name__):  # --help needs none of it
 def check(dataset: str, as_json: bool) -> None:
     """Validate a data set and report every fault at once."""
     report = validate(dataset)
-    document: dict[str, Any] = {"faults": [str(fault) for fault in report.faults], "notices": list(report.notices)}
+    own = list(report.notices)
+    document: dict[str, Any] = {"faults": [str(fault) for fault in report.faults], "notices": own}
+    said: list[str] = []
     if report.dataset is not None:
         found = report.dataset
+        labels = found.sampled, found.pool
+        document |= stated(*labels)
+        own += unstated(*labels) if found.qrels else ()
+        said = list(in_words(*labels))
         document |= {"name": found.name, "entries": len(found.entries), "queries": len(found.queries)}
         document |= {"sha256": found.sha256, "vectors": sorted("/".join(key) for key in found.vectors)}
         document["duplicates"] = duplicates(found.entries)
         document["groups"] = propose_groups(found)
     repeated = duplicates_in_words(document.get("duplicates", []))
-    notices = [*report.notices, *document.get("groups", []), *([repeated] if repeated else [])]
-    lines = [*grouped(report.faults), *(f"note: {notice}" for notice in notices)]
+    notices = [*own, *document.get("groups", []), *([repeated] if repeated else [])]
+    lines = [*grouped(report.faults), *(f"note: {notice}" for notice in notices), *said]
     notes = f", {counted(len(notices), 'note')}" if notices else ""
     if report.dataset is not None:
         sizes = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,10 @@ import numpy as np
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.datasets.groups import unit_numbers, units
-from steelyard_eval.decide.decision import scaled
 from steelyard_eval.decide.posterior import Moments, PriorGains, posterior
 from steelyard_eval.decide.provenance import estimate, origin
 from steelyard_eval.decide.rule import shrinkage
-from steelyard_eval.measures.statistics import difference_interval, mean_interval
+from steelyard_eval.measures.statistics import Interval, difference_interval, mean_interval
 from steelyard_eval.notebook.explorer.bench import Bench
 
 Record = dict[str, Any]
@@ -45,7 +44,8 @@ def adopted(
     """
     gains = values - current
     numbers = unit_numbers(bench.queries)
-    promise = scaled(difference_interval(gains, bench.groups), shrinkage(gains, numbers))
+    left, seen = shrinkage(gains, numbers), difference_interval(gains, bench.groups)
+    promise = Interval(*(left * value for value in astuple(seen)))
     harm = float(posterior(Moments.of(gains[None, :], numbers), PriorGains.none(1)).harm()[0])
     fingerprint = bench.trial(config).table.fingerprint
     record: Record = {

@@ -91,7 +91,8 @@ def tuned(record: Record, alone: bool) -> tuple[Block, ...]:
         TableColumn("95% interval"),
         TableColumn("queries"),
     )
-    rows = tuple(TableRow(_part(name, record.get(key), key in _GAINS)) for name, key in _PARTS)
+    known = record if record.get("promise_stated", True) else {**record, "promise": None}
+    rows = tuple(TableRow(_part(name, known.get(key), key in _GAINS)) for name, key in _PARTS)
     lead = () if alone else (Paragraph(decision(record), "lead"),)
     evidence = TableBlock("Tuning", "What supports the verdict.", columns, rows)
     return (*lead, evidence, TermList(facts), TermList(strategies, code=True))
