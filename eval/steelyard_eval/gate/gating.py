@@ -21,7 +21,7 @@ from steelyard_eval.gate.answers import Answers, Asked, Field, read_asked
 from steelyard_eval.gate.baseline import Baseline, Kept, load_baseline, tool
 from steelyard_eval.gate.contest import Contest, means
 from steelyard_eval.gate.document import document, mismatch
-from steelyard_eval.gate.hashes import configuration_hash, data_hashes, platform_name, sources_hash
+from steelyard_eval.gate.hashes import configuration_hash, data_hashes, elsewhere, platform_name, sources_hash
 from steelyard_eval.gate.history import author, continued, history_path, history_text, last_hash, load_history
 from steelyard_eval.gate.result import Gating
 from steelyard_eval.gate.rule import BUDGET, SMALL
@@ -169,20 +169,14 @@ class Gate:
 
     def _contest(self, answers: Answers, kept: Kept, baseline: Baseline) -> Contest:
         queries = self.queries(baseline)
-        same = self._same(self._configuration(answers, baseline), kept, baseline)
-        return Contest(answers, kept, queries, unit_numbers(queries), self.budget, same, self.block_slices)
+        own = (self._configuration(answers, baseline), sources_hash())
+        same = bool(own[0]) and own == (kept.configuration, baseline.hashes["sources"])
+        where = elsewhere(baseline.platform)
+        return Contest(answers, kept, queries, unit_numbers(queries), self.budget, same, where, self.block_slices)
 
     def _configuration(self, answers: Answers, baseline: Baseline | None) -> str:
         model = self._space(baseline).model if answers.config else ""
         return configuration_hash(answers.config, self.dataset, model)
-
-    def _same(self, configuration: str, kept: Kept, baseline: Baseline) -> str:
-        if not configuration or (configuration, sources_hash()) != (
-            kept.configuration,
-            baseline.hashes["sources"],
-        ):
-            return "nothing"
-        return "bits" if platform_name() == baseline.platform else "lists"
 
     def _gated(self, answers: Sequence[Answers], old: Baseline, history: Sequence[Record]) -> Gating | None:
         known = [(own, kept) for own in answers if (kept := old.find(own.label)) is not None]
