@@ -24,6 +24,7 @@ from steelyard.base.inputs import read_text
 from steelyard.base.schemas import Schema
 from steelyard_eval.gate.answers import GateAnswers
 from steelyard_eval.gate.hashes import digest, list_hash, scores_hash
+from steelyard_eval.gate.ties import Run, runs, settled_hash
 from steelyard_eval.gate.values import SHALLOW, Values
 from steelyard_eval.measures.runs import Scored
 
@@ -37,7 +38,11 @@ SEAL = "seal"
 
 @dataclass(frozen=True)
 class KeptList:
-    """What is kept of one list: values, the anchor's where they differ, hashes, the first ten ids with scores."""
+    """What is kept of one list: values, the anchor's where they differ, hashes, the first ten ids with scores.
+
+    `ties` are the runs of its list and of the one down to place 100, and `settled_hash` is made with them (see
+    `ties.py`); older baselines have neither.
+    """
 
     id: str
     values: tuple[float, ...]
@@ -46,6 +51,8 @@ class KeptList:
     scores_hash: str
     first: tuple[Scored, ...]
     broken: Mapping[str, int]
+    ties: tuple[tuple[Run, ...], ...] = ()
+    settled_hash: str = ""
 
     @property
     def ids(self) -> list[str]:
@@ -98,6 +105,8 @@ class KeptContender:
                 scores_hash=scores_hash(own, far),
                 first=tuple((id_, float(f"{score:.{DIGITS}g}")) for id_, score in own[:SHALLOW]),
                 broken=dict(broken),
+                ties=(ties := (runs(own), runs(far))),
+                settled_hash=settled_hash((own, far), ties),
             )
             for query, values, own, far, broken in rows
         )
@@ -215,7 +224,8 @@ def _read(record: dict[str, Any]) -> Baseline:
 def _tuples(row: dict[str, Any]) -> dict[str, Any]:
     first = tuple((id_, float(score)) for id_, score in row["first"])
     anchor = tuple(row["anchor"]) if row["anchor"] else None
-    return {**row, "values": tuple(row["values"]), "anchor": anchor, "first": first}
+    ties = tuple(tuple((begin, end) for begin, end in own) for own in row.get("ties", ()))
+    return {**row, "values": tuple(row["values"]), "anchor": anchor, "first": first, "ties": ties}
 
 
 @cache

@@ -35,7 +35,7 @@ def document(gate: Gate, baseline: Baseline, history: Sequence[Record], contests
     return {
         **_head(gate, baseline, history),
         "verdict": verdict,
-        "sentence": sentence(verdict, contests),
+        "sentence": sentence(verdict, contests, gate.rebaseline),
         "check": "identity" if checks == {"identity"} else "quality",
         "findings": sorted(findings, key=lambda one: ORDER.index(one["verdict"])),
         **_trust(powers),
@@ -110,8 +110,8 @@ def _trust(powers: Sequence[Power]) -> Record:
     }
 
 
-def sentence(verdict: str, contests: Sequence[Contest]) -> str:
-    """What was found, in one sentence."""
+def sentence(verdict: str, contests: Sequence[Contest], rebaseline: str) -> str:
+    """What was found, in one sentence; `rebaseline` is the command that writes a baseline on this platform."""
     found = [contest for contest in contests if contest.verdict == verdict]
     first, rest = found[0], len(found) - 1
     more = f" (and {rest} more)" if rest else ""
@@ -120,8 +120,8 @@ def sentence(verdict: str, contests: Sequence[Contest]) -> str:
     if verdict == "pass":
         changed = [contest for contest in contests if contest.findings[0]["kind"] not in ("unchanged", "identity")]
         return f"Pass: {_named(changed[0])}{f' (and {len(changed) - 1} more)' if len(changed) > 1 else ''}."
-    word = {"fail": "Fail", "inconclusive": "Inconclusive"}[verdict]
-    return f"{word}: {_named(first)}{more}."
+    remedy = f"; for a baseline of this platform, run: {rebaseline}" if verdict == "mismatch" else "."
+    return f"{verdict.capitalize()}: {_named(first)}{more}{remedy}"
 
 
 def _named(contest: Contest) -> str:

@@ -23,7 +23,7 @@ from steelyard_eval.gate.answers import Asked, Field, GateAnswers, read_asked
 from steelyard_eval.gate.baseline import Baseline, KeptContender, load_baseline, tool
 from steelyard_eval.gate.contest import Contest, means
 from steelyard_eval.gate.gate_document import document, mismatch
-from steelyard_eval.gate.hashes import configuration_hash, data_hashes, platform_name, sources_hash
+from steelyard_eval.gate.hashes import configuration_hash, data_hashes, elsewhere, platform_name, sources_hash
 from steelyard_eval.gate.history import author, continued, history_path, history_text, last_hash, load_history
 from steelyard_eval.gate.result import Gating
 from steelyard_eval.gate.rule import BUDGET, SMALL
@@ -199,20 +199,14 @@ class Gate:
 
     def _contest(self, answers: GateAnswers, kept: KeptContender, baseline: Baseline) -> Contest:
         queries = self.queries(baseline)
-        same = self._same(self._configuration(answers, baseline), kept, baseline)
-        return Contest(answers, kept, queries, unit_numbers(queries), self.budget, same, self.block_slices)
+        own = (self._configuration(answers, baseline), sources_hash())
+        same = bool(own[0]) and own == (kept.configuration, baseline.hashes["sources"])
+        where = elsewhere(baseline.platform)
+        return Contest(answers, kept, queries, unit_numbers(queries), self.budget, same, where, self.block_slices)
 
     def _configuration(self, answers: GateAnswers, baseline: Baseline | None) -> str:
         model = self._space(baseline).model if answers.config else ""
         return configuration_hash(answers.config, self.dataset, model)
-
-    def _same(self, configuration: str, kept: KeptContender, baseline: Baseline) -> str:
-        if not configuration or (configuration, sources_hash()) != (
-            kept.configuration,
-            baseline.hashes["sources"],
-        ):
-            return "nothing"
-        return "bits" if platform_name() == baseline.platform else "lists"
 
     def _gated(self, answers: Sequence[GateAnswers], old: Baseline, history: Sequence[Record]) -> Gating | None:
         known = [(own, kept) for own in answers if (kept := old.find(own.label)) is not None]

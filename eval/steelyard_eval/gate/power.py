@@ -102,9 +102,7 @@ def statement(
         if -mean < CHURN * drop:
             rows.append((name, mean, None))
             continue
-        caught, false = _blocked(
-            Changes.of(difference[0], composite(difference, deep), unit, deep=deep), drop, rng
-        )
+        caught, false = _blocked(Changes.of(difference[0], composite(difference, deep), unit), drop, rng)
         rows.append((name, mean, caught))
         alarms.append(false)
     shares = [caught for _, _, caught in rows if caught is not None]
@@ -130,9 +128,7 @@ def _blocked(planted: Changes, drop: float, rng: np.random.Generator) -> tuple[f
             Changes(
                 kept * signs * planted.ndcg[drawn],
                 kept * signs * planted.composite[drawn],
-                kept * planted.squares[drawn],
                 planted.counts[drawn],
-                planted.deep,
             )
         ).fails.mean()
         for signs in (worse, equal)

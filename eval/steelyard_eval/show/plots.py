@@ -76,7 +76,7 @@ def changes(rows: Sequence[Record], budget: float) -> Figure:
 
     Pass is filled, fail a cross, inconclusive hollow.
     """
-    marks = {"pass": ("o", LINE), "fail": ("X", BAD), "inconclusive": ("o", "white")}
+    marks = {"pass": ("o", LINE), "fail": ("X", BAD), "inconclusive": ("o", "white"), "mismatch": ("o", "white")}
     with drawing(7.5, 0.45 * len(rows) + 1.4) as (figure, axes):
         axes.axvline(0, color="0.3", linewidth=1)
         axes.axvline(-budget, color="0.4", linestyle="--")

@@ -3,6 +3,9 @@
 import io
 import json
 import math
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -22,6 +25,25 @@ TEXTS = [
 ]
 
 
+FIT = """
+import random, sys
+from steelyard.embedders.lsa import LsaEmbedder
+from threadpoolctl import threadpool_info
+draw = random.Random(0)
+words = [a + b + c for a in "bdfgklmnprstvz" for b in "aeiou" for c in "bdglmnrst"]
+texts = [" ".join(draw.choices(words, [1 / at for at in range(1, len(words) + 1)], k=30)) for _ in range(200)]
+sys.stdout.buffer.write(LsaEmbedder.fit(texts).embed(texts).tobytes())
+sys.stderr.write(str(sorted({one.get("architecture", "") for one in threadpool_info()})))
+"""
+"""Writes the vectors of 200 texts, which are enough for the products to be shared by threads."""
+
+
+def fitted(**environment):
+    return subprocess.run(
+        [sys.executable, "-c", FIT], capture_output=True, check=True, env={**os.environ, **environment}
+    )
+
+
 @pytest.fixture(scope="module")
 def model():
     return LsaEmbedder.fit(TEXTS, seed=0)
@@ -34,6 +56,21 @@ class TestFit:
         idf = np.load(io.BytesIO(model.to_arrays()[1]["idf"]))
         for word, df in (("session", 2), ("cach", 1)):
             assert idf[vocabulary.index(word)] == pytest.approx(math.log(7 / (df + 1)) + 1, rel=1e-6)
+
+    def test_the_number_of_threads_changes_no_bit(self):
+        """In processes of their own, because BLAS reads the number when it is loaded."""
+        found = {fitted(OPENBLAS_NUM_THREADS=str(threads)).stdout for threads in (1, 2, 4)}
+
+        assert len(found) == 1
+        assert found != {b""}
+
+    def test_kernels_of_another_processor_change_cosines_by_rounding_alone(self):
+        one, other = (fitted(OPENBLAS_CORETYPE=core) for core in ("Prescott", "Haswell"))
+        if one.stderr == other.stderr:
+            pytest.skip("BLAS has no other kernels to choose here")
+
+        first, again = (np.frombuffer(each.stdout, np.float32).reshape(200, -1) for each in (one, other))
+        assert np.abs(first @ first.T - again @ again.T).max() < 1e-6
 
     def test_the_same_seed_gives_the_same_bytes(self, model):
         assert LsaEmbedder.fit(TEXTS, seed=0).to_arrays() == model.to_arrays()
