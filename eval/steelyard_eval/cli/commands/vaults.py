@@ -10,7 +10,6 @@ import click
 
 from steelyard.base.errors import shown
 from steelyard.base.escape import visible
-from steelyard.memory.query import Query
 from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import (
     filter_option,
@@ -31,6 +30,7 @@ with later(__name__):  # --help needs none of it
     from steelyard.fusion import intents_of
     from steelyard.fusion import progress as layer_progress
     from steelyard.live.search import Searcher
+    from steelyard.memory.query import Query
     from steelyard.results import SearchResult
     from steelyard.systems.cortex_mem.tenants import vault_of
     from steelyard_eval.datasets import load
