@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -23,12 +22,18 @@ MOVED = {
 }
 
 
-class Moved(MetaPathFinder, Loader):
-    """Asked after Python's own finders; the old name and the new one are the same module."""
+class Moved:
+    """A finder and its loader, asked after Python's own; the old name and the new one are the same module.
+
+    It has no base class, because `importlib.abc` would double what `import steelyard` loads.
+    """
 
     def find_spec(self, name: str, *_: Any) -> ModuleSpec | None:  # noqa: ANN401 -- Python's own arguments
         """See MetaPathFinder.find_spec."""
-        return ModuleSpec(name, self) if name in MOVED else None
+        return ModuleSpec(name, self) if name in MOVED else None  # type: ignore[arg-type]  # a loader by its methods
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """See Loader.create_module: a module as usual."""
 
     def exec_module(self, module: ModuleType) -> None:
         """See Loader.exec_module."""

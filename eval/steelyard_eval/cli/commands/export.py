@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from steelyard.base.files import write_text
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import json_option, put
 from steelyard_eval.common.later import later
 
 with later(__name__):  # --help needs none of it
+    from steelyard.base.files import write_text
     from steelyard.config.search_config import SearchConfig
     from steelyard_eval.export import export as run_export
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from steelyard.base.files import write_text
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import (
@@ -27,6 +26,7 @@ from steelyard_eval.cli.commands.typed_query import QueryCommand
 from steelyard_eval.common.later import later
 
 with later(__name__):  # --help needs none of it
+    from steelyard.base.files import write_text
     from steelyard.config.search_config import SearchConfig
     from steelyard.feedback.explore import Explore
     from steelyard.feedback.log import FeedbackLog, append_act

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from steelyard.base.errors import MachineError
-from steelyard.base.files import canonical, write_text
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import (
@@ -31,6 +30,7 @@ from steelyard_eval.common.later import later
 from steelyard_eval.common.usual import SYSTEMS
 
 with later(__name__):  # --help needs none of it
+    from steelyard.base.files import canonical, write_text
     from steelyard_eval.cli.demonstration import demo as run_demo
     from steelyard_eval.cli.doctor import diagnose
     from steelyard_eval.compare import compare as run_compare

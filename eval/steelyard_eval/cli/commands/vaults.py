@@ -11,7 +11,6 @@ from click.core import ParameterSource
 
 from steelyard.base.errors import shown
 from steelyard.base.escape import visible
-from steelyard.memory.query import Query
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import (
@@ -32,6 +31,7 @@ with later(__name__):  # --help needs none of it
     from steelyard.finish import Cut
     from steelyard.fusion import progress as layer_progress
     from steelyard.live.search import Searcher
+    from steelyard.memory.query import Query
     from steelyard.results import SearchResult
     from steelyard.systems.cortex_mem.tenants import vault_of
     from steelyard_eval.datasets.duplicates import duplicates_in_words
