@@ -17,7 +17,7 @@ from steelyard_eval.compare.contenders import Named, written_as
 from steelyard_eval.compare.lists import Listed
 from steelyard_eval.compare.warnings import JUDGED, shallow, warnings
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.groups import units
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.statistics import compare_all, mean_interval
 from steelyard_eval.progress import bar
@@ -69,7 +69,7 @@ class Case:
         challengers = {label: values for label, values in own.items() if label != self.baseline}
         if not challengers:
             return []
-        found = compare_all(challengers, own[self.baseline], units(self.queries), seed=self.seed)
+        found = compare_all(challengers, own[self.baseline], unit_numbers(self.queries).tolist(), seed=self.seed)
         about = {"baseline": self.baseline, "metric": self.primary}
         return [{"challenger": label, **about, **asdict(outcome)} for label, outcome in found.items()]
 
@@ -129,7 +129,7 @@ def _alike(case: Case) -> Record:
 
 def _results(case: Case) -> list[Record]:
     """Tidy records, one for each contender and metric."""
-    groups, records = units(case.queries), []
+    groups, records = unit_numbers(case.queries).tolist(), []
     for row in bar("intervals")(case.rows):
         about = {k: v for k, v in row.about().items() if k in ("label", "system", "profile", "strategy")}
         for metric, per_query in case.values[row.label].items():

@@ -11,7 +11,7 @@ import numpy as np
 
 from steelyard.arrays import Floats
 from steelyard.config import SearchConfig
-from steelyard_eval.datasets.groups import unit_numbers, units
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.explorer.bench import Bench
 from steelyard_eval.measures.statistics import difference_interval, mean_interval
 from steelyard_eval.recommend.decision import scaled
@@ -44,8 +44,8 @@ def adopted(
         The same on the queries held out.
     """
     gains = values - current
-    numbers = unit_numbers(bench.queries)
-    promise = scaled(difference_interval(gains, bench.groups), shrinkage(gains, numbers))
+    numbers = np.array(bench.units)
+    promise = scaled(difference_interval(gains, bench.units), shrinkage(gains, numbers))
     harm = float(posterior(Moments.of(gains[None, :], numbers), Prior.none(1)).harm()[0])
     fingerprint = bench.trial(config).table.fingerprint
     record: Record = {
@@ -53,11 +53,11 @@ def adopted(
         "chosen_by": "hand",
         "objective": str(bench.measure),
         "certificate": "none",
-        "in_sample": estimate(mean_interval(values, bench.groups), len(values)),
-        "baseline": estimate(mean_interval(current, bench.groups), len(values)),
+        "in_sample": estimate(mean_interval(values, bench.units), len(values)),
+        "baseline": estimate(mean_interval(current, bench.units), len(values)),
         "promise": {"metric": str(bench.measure), **estimate(promise, len(values)), "harm": harm},
     }
     if held_out is not None:
-        after = difference_interval(np.subtract(*held_out), units(bench.held_out))
+        after = difference_interval(np.subtract(*held_out), unit_numbers(bench.held_out).tolist())
         record["holdout"] = estimate(after, len(bench.held_out))
     return replace(config, provenance=record)

@@ -17,6 +17,7 @@ from steelyard.identity import share
 from steelyard.query import Query, clean_query
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.lists import PLACES, Lists, lists_of
 from steelyard_eval.learn.policies import Hits, Policy, match, recognise
@@ -96,7 +97,7 @@ def prepare(
     queries, query_of = _queries(dataset, asked, log.axes.queries)
     sharing = [one for one in configurations.values() if len(share([config, one])) == 1]
     table = record(space, queries, [config, *(one.with_limit(config.limit) for one in sharing)])
-    lists = lists_of(table, config)
+    lists = replace(lists_of(table, config), unit=unit_numbers(queries))
     at = {name: number for number, name in enumerate(table.entries)}
     entry_of = np.array([*(at.get(name, -1) for name in numbered), -1], dtype=np.int64)
     hits = match(log, whole, lists, query_of, entry_of)

@@ -112,7 +112,7 @@ def document(case: Case, timed: bool) -> tuple[Record, SearchConfig | None, Sear
     """The JSON document, what to run, and what is worth trying."""
     decision, board, found = case.decision, case.board, _chosen(case)
     chosen = None if case.picked is None else named(case.picked)
-    stated = is_stated(case.config, len(case.queries))
+    stated = is_stated(case.config, len(np.unique(case.evidence.groups)))
     record = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
@@ -135,7 +135,7 @@ def document(case: Case, timed: bool) -> tuple[Record, SearchConfig | None, Sear
     }
     facts = origin(case.source.dataset, _fingerprint(case), case.seed, case.now)
     facts |= {"objective": str(case.metric), "verdict": decision.verdict, "promise": record["promise"]}
-    facts["baseline"] = estimate(mean_interval(case.current.values[case.metric]), len(case.queries))
+    facts["baseline"] = record["current"]["in_sample"]
     current = None if case.config is None else replace(case.config, provenance=facts)
     if case.picked is None or found is None:
         return record, current, None

@@ -13,7 +13,7 @@ from steelyard import __version__
 from steelyard.arrays import Bools, Floats, Indices
 from steelyard.config import SearchConfig
 from steelyard.query import Query
-from steelyard_eval.datasets.groups import units
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.exact.curve import Curve
 from steelyard_eval.measures.statistics import compare_paired, mean_interval
 from steelyard_eval.rankings import Lists, lists_of, query_rows, rankings, spelled
@@ -141,7 +141,7 @@ def held_out_gain(task: Task, tuned: Floats, current: Floats) -> Record | None:
     out = ~task.inside
     if not out.any():
         return None
-    found = compare_paired(tuned[out], current[out], units(task.held_out), seed=task.seed)
+    found = compare_paired(tuned[out], current[out], unit_numbers(task.held_out).tolist(), seed=task.seed)
     return {"value": found.delta, "low": found.low, "high": found.high, "p": found.p, "queries": int(out.sum())}
 
 
@@ -150,7 +150,7 @@ def _inside(task: Task, values: Floats) -> Record:
 
 
 def _interval(values: Floats, queries: Sequence[Query]) -> Record:
-    return estimate(mean_interval(values, units(queries)), len(values))
+    return estimate(mean_interval(values, unit_numbers(queries).tolist()), len(values))
 
 
 def _plateau(task: Task, config: SearchConfig) -> tuple[float, ...]:
