@@ -29,6 +29,8 @@ LOSS = 0.001
 USUAL = dict.fromkeys(("fts", "bm25", "vector", "cortex_mem"), OVER_RETRIEVER)
 USUAL |= dict.fromkeys(("echovault", "moltnet", "soleri", "spec_kit", "echo"), OVER_SYSTEM)
 """By current configuration; others are fusions. Cortex-Mem is a search by vectors where there are no layers."""
+TIMES = 5
+"""How often each question is asked, where questions are repeated."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,9 @@ class Differences:
             Side(matrices.composite, of_composite, composite),
         )
 
-    def evidence(self, labelled, priors=None):
+    def evidence(self, labelled, priors=None, groups=None):
         """What the labelled queries show."""
-        return Evidence.of(self.metric.on(labelled), self.composite.on(labelled), priors)
+        return Evidence.of(self.metric.on(labelled), self.composite.on(labelled), priors, groups)
 
     @property
     def queries(self):
@@ -167,6 +169,23 @@ def recommend_row(own, others, n, count, usual=OVER_FUSION):
         found = decide(own.evidence(labelled, priors), ALL_FAMILIES, seed=0, usual=usual)
         rows.append((found, *_gains(own, found.candidate, unseen), found.bound >= own.metric.mean.max() - 1e-9))
     return _verdicts(rows) if rows else {}
+
+
+def repeats_row(own, others, n, count):
+    """Verdicts on n questions that were asked `TIMES` times each, counted apart and counted as one."""
+    priors = priors_of(others, own.keys)
+    found = {"apart": [], "as one": []}
+    for asked, _ in splits(own.queries, n, count):
+        for way, groups in (("apart", None), ("as one", np.tile(asked, TIMES))):
+            decision = decide(own.evidence(np.tile(asked, TIMES), priors, groups), ALL_FAMILIES, seed=0)
+            gain = 0.0 if decision.candidate is None else float(own.metric.row(decision.candidate).mean())
+            found[way].append((decision.verdict == "ship", gain))
+    return {way: _ships(rows) for way, rows in found.items()}
+
+
+def _ships(rows):
+    shipped = [gain for ships, gain in rows if ships]
+    return {"splits": len(rows), "ship": len(shipped), "false ship": sum(gain < -LOSS for gain in shipped)}
 
 
 def _verdicts(rows):

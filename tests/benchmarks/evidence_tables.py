@@ -5,6 +5,7 @@ import numpy as np
 SYSTEMS = ("echovault", "soleri", "moltnet", "spec_kit", "cortex_mem")
 RETRIEVERS = ("fts", "bm25", "vector")
 DRAWS = 2000
+WAYS = ("apart", "as one")
 
 
 def mean_of(rows, value):
@@ -95,6 +96,23 @@ def recommend_table(rows, best):
         f"{key[2]:12}{key[1]:20}{key[3]:>5}  harm {row['harm']:.0%}, gain {row['gain']:+.4f}" for key, row in worst
     ]
     return "\n".join(lines)
+
+
+def repeats_table(rows):
+    """Per number of questions and current configuration: ships and false ships, counted apart and as one."""
+    lines = ["Questions asked five times each: ships and false ships of so many splits"]
+    lines.append(f"{'questions':>9}  {'current':22}{'splits':>7}" + "".join(f"{way:>18}" for way in WAYS))
+    for n in sorted({key[2] for key in rows}):
+        for current in (*dict.fromkeys(key[0] for key in rows), "all"):
+            own = [row for key, row in rows.items() if key[2] == n and current in (key[0], "all")]
+            splits = sum(row[WAYS[0]]["splits"] for row in own)
+            lines.append(f"{n:>9}  {current:22}{splits:>7}" + "".join(_ships(own, way) for way in WAYS))
+    return "\n".join(lines)
+
+
+def _ships(rows, way):
+    ships, wrong, splits = (sum(row[way][name] for row in rows) for name in ("ship", "false ship", "splits"))
+    return f"{f'{ships}, {wrong} ({wrong / splits:.1%})':>18}"
 
 
 def _heads():

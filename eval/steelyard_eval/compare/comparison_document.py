@@ -18,7 +18,8 @@ from steelyard_eval.compare.contenders import Named, written_as
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.warnings import JUDGED, shallow, warnings
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.groups import units
+from steelyard_eval.datasets.alike import alike
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.statistics import compare_all, mean_interval
 from steelyard_eval.recording.rankings import ShownLists, described, ordered, query_rows, rankings, spelled
@@ -70,7 +71,7 @@ class ComparisonCase:
         challengers = {label: values for label, values in own.items() if label != self.baseline}
         if not challengers:
             return []
-        found = compare_all(challengers, own[self.baseline], units(self.queries), seed=self.seed)
+        found = compare_all(challengers, own[self.baseline], unit_numbers(self.queries).tolist(), seed=self.seed)
         about = {"baseline": self.baseline, "metric": self.primary}
         return [{"challenger": label, **about, **asdict(outcome)} for label, outcome in found.items()]
 
@@ -127,7 +128,8 @@ def _warnings(case: ComparisonCase) -> list[str]:
         {label: found[name] for label, found in case.values.items() if name in found}
         for name in (case.primary, str(JUDGED))
     )
-    return warnings(case.queries, own, judged, case.baseline, case.tests, case.arena.model)
+    near = alike(case.dataset, case.queries)
+    return warnings(case.queries, own, judged, case.baseline, case.tests, case.arena.model, near)
 
 
 def _alike(case: ComparisonCase) -> Record:
@@ -139,7 +141,7 @@ def _alike(case: ComparisonCase) -> Record:
 
 def _results(case: ComparisonCase) -> list[Record]:
     """Tidy records, one for each contender and metric."""
-    groups, records = units(case.queries), []
+    groups, records = unit_numbers(case.queries).tolist(), []
     for row in bar("intervals")(case.rows):
         about = {k: v for k, v in row.about().items() if k in ("label", "system", "profile", "strategy")}
         for metric, per_query in case.values[row.label].items():

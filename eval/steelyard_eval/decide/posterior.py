@@ -95,12 +95,14 @@ class Moments:
         """Over the queries of each part; `part` int64[n] counts from 0, and no group may be in two parts."""
         known, first, code, counts = np.unique(groups, return_index=True, return_inverse=True, return_counts=True)
         order, starts = np.argsort(code, kind="stable"), np.concatenate(([0], np.cumsum(counts)[:-1]))
-        within = (part[first][:, None] == np.arange(int(part.max()) + 1)).astype(np.float64)
+        grouped = len(known) < len(groups)  # else the sums stay in the order of the queries
+        owner = part[first] if grouped else part
+        within = (owner[:, None] == np.arange(int(part.max()) + 1)).astype(np.float64)
         total, squares, crossed = (np.empty((len(differences), within.shape[1])) for _ in range(3))
         for begin in range(0, len(differences), BLOCK):
             rows = slice(begin, begin + BLOCK)
             sums = differences[rows].astype(np.float64)
-            if len(known) < len(groups):
+            if grouped:
                 sums = np.add.reduceat(sums[:, order], starts, axis=1)
             total[rows] = sums @ within
             squares[rows] = sums**2 @ within

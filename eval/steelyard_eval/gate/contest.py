@@ -26,7 +26,7 @@ Record = dict[str, Any]
 WORST = 10
 """Queries that are shown with both rankings."""
 LEAST = 5
-"""Queries of a slice, below which it is not tested."""
+"""Units of a slice, below which it is not tested."""
 ORDER = ("fail", "mismatch", "inconclusive", "pass")
 
 
@@ -173,8 +173,9 @@ class Contest:
     def _slice(self, inside: Bools) -> Record:
         deep = self.kept.deep and self.now.values.deep
         difference = (self.now.values.matrix - self.kept.values.matrix)[:, inside]
-        found = judge(Changes.of(difference[0], composite(difference, deep), renumbered(self.unit[inside])))
-        p = float(found.p_worse) if inside.sum() >= LEAST else None
+        unit = renumbered(self.unit[inside])
+        found = judge(Changes.of(difference[0], composite(difference, deep), unit))
+        p = float(found.p_worse) if unit.max() + 1 >= LEAST else None
         return {
             "queries": int(inside.sum()),
             "delta": float(found.ndcg),

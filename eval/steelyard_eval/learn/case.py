@@ -17,6 +17,7 @@ from steelyard.live.identity import share
 from steelyard.memory.query import Query, clean_query
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.first_ten import PLACES, CandidateLists, lists_of
 from steelyard_eval.learn.policies import Hits, Policy, match, recognise
@@ -99,7 +100,7 @@ def prepare(
     queries = [
         replace(query, intent=own) for query, own in zip(queries, table.asked.labels["intent"], strict=True)
     ]
-    lists = lists_of(table, config)
+    lists = replace(lists_of(table, config), unit=unit_numbers(queries))
     at = {name: number for number, name in enumerate(table.entries)}
     entry_of = np.array([*(at.get(name, -1) for name in numbered), -1], dtype=np.int64)
     hits = match(log, whole, lists, query_of, entry_of)

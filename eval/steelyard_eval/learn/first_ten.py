@@ -48,6 +48,8 @@ class CandidateLists:
         The strategy's columns over the same rows.
     block : Block
         The weights of every candidate.
+    unit : int64[Q]
+        Numbers what varies as one: queries that ask the same count together.
     """
 
     queries: tuple[str, ...]
@@ -59,6 +61,7 @@ class CandidateLists:
     top: Ints
     form: Form
     block: Block
+    unit: Indices
 
     def __len__(self) -> int:
         return len(self.top)
@@ -133,7 +136,10 @@ def lists_of(
     top = _first(np.ascontiguousarray(form.columns), form.offsets, laid, PLACES, depth, every)
     names, features = _features(table.at_depth(config.depths), config, form)
     block = Block(config, form.slot, laid, max(map(len, branches), default=0))
-    return CandidateLists(table.queries, table.entries, form.offsets, entry, features, names, top, form, block)
+    alone = np.arange(len(table.queries), dtype=np.int64)
+    return CandidateLists(
+        table.queries, table.entries, form.offsets, entry, features, names, top, form, block, alone
+    )
 
 
 def discounted(top: Ints, gains: Floats, queries: Indices) -> Floats:

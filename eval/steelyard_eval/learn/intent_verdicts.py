@@ -36,8 +36,10 @@ def by_intent(case: LogCase, judged: Judged, labels: bool) -> dict[str, Judged]:
     labelled = numbers(case, case.labelled)
     for intent, at in numbers(case, judged.cells.queries).items():
         cells = judged.cells.on(judged.cells.queries[at])
-        own = case.labels[:, labelled[intent]] if labels and intent in labelled else None
-        found[intent] = judge(case.lists, cells, own, case.log.given, SURER)
+        own = labelled.get(intent, np.array([], dtype=np.int64))
+        values = case.labels[:, own] if labels and len(own) else None
+        unit = case.lists.unit[case.labelled[own]]
+        found[intent] = judge(case.lists, cells, values, case.log.given, SURER, unit)
     return found
 
 

@@ -140,7 +140,8 @@ def _judged(case: LogCase, labels: bool) -> Judged:
             f"the log is foreign: at best {equal:.0%} of its places are those of our lists under any weights of "
             f"{case.label}; name what ranked it with --current, and the data set that it belongs to"
         )
-    found = judge(case.lists, case.cells, case.labels if labels else None, case.log.given)
+    unit = case.lists.unit[case.labelled]
+    found = judge(case.lists, case.cells, case.labels if labels else None, case.log.given, unit=unit)
     used = sum(policy.searches for policy in case.policies) - case.foreign
     if case.foreign > used:
         refusal = Refusal(

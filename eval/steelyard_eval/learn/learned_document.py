@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from steelyard import __version__
+from steelyard.base.arrays import Floats, Indices
 from steelyard.fusion import Expr
 from steelyard_eval.learn.case import LogCase, span
 from steelyard_eval.learn.cells import Cells
@@ -21,7 +22,7 @@ from steelyard_eval.learn.learned_sentence import needed, sentence
 from steelyard_eval.learn.logged import of_log
 from steelyard_eval.learn.rivals import rivals
 from steelyard_eval.learn.verdict import Judged
-from steelyard_eval.learn.views import STRENGTHS, flip, per_query, unseen
+from steelyard_eval.learn.views import STRENGTHS, flip, per_query, statistics, unseen
 from steelyard_eval.measures.statistics import Interval, normal_interval
 from steelyard_eval.tune.recommendation_sentence import named
 
@@ -143,11 +144,12 @@ def _halves(case: LogCase, candidate: int) -> list[Record]:
 def _alone(lists: CandidateLists, cells: Cells, candidate: int) -> Record:
     exponent = examine(lists, cells).exponent
     gains = per_query(lists, cells, fit(lists, cells, exponent), candidate)
-    return {"queries": len(gains), "exponent": exponent, **_mean(gains)}
+    return {"queries": len(gains), "exponent": exponent, **_mean(gains, lists.unit[cells.queries])}
 
 
-def _mean(gains: np.ndarray[Any, np.dtype[np.float64]]) -> Record:
-    return {"gain": float(gains.mean()), "error": float(gains.std(ddof=1) / np.sqrt(len(gains)))}
+def _mean(gains: Floats, unit: Indices) -> Record:
+    gain, error = statistics(np.stack([np.zeros(len(gains)), gains]), unit)
+    return {"gain": float(gain[1]), "error": float(error[1])}
 
 
 def _intents(case: LogCase, judged: Judged, intents: Mapping[str, Judged], candidate: int) -> list[Record]:
@@ -155,7 +157,8 @@ def _intents(case: LogCase, judged: Judged, intents: Mapping[str, Judged], candi
     gains = per_query(case.lists, judged.cells, judged.classes, candidate)
     rows = []
     for intent, at in numbers(case, judged.cells.queries).items():
-        row = {"intent": intent, "queries": len(at), **_mean(gains[at])}
+        unit = case.lists.unit[judged.cells.queries[at]]
+        row = {"intent": intent, "queries": len(at), **_mean(gains[at], unit)}
         if own := intents.get(intent):
             picked = case.lists.config(own.candidate).effective
             row |= {"verdict": own.verdict, "strategy": str(picked) if own.candidate else None}

@@ -17,7 +17,8 @@ from steelyard_eval.compare.comparison_document import DIALECT
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.warnings import JUDGED, warnings
-from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.datasets.alike import alike
+from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.datasets.labels import unstated
 from steelyard_eval.decide.decision import Decision, decide
 from steelyard_eval.decide.priors import known
@@ -134,7 +135,7 @@ class RecommendationCase:
     @property
     def stated(self) -> bool:
         """Whether the gain is printed."""
-        return is_stated(self.decision, len(self.queries), usual_over(self.config).stated)
+        return is_stated(self.decision, questions(self.queries), usual_over(self.config).stated)
 
     @cached_property
     def picked(self) -> SearchConfig | None:
@@ -176,7 +177,7 @@ def document(case: RecommendationCase, timed: bool) -> tuple[Record, SearchConfi
     }
     facts = origin(case.source.dataset, _fingerprint(case), case.seed, case.now)
     facts |= {"objective": str(case.metric), "verdict": decision.verdict, "promise": record["promise"]}
-    facts["baseline"] = estimate(mean_interval(case.current.values[case.metric]), len(case.queries))
+    facts["baseline"] = record["current"]["in_sample"]
     current = None if case.config is None else replace(case.config, provenance=facts)
     if case.picked is None or found is None:
         return record, current, None
@@ -279,7 +280,8 @@ def _warnings(case: RecommendationCase, tests: Sequence[Record]) -> list[str]:
         {one.label: one.values[metric] for one in places if metric in one.values}
         for metric in (case.metric, JUDGED)
     )
-    return warnings(case.queries, values, judged, case.board.current.label, tests, case.source.model)
+    near = alike(case.source.dataset, case.queries)
+    return warnings(case.queries, values, judged, case.board.current.label, tests, case.source.model, near)
 
 
 def _rankings(case: RecommendationCase) -> Record:

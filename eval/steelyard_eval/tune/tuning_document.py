@@ -16,7 +16,7 @@ from steelyard.fusion import changes
 from steelyard.fusion.signal import Signal
 from steelyard.memory.query import Query
 from steelyard.systems import written_name
-from steelyard_eval.datasets.groups import units
+from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.decide.decision import Decision, decide
 from steelyard_eval.decide.promise import FEWEST, usual_over
 from steelyard_eval.decide.provenance import estimate, origin, promised
@@ -101,7 +101,7 @@ def judge(found: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sear
     task, decision, picked, best = found.task, found.decision, found.picked, found.optimum
     tuned, current = task.values(picked), task.values(task.config)
     count = len(task.tuned_on)
-    stated = is_stated(decision, count, FEWEST)
+    stated = is_stated(decision, questions(task.tuned_on), FEWEST)
     inside = {name: _inside(task, values) for name, values in (("tuned", tuned), ("current", current))}
     document = {
         "schema_version": 1,
@@ -181,7 +181,7 @@ def held_out_gain(task: Task, tuned: Floats, current: Floats) -> Record | None:
     out = ~task.inside
     if not out.any():
         return None
-    found = compare_paired(tuned[out], current[out], units(task.held_out), seed=task.seed)
+    found = compare_paired(tuned[out], current[out], unit_numbers(task.held_out).tolist(), seed=task.seed)
     return {"value": found.delta, "low": found.low, "high": found.high, "p": found.p, "queries": int(out.sum())}
 
 
@@ -190,7 +190,7 @@ def _inside(task: Task, values: Floats) -> Record:
 
 
 def _interval(values: Floats, queries: Sequence[Query]) -> Record:
-    return estimate(mean_interval(values, units(queries)), len(values))
+    return estimate(mean_interval(values, unit_numbers(queries).tolist()), len(values))
 
 
 def _plateau(task: Task, config: SearchConfig) -> tuple[float, ...]:

@@ -15,7 +15,7 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.agreement import agreement
 from steelyard_eval.compare.proposed_groups import propose_groups
-from steelyard_eval.compare.warnings import effective_number, shared_scopes, warnings
+from steelyard_eval.compare.warnings import dependent, effective_number, warnings
 from steelyard_eval.datasets import load
 
 QUERIES = [Query(f"text {at}", id=f"q{at}") for at in range(30)]
@@ -66,13 +66,22 @@ def scoped(count, scopes, group=""):
 def test_scopes_that_vary_together_are_counted_by_the_differences():
     queries = scoped(60, 6)
     by_scope = np.array([0.1, 0.5, 0.9, 0.2, 0.6, 0.4])[np.arange(60) % 6]
-    (told,) = shared_scopes(queries, {"a": np.zeros(60), "b": by_scope}, "a")
+    (told,) = dependent(queries, [], {"a": np.zeros(60), "b": by_scope}, "a")
     # Ten equal values a scope: six observations, times (n - 1) / n and g / (g - 1) of the two variances.
     assert effective_number(by_scope, [str(query.filters) for query in queries]) == pytest.approx(60 * 5 / 59)
     assert "60 queries share 6 scopes" in told
     assert "worth about 5 independent queries; give them `group`" in told
-    assert shared_scopes(scoped(60, 6, "g"), {"a": NOTHING, "b": by_scope}, "a") == []
-    assert shared_scopes(scoped(60, 30), {"a": np.zeros(60), "b": by_scope}, "a") == []
+    assert dependent(scoped(60, 6, "g"), [], {"a": NOTHING, "b": by_scope}, "a") == []
+    assert dependent(scoped(60, 30), [], {"a": np.zeros(60), "b": by_scope}, "a") == []
+
+
+def test_queries_that_ask_nearly_the_same_are_named_and_counted():
+    queries = [
+        Query(f"{word} of the deploy", id=f"q{at}") for at, word in enumerate(("time", "times", "who", "why"))
+    ]
+    values = {"a": np.zeros(4), "b": np.array([0.2, 0.2, 0.1, 0.3])}
+    (told,) = dependent(queries, [(0, 1)], values, "a")
+    assert told.startswith("1 query asks nearly what another one asks ('q0' and 'q1'): the 4 are worth about")
 
 
 def test_check_and_compare_propose_groups(tmp_path):

@@ -57,7 +57,7 @@ def small(seed=0, queries=20, count=60):
             (q, f"m{e:02d}"): r + 1 for q in range(queries) for r, e in enumerate(rng.permutation(count)[:10])
         }
         found.append((ranks, ()))
-    dataset = sy.load({"m": "x"}, {f"q{q}": "x" for q in range(queries)}, {"q0": ["m"]}).dataset
+    dataset = sy.load({"m": "x"}, {f"q{q}": f"x{q}" for q in range(queries)}, {"q0": ["m"]}).dataset
     pool = pooled(replace(dataset, qrels={}), ("a", "b"), dataset.queries, found, seed)
     return pool, rng.integers(0, 4, len(pool))
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
-from steelyard_eval.datasets.groups import unit_numbers, units
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.posterior import Moments, PriorGains, posterior
 from steelyard_eval.decide.provenance import estimate, origin
 from steelyard_eval.decide.rule import shrinkage
@@ -43,8 +43,8 @@ def adopted(
         The same on the queries held out.
     """
     gains = values - current
-    numbers = unit_numbers(bench.queries)
-    left, seen = shrinkage(gains, numbers), difference_interval(gains, bench.groups)
+    numbers = np.array(bench.units)
+    left, seen = shrinkage(gains, numbers), difference_interval(gains, bench.units)
     promise = Interval(*(left * value for value in astuple(seen)))
     harm = float(posterior(Moments.of(gains[None, :], numbers), PriorGains.none(1)).harm()[0])
     fingerprint = bench.trial(config).table.fingerprint
@@ -53,11 +53,11 @@ def adopted(
         "chosen_by": "hand",
         "objective": str(bench.measure),
         "certificate": "none",
-        "in_sample": estimate(mean_interval(values, bench.groups), len(values)),
-        "baseline": estimate(mean_interval(current, bench.groups), len(values)),
+        "in_sample": estimate(mean_interval(values, bench.units), len(values)),
+        "baseline": estimate(mean_interval(current, bench.units), len(values)),
         "promise": {"metric": str(bench.measure), **estimate(promise, len(values)), "harm": harm},
     }
     if held_out is not None:
-        after = difference_interval(np.subtract(*held_out), units(bench.held_out))
+        after = difference_interval(np.subtract(*held_out), unit_numbers(bench.held_out).tolist())
         record["holdout"] = estimate(after, len(bench.held_out))
     return replace(config, provenance=record)

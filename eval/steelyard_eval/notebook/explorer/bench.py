@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.compare.contenders import Contender, Named, Setting, usable
 from steelyard_eval.datasets import Dataset, tuning_queries
-from steelyard_eval.datasets.groups import Unit, units
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.notebook.explorer.trial import Trial
 from steelyard_eval.recording.record import needed, record
@@ -74,10 +75,10 @@ class Bench:
         model = "" if self.table is None else str(self.table.fingerprint.get("model", ""))
         return Setting(self.limit, model, recorded_lists(self.table))
 
-    @property
-    def groups(self) -> list[Unit] | None:
-        """What varies as one; None where every query does by itself."""
-        return units(self.queries)
+    @cached_property
+    def units(self) -> list[int]:
+        """The unit of every query."""
+        return list(map(int, unit_numbers(self.queries)))
 
     @property
     def entries(self) -> dict[str, Entry]:

@@ -214,7 +214,7 @@ class Exploration:
         }
 
     def _result(self) -> Record:
-        values, base, groups = self.values, self.against.values, self.bench.groups
+        values, base, groups = self.values, self.against.values, self.bench.units
         differences = values - base
         mean, gain = mean_interval(values, groups), difference_interval(differences, groups)
         order = np.argsort(differences, kind="stable")
@@ -266,7 +266,7 @@ class Exploration:
     def _pinned(self) -> list[Record]:
         rows = []
         for config, rival in self.pins:
-            gain = difference_interval(rival.values - self.current.values, self.bench.groups)
+            gain = difference_interval(rival.values - self.current.values, self.bench.units)
             ends = [gain.mean, gain.low, gain.high]
             mean = float(rival.values.mean())
             rows.append({"label": rival.label, "strategy": str(config.strategy), "mean": mean, "gain": ends})

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from steelyard.base.arrays import Floats, Indices
-from steelyard_eval.datasets.groups import units
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.statistics import ALPHA, POWER, mean_interval
 from steelyard_eval.notebook.label import sampling
 from steelyard_eval.notebook.label.pool import Pool
@@ -63,7 +63,9 @@ def standings(pool: Pool, grades: Indices) -> list[Standing]:
 
 def _standing(pool: Pool, at: int, gains: Floats, count: int) -> Standing:
     differences = gains * (pool.gain[at] - pool.gain[0])
-    found = mean_interval(np.bincount(pool.query, differences, len(pool.queries)), units(pool.queries))
+    found = mean_interval(
+        np.bincount(pool.query, differences, len(pool.queries)), unit_numbers(pool.queries).tolist()
+    )
     early = count < min(ENOUGH, len(pool.order))
     beside = (found.low > 0 or found.high < 0) and not early
     verdict = "open" if not beside else "better" if found.mean > 0 else "worse"

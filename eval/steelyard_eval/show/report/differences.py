@@ -6,7 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from steelyard.memory.query import Query
 from steelyard_eval.common.markup import MISSING, interval, number, p_value
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.statistics import (
     ALPHA,
     MARGIN,
@@ -150,11 +152,12 @@ def by_category(results: Record, two: Sides) -> dict[str, list[tuple[Record, flo
 
 def tested_change(own: Sequence[tuple[Record, float, float]]) -> tuple[Interval, float]:
     """The mean difference with its interval, and the sign-flip p."""
-    groups = [query.get("group") or query["id"] for query, _, _ in own]
+    units = unit_numbers(
+        [Query(query["text"], query["id"], group=query.get("group") or "") for query, _, _ in own]
+    )
     left, right = [a for _, a, _ in own], [b for _, _, b in own]
-    units = groups if len(set(groups)) < len(own) else None
     gaps = [b - a for a, b in zip(left, right, strict=True)]
-    return difference_interval(gaps, units), compare_paired(right, left, units, seed=0).p
+    return difference_interval(gaps, units.tolist()), compare_paired(right, left, units.tolist(), seed=0).p
 
 
 def _category(
