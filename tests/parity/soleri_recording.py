@@ -1,6 +1,6 @@
 """The recording of Soleri, the engine on the same entries, and when two rankings are the same.
 
-Rankings are compared as what they are, orders of a pool. `JudgedPool` says which candidates stand above the
+Rankings are compared as what they are, orders of a pool. `Pool` says which candidates stand above the
 cut of their list, which are tied at it, and what each scores; the recorded ranking and ours both have to
 be rankings of that pool, of the same length. So rows of equal score may change places, also at a cut,
 and a candidate may stand for another that is tied with it where the candidates are cut.
@@ -184,7 +184,7 @@ class Setup:
         cuts = [cut(found.table, self.depths[name], name) for name in found.table.positions]
         memories = [hit for hit in hits if hit.entry.kind == "memory"]
         values = {named(hit): self.show(hit) for hit in (*found.hits, *memories)}
-        return JudgedPool(
+        return Pool(
             values, set(map(named, memories)).union(*(sure for sure, _, _ in cuts)), [c[1:] for c in cuts]
         )
 
@@ -202,7 +202,7 @@ def cut(table, depth, name):
 
 
 @dataclass
-class JudgedPool:
+class Pool:
     """What may be ranked: values by id; the ids that are sure; of each list (tied ids, places left for them)."""
 
     values: dict

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from unicodedata import category, normalize
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from steelyard.base.arrays import Indices
 from steelyard.memory.query import Query
@@ -51,11 +49,19 @@ def unit_numbers(queries: Sequence[Query]) -> Indices:
 
 def components(pairs: Sequence[tuple[int, int]], size: int) -> Indices:
     """Number the sets that pairs join, from 0 in the order of first appearance; int64[size]."""
-    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    graph = coo_array((np.ones(ends.shape[1]), (ends[0], ends[1])), shape=(size, size))
-    _, label = connected_components(graph, directed=False)
-    _, first, number = np.unique(label, return_index=True, return_inverse=True)
-    return np.asarray(np.argsort(np.argsort(first))[number], dtype=np.int64)
+    first = list(range(size))  # of each set, the way to the first that is in it
+
+    def root(at: int) -> int:
+        while first[at] != at:
+            first[at] = first[first[at]]
+            at = first[at]
+        return at
+
+    for one, other in pairs:
+        low, high = sorted((root(one), root(other)))
+        first[high] = low
+    _, number = np.unique([root(at) for at in range(size)], return_inverse=True)
+    return np.asarray(number, dtype=np.int64)
 
 
 def joined(unit: Indices, pairs: Sequence[tuple[int, int]]) -> Indices:

@@ -89,7 +89,9 @@ def test_check_and_compare_propose_groups(tmp_path):
     texts = {"a": "jump_high", "b": "jump_far", "c": "jump", "d": "jump"}
     entries = [{"id": name, "text": text, "project": name} for name, text in texts.items()]
     queries = [
-        {"id": f"{name}{at}", "text": f"jump {name}{at}", "filter": {"project": name}} for name in texts for at in range(5)
+        {"id": f"{name}{at}", "text": f"jump {name}{at}", "filter": {"project": name}}
+        for name in texts
+        for at in range(5)
     ]
     (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(one) + "\n" for one in entries))
     (tmp_path / "queries.jsonl").write_text("".join(json.dumps(one) + "\n" for one in queries))

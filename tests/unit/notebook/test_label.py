@@ -357,6 +357,13 @@ class TestCommand:
 
         assert "\x1b[2J" not in found.stdout
         assert "keys \\x1b[2J" in found.stdout
+        # The set states neither, so the judge is told what these labels are.
+        told = '"sampled": "duel", "pool": {"contenders": ["fts", "bm25"], "depth": 10}'
+        assert told in " ".join(found.stderr.split())
+
+    def test_a_set_that_states_its_labels_is_told_nothing(self, tmp_path):
+        found = self.run("--out", tmp_path, keys="q")  # starter states both
+        assert "say it in dataset.json" not in found.stderr
 
 
 def test_the_widget_answers_with_the_next_pair(data, tmp_path, monkeypatch):

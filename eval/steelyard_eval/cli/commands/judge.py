@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from steelyard_eval.cli.commands import completion
+from steelyard_eval.cli.commands.manners import note as tell_user
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option, split_option
 from steelyard_eval.common.console import wrapped
 from steelyard_eval.common.later import later
@@ -58,7 +61,15 @@ def judge(
     if not as_json:
         _work(session)
     found = desk(session)
+    for text in _told(found):
+        tell_user(text)
     put(found, as_json, f"{found['given']} judged, {found['left']} left. {found['sentence']}{_where(found)}")
+
+
+def _told(found: Record) -> Iterator[str]:
+    if found["state"]:
+        keys = json.dumps(found["state"], ensure_ascii=False)[1:-1]
+        yield f"pairs are chosen where contenders disagree, so say it in dataset.json: {keys}"
 
 
 def _where(found: Record) -> str:

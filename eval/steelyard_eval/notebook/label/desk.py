@@ -7,8 +7,10 @@ from typing import Any
 
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
+from steelyard_eval.datasets.labels import JudgedPool, stated
 from steelyard_eval.notebook.label.kappa import agreement
 from steelyard_eval.notebook.label.outlook import Standing, standings
+from steelyard_eval.notebook.label.pool import PLACES, Pool
 from steelyard_eval.notebook.label.session import MEANING, Session
 
 Record = dict[str, Any]
@@ -28,9 +30,17 @@ def desk(session: Session) -> Record:
         "card": None if pair is None else _card(session, pair),
         "comparisons": [] if session.first else [asdict(one) for one in standings(session.pool, session.grades())],
         "agreement": agreement(session.first, session.given) if session.first else None,
+        "state": _unstated(session.pool),
     }
     record["sentence"] = sentence(record)
     return record
+
+
+def _unstated(pool: Pool) -> Record:
+    """What dataset.json should say of labels that are collected here, where it does not say it."""
+    own = {"sampled": "duel", "pool": JudgedPool(pool.labels, PLACES).to_json()}
+    said = stated(pool.dataset.sampled, pool.dataset.pool)
+    return {name: value for name, value in own.items() if said[name] is None}
 
 
 def sentence(record: Record) -> str:
