@@ -17,6 +17,7 @@ from steelyard_eval.compare.contenders import Named, written_as
 from steelyard_eval.compare.lists import Listed
 from steelyard_eval.compare.warnings import JUDGED, shallow, warnings
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.statistics import compare_all, mean_interval
@@ -117,7 +118,8 @@ def _warnings(case: Case) -> list[str]:
         {label: found[name] for label, found in case.values.items() if name in found}
         for name in (case.primary, str(JUDGED))
     )
-    return warnings(case.queries, own, judged, case.baseline, case.tests, case.arena.model)
+    near = alike(case.dataset, case.queries)
+    return warnings(case.queries, own, judged, case.baseline, case.tests, case.arena.model, near)
 
 
 def _alike(case: Case) -> Record:

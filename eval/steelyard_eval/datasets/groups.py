@@ -51,3 +51,9 @@ def components(pairs: Sequence[tuple[int, int]], size: int) -> Indices:
     _, label = connected_components(graph, directed=False)
     _, first, number = np.unique(label, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[number], dtype=np.int64)
+
+
+def joined(unit: Indices, pairs: Sequence[tuple[int, int]]) -> Indices:
+    """The units int64[Q] with those that pairs of queries join taken together; int64[Q]."""
+    ends = [(int(unit[one]), int(unit[other])) for one, other in pairs]
+    return components(ends, int(unit.max(initial=-1)) + 1)[unit]

@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from steelyard.entry import FIELDS, Entry
 from steelyard.errors import shown
 from steelyard.query import QUERY_FIELDS, Query
+from steelyard_eval.datasets.duplicates import asked_again, asked_again_in_words
 from steelyard_eval.datasets.faults import counted, meant
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.tables import Item, Table
 
 Grades = Mapping[str, Mapping[str, int]]
@@ -32,6 +34,8 @@ def notices(entries: Table[Entry], queries: Table[Query], qrels: Grades) -> Iter
         (_split_groups(queries.items), "group has", "groups have", "queries in more than one split"),
     )
     yield from (f"{counted(count, one, many)} {what}" for count, one, many, what in found if count)
+    if again := asked_again_in_words(asked_again(queries.items)):
+        yield again
 
 
 def _unknown_fields(
@@ -69,8 +73,7 @@ def _out_of_scope(entries: Table[Entry], queries: Table[Query], qrels: Grades) -
 
 
 def _split_groups(queries: Sequence[Query]) -> int:
-    splits: dict[str, set[str]] = {}
-    for query in queries:
-        if query.group:
-            splits.setdefault(query.group, set()).add(query.split)
+    splits: dict[int, set[str]] = {}
+    for unit, query in zip(unit_numbers(queries).tolist(), queries, strict=True):
+        splits.setdefault(unit, set()).add(query.split)
     return sum(len(found) > 1 for found in splits.values())

@@ -17,6 +17,7 @@ from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.document import DIALECT
 from steelyard_eval.compare.lists import Listed
 from steelyard_eval.compare.warnings import JUDGED, warnings
+from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.runs import Ranked
@@ -232,7 +233,8 @@ def _warnings(case: Case, tests: Sequence[Record]) -> list[str]:
         {one.label: one.values[metric] for one in places if metric in one.values}
         for metric in (case.metric, JUDGED)
     )
-    return warnings(case.queries, values, judged, case.board.current.label, tests, case.source.model)
+    near = alike(case.source.dataset, case.queries)
+    return warnings(case.queries, values, judged, case.board.current.label, tests, case.source.model, near)
 
 
 def _rankings(case: Case) -> Record:
