@@ -108,7 +108,7 @@ def folder(tmp_path):
 def test_check_names_both(folder):
     told = " ".join(CliRunner().invoke(main, ["check", str(folder)]).stdout.split())
 
-    assert "1 query repeats the text of another and counts with it as one: 'q0', 'q1'" in told
+    assert "1 query repeats the text of another, and equal texts count once: 'q0', 'q1'" in told
     assert "1 query asks nearly what another one asks ('q2' and 'q3'): the 4 are worth about" in told
 
 

@@ -679,7 +679,9 @@ class TestBeir:
         (folder / "qrels").mkdir(parents=True)
         corpus = [{"_id": f"d{n}", "title": "T", "text": "x", "metadata": {"n": n}} for n in range(3)]
         write(folder, "corpus.jsonl", jsonl(corpus))
-        write(folder, "queries.jsonl", jsonl({"_id": f"q{n}", "text": f"why {n}", "metadata": {}} for n in range(4)))
+        write(
+            folder, "queries.jsonl", jsonl({"_id": f"q{n}", "text": f"why {n}", "metadata": {}} for n in range(4))
+        )
         header = "query-id\tcorpus-id\tscore\n"
         write(folder, "qrels/train.tsv", header + "q0\td0\t1\n")
         write(folder, "qrels/test.tsv", header + "q1\td1\t1\nq1\td2\t2\nq2\td0\t0\n")
