@@ -28,6 +28,7 @@ LENGTH = 3
 BLOCK = 64
 """Queries that are compared with all others at a time: memory is in proportion to their number, not its square."""
 BANDS, ROWS = 20, 5
+"""Tries of `by_shingles`, and random orders of each; two texts that share s agree with 1 - (1 - s^5)^20."""
 
 Pair = tuple[int, int]
 

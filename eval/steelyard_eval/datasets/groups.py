@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from unicodedata import category, normalize
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from steelyard.arrays import Indices
 from steelyard.query import Query
@@ -46,11 +44,17 @@ def unit_numbers(queries: Sequence[Query]) -> Indices:
 
 def components(pairs: Sequence[tuple[int, int]], size: int) -> Indices:
     """Number the sets that pairs join, from 0 in the order of first appearance; int64[size]."""
-    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    graph = coo_array((np.ones(ends.shape[1]), (ends[0], ends[1])), shape=(size, size))
-    _, label = connected_components(graph, directed=False)
-    _, first, number = np.unique(label, return_index=True, return_inverse=True)
-    return np.asarray(np.argsort(np.argsort(first))[number], dtype=np.int64)
+    above = list(range(size))
+
+    def first(at: int) -> int:
+        while above[at] != at:
+            above[at] = at = above[above[at]]
+        return at
+
+    for pair in pairs:
+        one, other = sorted(map(first, pair))
+        above[other] = one
+    return np.unique([first(at) for at in range(size)], return_inverse=True)[1].astype(np.int64)
 
 
 def joined(unit: Indices, pairs: Sequence[tuple[int, int]]) -> Indices:
