@@ -184,9 +184,7 @@ class Setup:
         cuts = [cut(found.table, self.depths[name], name) for name in found.table.positions]
         memories = [hit for hit in hits if hit.entry.kind == "memory"]
         values = {named(hit): self.show(hit) for hit in (*found.hits, *memories)}
-        return Pool(
-            values, set(map(named, memories)).union(*(sure for sure, _, _ in cuts)), [c[1:] for c in cuts]
-        )
+        return Pool(values, set(map(named, memories)).union(*(sure for sure, _, _ in cuts)), [c[1:] for c in cuts])
 
 
 def cut(table, depth, name):

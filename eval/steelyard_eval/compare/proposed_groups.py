@@ -14,9 +14,8 @@ METRIC = "nDCG@10"
 def propose_groups(dataset: Dataset) -> list[str]:
     """A sentence each where judged queries share scopes and have no group, and where some ask nearly the same.
 
-    What they are worth comes from a comparison of two baselines.
-
-    These are bm25 and vector where vectors are recorded, else bm25 and fts, so that nothing has to be embedded.
+    What they are worth comes from a comparison of two baselines: bm25 and vector where vectors are recorded, else
+    bm25 and fts, so that nothing has to be embedded.
     """
     queries = judged(dataset, dataset.split("all"))
     near = alike(dataset, queries)

@@ -82,7 +82,8 @@ def dependent(queries: Sequence[Query], near: Sequence[Pair], values: Values, ba
     baseline, with everything that varies together as one.
     """
     scopes = [str(query.filters) for query in queries] if lack_groups(queries) else []
-    pairs = [*near, *((scopes.index(scope), at) for at, scope in enumerate(scopes))]
+    first: dict[str, int] = {}
+    pairs = [*near, *((first.setdefault(scope, at), at) for at, scope in enumerate(scopes))]
     if not pairs:
         return []
     base, unit = values[baseline], joined(unit_numbers(queries), pairs)
@@ -91,9 +92,7 @@ def dependent(queries: Sequence[Query], near: Sequence[Pair], values: Values, ba
     worth = f"worth about {effective:.0f} independent queries; give them `group` to have that counted"
     found = []
     if scopes and effective <= 0.9 * len(queries):
-        shared = (
-            f"the {len(queries)} queries share {len(set(scopes))} scopes, and those of one scope vary together"
-        )
+        shared = f"the {len(queries)} queries share {len(first)} scopes, and those of one scope vary together"
         found.append(f"{shared}: they are {worth}")
     if near:
         asked = counted(len({other for _, other in near}), "query asks", "queries ask")

@@ -21,13 +21,14 @@ from steelyard_eval.datasets.groups import unit_numbers, wording
 
 COSINE = 0.92
 SHARED = 0.75
-"""The least cosine of two vectors, and the least share of all shingles (Jaccard) that two texts have in common;
-six of seven pairs found are paraphrases (`tests/benchmarks/paraphrases.py`)."""
+"""The least cosine of two vectors, and the least share of all shingles (Jaccard) that two texts have in common.
+How many paraphrases they find: `tests/benchmarks/paraphrases.py`."""
 LENGTH = 3
 """Characters of a shingle."""
 BLOCK = 64
 """Queries that are compared with all others at a time: memory is in proportion to their number, not its square."""
 BANDS, ROWS = 20, 5
+"""Tries of `by_shingles`, and random orders of each; two texts that share s agree with 1 - (1 - s^5)^20."""
 
 Pair = tuple[int, int]
 

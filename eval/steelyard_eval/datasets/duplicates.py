@@ -48,7 +48,9 @@ def duplicates_in_words(groups: Sequence[Sequence[str]]) -> str:
 
 def asked_again_in_words(groups: Sequence[Sequence[str]]) -> str:
     """The same of queries that ask the same."""
-    return _in_words(groups, ("query repeats", "queries repeat"), "the text of another and counts with it as one")
+    return _in_words(
+        groups, ("query repeats", "queries repeat"), "the text of another, and equal texts count once"
+    )
 
 
 def _in_words(groups: Sequence[Sequence[str]], words: tuple[str, str], what: str) -> str:

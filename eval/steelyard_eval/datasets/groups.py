@@ -49,19 +49,17 @@ def unit_numbers(queries: Sequence[Query]) -> Indices:
 
 def components(pairs: Sequence[tuple[int, int]], size: int) -> Indices:
     """Number the sets that pairs join, from 0 in the order of first appearance; int64[size]."""
-    first = list(range(size))  # of each set, the way to the first that is in it
+    above = list(range(size))
 
-    def root(at: int) -> int:
-        while first[at] != at:
-            first[at] = first[first[at]]
-            at = first[at]
+    def first(at: int) -> int:
+        while above[at] != at:
+            above[at] = at = above[above[at]]
         return at
 
-    for one, other in pairs:
-        low, high = sorted((root(one), root(other)))
-        first[high] = low
-    _, number = np.unique([root(at) for at in range(size)], return_inverse=True)
-    return np.asarray(number, dtype=np.int64)
+    for pair in pairs:
+        one, other = sorted(map(first, pair))
+        above[other] = one
+    return np.unique([first(at) for at in range(size)], return_inverse=True)[1].astype(np.int64)
 
 
 def joined(unit: Indices, pairs: Sequence[tuple[int, int]]) -> Indices:

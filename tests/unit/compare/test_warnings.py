@@ -20,6 +20,7 @@ from steelyard_eval.datasets import load
 
 QUERIES = [Query(f"text {at}", id=f"q{at}") for at in range(30)]
 NOTHING = np.zeros(30)
+TEXTS = [chr(ord("a") + at % 26) * (1 + at // 26) for at in range(30)]
 
 
 @pytest.fixture(scope="module")
@@ -75,21 +76,12 @@ def test_scopes_that_vary_together_are_counted_by_the_differences():
     assert dependent(scoped(60, 30), [], {"a": np.zeros(60), "b": by_scope}, "a") == []
 
 
-def test_queries_that_ask_nearly_the_same_are_named_and_counted():
-    queries = [
-        Query(f"{word} of the deploy", id=f"q{at}") for at, word in enumerate(("time", "times", "who", "why"))
-    ]
-    values = {"a": np.zeros(4), "b": np.array([0.2, 0.2, 0.1, 0.3])}
-    (told,) = dependent(queries, [(0, 1)], values, "a")
-    assert told.startswith("1 query asks nearly what another one asks ('q0' and 'q1'): the 4 are worth about")
-
-
 def test_check_and_compare_propose_groups(tmp_path):
     # FTS5 parts words at an underscore and bm25 does not: in two of four projects fts alone finds "jump".
     texts = {"a": "jump_high", "b": "jump_far", "c": "jump", "d": "jump"}
     entries = [{"id": name, "text": text, "project": name} for name, text in texts.items()]
     queries = [
-        {"id": f"{name}{at}", "text": f"jump {name}{at}", "filter": {"project": name}}
+        {"id": f"{name}{at}", "text": f"jump {name}{5 * 'uvxyz'[at]}", "filter": {"project": name}}
         for name in texts
         for at in range(5)
     ]
@@ -106,6 +98,27 @@ def test_check_and_compare_propose_groups(tmp_path):
     assert told in found.record["notices"]
     ended = CliRunner().invoke(main, ["check", str(tmp_path)])
     assert "share 4 scopes" in " ".join(ended.stdout.split())
+
+
+def test_queries_that_ask_nearly_the_same_are_counted_together():
+    # Only two pairs differ, one up and one down, so a pair shows no more than one query does.
+    queries = [Query(text, id=text) for text in TEXTS]
+    values = np.where(np.arange(30) < 4, [1.0, 1.0, -1.0, -1.0, *[0.0] * 26], 0.0)
+    (told,) = dependent(queries, [(0, 1), (2, 3)], {"a": np.zeros(30), "b": values}, "a")
+
+    assert told.startswith("2 queries ask nearly what another one asks ('a' and 'b'; ")
+    # Kish: alone 4 / 29 / 30, together (2^2 + 2^2) * 28 / 27 / 30^2, so 30 * .00460 / .00922 = 14.96.
+    assert "the 30 are worth about 15 independent queries; give them `group`" in told
+
+
+def test_an_effective_number_of_one_group_is_one():
+    assert effective_number(np.array([0.1, 0.2]), ["g", "g"]) == 1.0
+
+
+def test_few_questions_asked_often_are_few():
+    again = [Query(f"text {at % 8}", id=f"q{at}") for at in range(40)]
+    values = {"a": np.zeros(40)}
+    assert of(values, queries=again) == ["40 judged queries tell little apart; label at least 25, better 60"]
 
 
 # Without labels
