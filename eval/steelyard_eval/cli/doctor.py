@@ -73,7 +73,7 @@ def diagnose(vaults: Sequence[str] = ()) -> Diagnosis:
     """Run all checks in the order shown; vault files are read from end to end."""
     rows = [_steelyard(), _python(), *_sqlite(), *_packages(), *_extras()]
     rows += [_folder("current folder", Path.cwd), _folder("temporary folder", lambda: Path(tempfile.gettempdir()))]
-    return Diagnosis((*rows, _font(), _processors(), _terminal(), *map(_vault, vaults)))
+    return Diagnosis((*rows, _font(), _processors(), _memory_bound(), _terminal(), *map(_vault, vaults)))
 
 
 # The program and what it is made of
@@ -293,6 +293,18 @@ def _words(vault: Any) -> list[str]:  # noqa: ANN401 -- a Vault, which is not im
 def _processors() -> Check:
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return Check("processors", "ok", f"{usable or 'unknown'} usable of {os.cpu_count() or 'unknown'}")
+
+
+def _memory_bound() -> Check:
+    from steelyard_eval.common.memory_limit import usual
+
+    try:
+        from steelyard.stores.sqlite.budget import budget
+
+        kept = _mib(budget())
+    except Exception as error:  # a number that is none, or a broken apsw
+        return Check("memory", "fault", _reason(error), "unset STEELYARD_MEMORY, or write a whole number of MiB")
+    return Check("memory", "ok", f"{_mib(usual())} a command unless --memory says other, {kept} of it for vaults")
 
 
 def _terminal() -> Check:

@@ -113,6 +113,11 @@ class _Main(click.Group):
             if was_interrupted(error):
                 click.echo(INTERRUPTED, err=True)
                 ctx.exit(130)
+            if isinstance(error, MemoryError | SystemError):  # the latter where Python had none left to say so
+                _say(
+                    "error", "this takes more memory than a command may; allow more with --memory, or give it less"
+                )
+                ctx.exit(MachineError.exit_code)
             tell(traceback.format_exc())
             _say("error", "this is a fault of steelyard; please report it with the lines above")
             ctx.exit(MachineError.exit_code)

@@ -31,13 +31,14 @@ def budget() -> int:
     """The most bytes of vectors or postings; ConfigError for a value that is none."""
     named = os.environ.get(VARIABLE, "")
     if not named:
-        return _machine() // 4
+        return machine() // 4
     if not (named.isascii() and named.isdecimal() and len(named) < 10):
         raise ConfigError(f"{VARIABLE} is {shown(named)}; it must be a whole number of MiB, 0 or more")
     return int(named) * 2**20
 
 
-def _machine() -> int:
+def machine() -> int:
+    """The bytes of memory of this machine."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError, AttributeError):

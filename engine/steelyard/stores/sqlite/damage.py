@@ -50,3 +50,5 @@ def checked(cursor: apsw.Cursor, action: Callable[[], T]) -> T:
         raise closed("the vault") from None
     except (apsw.ConnectionClosedError, apsw.CursorClosedError):
         raise closed("the vault") from None
+    except apsw.NoMemError as error:
+        raise MemoryError(str(error)) from None

@@ -107,7 +107,7 @@ def mannered(command: click.Command) -> click.Command:
     for option in command.params:
         if isinstance(option, click.Option):
             _spell(option)
-    command.params.append(quiet_option())
+    command.params += [memory_option(), quiet_option()]
     if command.name in EXAMPLES:
         lines = "\n".join(f"  {line}" for line in EXAMPLES[command.name])
         command.epilog = f"\b\nExamples:\n{lines}"
@@ -125,6 +125,17 @@ def quiet_option() -> click.Option:
     )
 
 
+def memory_option() -> click.Option:
+    """Make the option ``--memory``, which bounds what a command may take; without it that is `memory.usual`."""
+    return click.Option(
+        ["--memory"],
+        metavar="SIZE",
+        expose_value=False,
+        callback=_bound,
+        help="The most memory to take, such as 2G; three quarters of the machine's by default.",
+    )
+
+
 def note(text: str) -> None:
     """Print a note on stderr."""
     LOGGER.info("%s", text)
@@ -134,6 +145,17 @@ def _spell(option: click.Option) -> None:
     for names in SPELLINGS:
         if set(names) & set(option.opts):
             option.opts = [*dict.fromkeys((*(n for n in names if len(n) == 2), *option.opts, *names))]
+
+
+def _bound(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    from steelyard_eval.common.memory_limit import bounded, read_size
+
+    if ctx.resilient_parsing:
+        return
+    try:
+        ctx.with_resource(bounded(read_size(value) if value else None))
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r}: {error}", ctx, param) from None
 
 
 def _hush(ctx: click.Context, param: click.Parameter, value: bool) -> None:

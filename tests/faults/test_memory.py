@@ -1,0 +1,79 @@
+"""What a command may take: it refuses in one line instead of growing, and a loop of searches does not grow."""
+
+import importlib.util
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from steelyard.stores.sqlite.budget import VARIABLE
+from steelyard_eval.cli.main import main
+from steelyard_eval.common.memory_limit import LEAST, bounded, read_size, usual
+
+_spec = importlib.util.spec_from_file_location("faults_loop", Path(__file__).with_name("loop.py"))
+loop = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(loop)
+MIB = 2**20
+
+
+@pytest.fixture
+def large(tmp_path):
+    """A data set that takes about a gigabyte of memory: half a million entries of a hundred bytes."""
+    folder = tmp_path / "large"
+    folder.mkdir()
+    with (folder / "corpus.jsonl").open("w") as stream:
+        stream.writelines(json.dumps({"id": f"e{at}", "text": f"token {at} " * 5}) + "\n" for at in range(500_000))
+    return folder
+
+
+def test_a_command_refuses_what_it_has_no_memory_for_and_leaves_nothing(large, tmp_path):
+    words = ["index", str(large), str(tmp_path / "vault"), "--memory", "512M"]
+    done = subprocess.run(
+        [sys.executable, "-m", "steelyard_eval", *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 4, done.stderr[-2000:]
+    [line] = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+    assert "more memory than a command may; allow more with --memory" in line
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["large"]
+
+
+@pytest.mark.parametrize(("text", "size"), [("512M", LEAST), ("2G", 2**31), ("800m", 800 * MIB), ("1GiB", 2**30)])
+def test_sizes(text, size):
+    assert read_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "2", "-1G", "511M", "1e3M", "٢G", "2GB2", "9999999999G", "G"])
+def test_other_sizes_are_refused(text):
+    outcome = CliRunner().invoke(main, ["doctor", "--memory", text])
+    assert outcome.exit_code == 2 or not text  # without a text it is as without the option
+    assert not text or "write it as 800M or 4G" in outcome.stderr
+
+
+def test_the_bound_ends_with_the_command(monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with bounded(2**31):
+        assert resource.getrlimit(resource.RLIMIT_DATA)[0] == 2**31
+        assert os.environ[VARIABLE] == "512"
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    assert VARIABLE not in os.environ
+
+
+def test_doctor_tells_the_usual_bound(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    text = CliRunner().invoke(main, ["doctor"]).stdout
+    assert f"{usual() / MIB:.0f} MiB a command unless --memory says other" in text
+
+
+def test_a_loop_of_searches_holds_its_memory_and_its_files():
+    """2,000 searches with vectors, alone and in scopes; `make campaign` has 100,000."""
+    found = loop.work(0, searches=1_000)
+    first = loop.work(1, searches=500)
+    later = loop.work(2, searches=500)
+    assert found["searches"] + first["searches"] + later["searches"] == 2_000
