@@ -26,7 +26,7 @@ class Lexeme:
 class LexemePhrase:
     """Lexemes at fixed distances; `offsets` are counted from the first lexeme, so they ascend from 0.
 
-    >>> print(Phrase(("state", "art"), (0, 3)))
+    >>> print(LexemePhrase(("state", "art"), (0, 3)))
     'state' <3> 'art'
     """
 
@@ -86,7 +86,7 @@ def _inside(part: Node, whole: Node) -> str:
 def matches(node: Node, vector: TsVector) -> bool:
     """Whether the text of the vector matches the query.
 
-    >>> matches(And((Term("deploy"), Not(Term("stage")))), {"deploy": (1,)})
+    >>> matches(And((Lexeme("deploy"), Not(Lexeme("stage")))), {"deploy": (1,)})
     True
     """
     match node:

@@ -20,7 +20,7 @@ class TsIndex:
     """The texts of one scope, found by their lexemes.
 
     >>> index = TsIndex.of([("a", "deploy to staging"), ("b", "deployed")])
-    >>> index.search(And((Term("deploy"), Term("stage"))))
+    >>> index.search(And((Lexeme("deploy"), Lexeme("stage"))))
     [('a', 0.09850085526704788)]
     """
 

@@ -39,8 +39,8 @@ _ZETA_2 = 1.64493406685
 def rank(node: Node, vector: TsVector) -> float:
     """Compute ``ts_rank(vector, node)``, 0 or more, without checking that the vector matches.
 
-    >>> from steelyard.retrievers.tsearch.expression import Term
-    >>> rank(Term("cach"), {"cach": (3,)})
+    >>> from steelyard.retrievers.tsearch.expression import Lexeme
+    >>> rank(Lexeme("cach"), {"cach": (3,)})
     0.0607927106320858
     """
     return ranker(node)(vector)
