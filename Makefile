@@ -14,7 +14,7 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.0 --no-header
 FAST := $(addprefix tests/unit/,base net memory table fusion finish stores retrievers config live systems testing \
   common measures datasets show)
 
-.PHONY: help check demo test browser docs pictures gate curves lab lint types parity bench bench-large identity evidence coverage priors feedback fuzz endpoints interference tenants kills mutants lock clean
+.PHONY: help check demo test browser docs pictures gate curves lab lint types parity bench bench-large identity evidence coverage priors feedback fuzz endpoints interference tenants kills campaign mutants lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -97,6 +97,10 @@ tenants: .venv/tested  ## 100,000 checks that nothing crosses from one tenant to
 
 kills: .venv/tested  ## 300 kills over all commands that write
 	$(CAMPAIGN)kill.py --minutes $(MINUTES)
+
+campaign: .venv/tested  ## kills, full disks, races, clocks, umasks, locales, Pythons, searches without end
+	$(CAMPAIGN)loop.py --minutes $(MINUTES)
+	$(CAMPAIGN)everything.py --minutes $(MINUTES)
 
 mutants: .venv/tested  ## 200 mutants against the tests that run their line
 	$(BIN)/python tests/mutants/mutate.py --minutes $(MINUTES)

@@ -12,6 +12,7 @@ import numpy as np
 import sqlite_vec
 
 from steelyard.config.search_config import SearchConfig
+from steelyard.feedback.log import line
 from steelyard.memory.filters import EVERYTHING
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite import Vault, words
@@ -65,6 +66,11 @@ def whole(found, before, after):
     return found in (before, after)
 
 
+def growing(found, before, after):
+    """Nothing is lost, and nothing else is added."""
+    return before.keys() <= found.keys() <= after.keys()
+
+
 def indexed(found, before, after):
     """Entries, keyword indexes and the model each are the old ones or the new ones.
 
@@ -100,6 +106,24 @@ def commands():
     compare = ("compare", "data", "--systems", "fts,bm25", "--metrics", "nDCG@10", "--runs", "out/report")
     export = ("export", "out/w.json", "--to", "vespa", "--out", "out/report/profile")
     demo = ("demo", "--out", "out/report")
+    weighed = ("--current", CURRENT, "--out", "out/report/search-weights.json")
+    recommend = ("recommend", "data", *weighed)
+    learn = ("learn", "data", "--feedback", "out/log.jsonl", *weighed)
+    simulate = ("simulate", "data", "--sessions", "200", "--out", "out/report/log.jsonl")
+    gate = (
+        "gate",
+        "data",
+        "fts",
+        "--baseline",
+        "out/report/baseline.json",
+        "--update",
+        "--because",
+        "the first one",
+    )
+    act = ("act", "out/log.jsonl", "s1", "m1", "--action", "cited")
+    search = ("search", "out/vault", "jwt signing keys", "--log", "out/log.jsonl")
+    feedback = ("feedback", "out/log.jsonl", "--from", "ubi", "--out", "out/report/log.jsonl")
+    import_ = ("import", "out/foreign.json", "--out", "out/report/w.json")
     return {
         "index": [
             Command("new", nothing, index, vault_state, indexed),
@@ -121,6 +145,14 @@ def commands():
         "compare": [Command("new", nothing, compare, report_state, piecewise)],
         "export": [Command("new", weights, export, report_state, piecewise)],
         "demo": [Command("new", nothing, demo, whole_files, whole_or_missing)],
+        "recommend": [Command("new", nothing, recommend, whole_files, whole_or_missing)],
+        "learn": [Command("new", simulated, learn, whole_files, whole_or_missing)],
+        "simulate": [Command("new", nothing, simulate, report_state, piecewise)],
+        "gate": [Command("new", nothing, gate, whole_files, whole_or_missing)],
+        "act": [Command("append", logged, act, log_state, growing)],
+        "search": [Command("append", searched, search, log_state, growing)],
+        "feedback": [Command("new", ubi, feedback, report_state, piecewise)],
+        "import": [Command("new", foreign, import_, report_state, piecewise)],
     }
 
 
@@ -130,6 +162,44 @@ def nothing(data, folder):
 
 def weights(data, folder):
     find_system("fts").config().save(folder / "w.json")
+
+
+def simulated(data, folder):
+    command("simulate", data, "--sessions", "200", "--out", folder / "log.jsonl")
+
+
+def logged(data, folder):
+    hits = [{"object_id": f"m{at}", "position": at} for at in (1, 2)]
+    shown = {"schema_version": 1, "query_id": "s1", "user_query": "token", "timestamp": "2026-01-02T03:04:05Z"}
+    (folder / "log.jsonl").write_text(line(shown | {"hits": hits}))
+
+
+def searched(data, folder):
+    older_vault(data, folder)
+    logged(data, folder)
+
+
+def ubi(data, folder):
+    asked = {"query_id": "u1", "user_query": "token", "query_response_hit_ids": ["m1", "m2"]}
+    clicked = {"action_name": "click", "query_id": "u1", "event_attributes": {"object": {"object_id": "m2"}}}
+    stamp = {"timestamp": "2026-01-02T03:04:05Z"}
+    (folder / "log.jsonl").write_text("".join(json.dumps(one | stamp) + "\n" for one in (asked, clicked)))
+
+
+def foreign(data, folder):
+    find_system("spec_kit").config().save(folder / "w.json")
+    command("export", folder / "w.json", "--to", "spec_kit", "--out", folder / "foreign.json")
+    (folder / "w.json").unlink()
+
+
+def log_state(folder):
+    """What a log says, each thing once and without its time; a line that was cut off says nothing."""
+    whole, _, _ = (folder / "log.jsonl").read_text().rpartition("\n")
+    said = set()
+    for one in map(json.loads, whole.split("\n")):
+        acts = [(act["action_name"], act["object_id"]) for act in one.get("actions", ())]
+        said.add(repr((one.get("user_query"), acts, one.get("configuration"))))
+    return dict.fromkeys(said, "")
 
 
 def whole_or_missing(found, before, after):

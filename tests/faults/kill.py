@@ -18,11 +18,14 @@ import random
 import shutil
 import sys
 import tempfile
+import threading
 from dataclasses import dataclass
 from functools import partial
 from itertools import cycle
 from pathlib import Path
 from statistics import median
+
+from tqdm import tqdm
 
 COUNT = 200
 PIECE = 10
@@ -36,6 +39,9 @@ SETTLED = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "SOURCE_DATE_EPO
 def settle():
     """Start again with the environment settled, unless it is; words of a small vault are stored, too."""
     commands.keep_words()
+    # The lock of progress bars lies between processes: a child that is killed holding it would stop all others.
+    tqdm.set_lock(threading.RLock())
+    tqdm.monitor_interval = 0
     if not SETTLED.items() <= os.environ.items():
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **SETTLED})  # noqa: S606 -- ourselves
 

@@ -1,10 +1,13 @@
 """Searches without end, with vectors and in scopes: their memory and the files they hold open stay what they are.
 
-A piece of work goes on with the vault of the piece before; the first one says what is held then.
+    python tests/faults/loop.py [--minutes 5] [--goal 200] [--fresh]
+
+A piece of work is 500 searches of the vault of the piece before; the first one of a process says what is held.
 """
 
 import atexit
 import functools
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -68,3 +71,10 @@ def memory():
     """MB of this process that are in memory now."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+if __name__ == "__main__":
+    spec = importlib.util.spec_from_file_location("faults_campaign", Path(__file__).with_name("campaign.py"))
+    campaign = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(campaign)
+    campaign.main("loop", __doc__, 200, work)

@@ -1,0 +1,280 @@
+"""Everything that can go wrong around a command, in turn, going on where it stopped: `make campaign MINUTES=60`.
+
+    python tests/faults/everything.py [--minutes 5] [--goal 100000] [--fresh] [--only NUMBER]
+
+A piece of work is one of: kills and interrupts of a command that writes, a full disk, a file system that is read
+only, two commands on one vault, a clock that goes backwards, a umask of 077, a locale, another Python. Whatever
+happens, the folder holds what was there before or what the command was to make, the command ends without a
+traceback, and run again it leaves what an undisturbed run leaves. The figures and a table of what was covered are
+kept in reports/campaigns; `loop.py`, which searches without end, is a part of it.
+
+STEELYARD_PYTHONS names other interpreters with Steelyard's dependencies, separated by colons.
+"""
+
+import contextlib
+import functools
+import importlib.util
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+KILLS = 6
+"""Kills in a piece of work."""
+TABLE = "everything.md"
+
+
+def beside(name):
+    spec = importlib.util.spec_from_file_location(f"faults_{name}", HERE / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+campaign, race = beside("campaign"), beside("race")
+kill, commands = race.kill, race.kill.commands
+BACKWARDS = (
+    "import itertools, time; real, steps = time.time, itertools.count(); "
+    "time.time = lambda: real() - 97.0 * next(steps); time.time_ns = lambda: int(time.time() * 1e9); "
+)
+UMASK = "import os; os.umask(0o077); "
+LOCALES = ("C", "POSIX", "C.utf8", "tr_TR.UTF-8", "de_DE.ISO-8859-1")
+ENCODINGS = ("", "ascii", "latin-1", "utf-8")
+QUICK = (
+    "index",
+    "reindex",
+    "record",
+    "compare",
+    "report",
+    "export",
+    "simulate",
+    "feedback",
+    "import",
+    "act",
+    "search",
+)
+"""Commands that another Python runs without compiling loops first."""
+
+
+@functools.cache
+def root():
+    folder = Path(tempfile.mkdtemp(prefix="steelyard-everything-"))
+    with contextlib.redirect_stdout(sys.stderr):
+        commands.bench(folder)
+        for name, start in (("new", commands.nothing), ("older", commands.older_vault)):
+            (folder / name).mkdir()
+            start(folder / "data", folder / name)
+    return folder
+
+
+@functools.cache
+def yards(name):
+    """The command from each state that it may start from, with its undisturbed runs."""
+    with contextlib.redirect_stdout(sys.stderr):
+        return [kill.Yard(root(), command, 1) for command in commands.commands()[name]]
+
+
+def one(rng, names=None):
+    """A command that writes."""
+    return rng.choice(yards(rng.choice(sorted(names or commands.commands()))))
+
+
+def right(condition, what):
+    if not condition:
+        raise kill.LostError(what)
+
+
+def settled(yard, place, code, said):
+    """What must hold after anything, and after running again."""
+    right("Traceback" not in said, said)
+    found = yard.command.state(place / "out")
+    right(
+        found in (yard.before, yard.after) or yard.command.allowed(found, yard.before, yard.after), f"code {code}"
+    )
+    right(code or found == yard.after, "it ended well and left something else")
+
+
+def again(yard, place):
+    ending = yard._run(place)
+    right(ending.code == 0, f"running again ended with {ending.code}: {yard.said(place)}")
+    right(yard.command.state(place / "out") == yard.after, "running again leaves something else")
+    shutil.rmtree(place)
+
+
+# The kinds of work
+
+
+def kills(rng):
+    names = sorted(commands.commands())
+    with contextlib.redirect_stdout(sys.stderr):
+        figures = kill.kill(rng.choice(names), root(), KILLS, rng.random())
+    right(not figures.lost, figures.problems)
+    return {"kills": figures.killed + figures.interrupted, f"kills of {figures.command}": figures.killed}
+
+
+@contextlib.contextmanager
+def disk(place, options):
+    """A small file system at `out`, with what stood there; None where none can be mounted."""
+    aside = place / "aside"
+    (place / "out").rename(aside)
+    (place / "out").mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place / "out")]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        yield None
+        return
+    try:
+        shutil.copytree(aside, place / "out", dirs_exist_ok=True)
+        yield place / "out"
+    finally:
+        subprocess.run(["umount", "--lazy", place / "out"], check=True)
+
+
+def full_disk(rng):
+    yard = one(rng)
+    place = yard._fresh()
+    with disk(place, "size=12m") as out:
+        if out is None:
+            return {"no file system could be mounted": 1}
+        filler, pages = out / ".filler.part", rng.choice((0, 1, 3, 9, 40, 100, 300))
+        free = os.statvfs(out).f_bavail - pages
+        filler.write_bytes(b"x" * max(0, free * os.statvfs(out).f_frsize))
+        ending = yard._run(place)
+        filler.unlink()
+        right(ending.code in (0, 4), f"ended with {ending.code}: {yard.said(place)}")
+        settled(yard, place, ending.code, yard.said(place))
+        right(yard._run(place).code == 0, f"with room again: {yard.said(place)}")
+        right(yard.command.state(out) == yard.after, "with room again it leaves something else")
+    shutil.rmtree(place)
+    return {"full disks": 1, "full disks that were refused": int(ending.code == 4)}
+
+
+def read_only(rng):
+    yard = one(rng)
+    place = yard._fresh()
+    with disk(place, "size=12m") as out:
+        if out is None:
+            return {"no file system could be mounted": 1}
+        subprocess.run(["mount", "-o", "remount,ro", "tmpfs", out], check=True)
+        ending = yard._run(place)
+        right(ending.code == 4, f"ended with {ending.code}: {yard.said(place)}")
+        right("Traceback" not in yard.said(place), yard.said(place))
+    shutil.rmtree(place)
+    return {"read-only file systems": 1}
+
+
+def two_at_once(rng):
+    label = rng.choice(sorted(race.PAIRS))
+    start, *pair = race.PAIRS[label]
+    codes, said, state = race.race(root(), start, *pair)
+    right(set(codes) <= {0, 4}, f"{label}: {codes} {said}")
+    right(not any("Traceback" in text for text in said), f"{label}: {said}")
+    right(state == alone(label), f"{label}: the vault holds something else than after one run")
+    return {"two at once": 1, label: 1}
+
+
+@functools.cache
+def alone(label):
+    start, *pair = race.PAIRS[label]
+    with contextlib.redirect_stdout(sys.stderr):
+        return race.alone(root(), start, pair)
+
+
+def outside(yard, prelude="", python=sys.executable, **variables):
+    """The command in a process of its own, and what it leaves."""
+    place = yard._fresh()
+    code = f"{prelude}import sys; from steelyard_eval.cli.main import main; main(sys.argv[1:])"
+    environment = {**os.environ, **variables}
+    done = subprocess.run(
+        [python, "-c", code, *yard.command.words], cwd=place, capture_output=True, check=False, env=environment
+    )
+    said = done.stderr.decode("utf-8", "replace")
+    right(done.returncode == 0, f"ended with {done.returncode}: {said[-1500:]}")
+    settled(yard, place, 0, said)
+    return place
+
+
+def backwards(rng):
+    yard = one(rng)
+    again(yard, outside(yard, BACKWARDS))
+    return {"clocks that go backwards": 1}
+
+
+def umask(rng):
+    yard = one(rng)
+    old = {path.relative_to(yard.start) for path in yard.start.rglob("*")}
+    place = outside(yard, UMASK)
+    new = [path for path in (place / "out").rglob("*") if path.relative_to(place) not in old]
+    open_to = [path.name for path in new if path.stat().st_mode & 0o077]
+    right(not open_to, f"others may read {open_to}")
+    again(yard, place)
+    return {"umask 077": 1}
+
+
+def locale(rng):
+    yard, name = one(rng), rng.choice(LOCALES)
+    encoding = rng.choice(ENCODINGS)
+    named = {"PYTHONIOENCODING": encoding} if encoding else {}
+    shutil.rmtree(outside(yard, LC_ALL=name, LANG=name, PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", **named))
+    return {"locales": 1, f"locale {name}": 1}
+
+
+@functools.cache
+def pythons():
+    """Interpreters that have the dependencies, by their versions."""
+    found = {}
+    for path in filter(None, os.environ.get("STEELYARD_PYTHONS", "").split(":")):
+        ask = "import sys, apsw, numpy, sqlite_vec; print('%d.%d' % sys.version_info[:2])"
+        done = subprocess.run([path, "-c", ask], capture_output=True, text=True, check=False)
+        if not done.returncode:
+            found[done.stdout.strip()] = path
+    return found
+
+
+def other_python(rng):
+    if not pythons():
+        return {"no other Python was named": 1}
+    version = rng.choice(sorted(pythons()))
+    yard = one(rng, QUICK)
+    sources = f"{ROOT / 'engine'}:{ROOT / 'eval'}"
+    shutil.rmtree(outside(yard, python=pythons()[version], PYTHONPATH=sources))
+    return {"other Pythons": 1, f"Python {version}": 1}
+
+
+KINDS = (kills, full_disk, kills, read_only, two_at_once, kills, backwards, umask, kills, locale, other_python)
+
+
+def work(number):
+    """The next kind of work."""
+    return KINDS[number % len(KINDS)](random.Random(number))  # noqa: S311 -- moments, not secrets
+
+
+def table():
+    """What was covered so far, for people."""
+    state = json.loads((campaign.STATES / "everything.json").read_text())
+    if (searches := campaign.STATES / "loop.json").exists():
+        state["done"] |= json.loads(searches.read_text())["done"]
+    rows = "".join(f"| {what} | {count:,} |\n" for what, count in sorted(state["done"].items()))
+    faults = "".join(f"- piece {one['number']}: {one['fault'].splitlines()[0]}\n" for one in state["found"])
+    head = f"{state['next']:,} pieces of work in {state['seconds'] / 60:.0f} minutes, {state['faults']} faults."
+    text = f"# What `make campaign` covered\n\n{head}\n\n| | |\n|---|---|\n{rows}\n{faults}"
+    (campaign.STATES / TABLE).write_text(text.rstrip("\n") + "\n")
+
+
+def cli():
+    kill.settle()
+    chosen = campaign.options(__doc__, 100_000).parse_args()
+    code = campaign.campaign("everything", work, chosen)
+    if chosen.only is None:
+        table()
+    shutil.rmtree(root(), ignore_errors=True)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(cli())
