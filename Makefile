@@ -11,7 +11,8 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.0 --no-header
   --generate-hashes -c constraints.txt pyproject.toml requirements/build.in
 
 # What `make check` tests: what runs in seconds, chosen by measured CPU time.
-FAST := tests/unit/engine tests/unit/measures tests/unit/terminal tests/unit/report tests/unit/datasets
+FAST := $(addprefix tests/unit/,base net memory table fusion finish stores retrievers config live systems testing \
+  common measures datasets show)
 
 .PHONY: help check demo test browser docs pictures gate curves lab lint types parity bench bench-large identity evidence coverage priors feedback fuzz endpoints interference tenants kills campaign mutants lock clean
 

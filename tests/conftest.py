@@ -33,6 +33,12 @@ def oracle_root():
     return found("STEELYARD_ORACLES", "oracles")
 
 
+@pytest.fixture(scope="session")
+def store_root():
+    """Folder of small stores that other programs wrote."""
+    return found("STEELYARD_STORES", "stores")
+
+
 def pytest_configure():
     """Let interrupts arrive: what a shell starts in the background ignores them, and so would its children."""
     signal.signal(signal.SIGINT, signal.default_int_handler)

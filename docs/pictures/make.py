@@ -8,7 +8,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from steelyard_eval.demonstration import demo
+from steelyard_eval.cli.demonstration import demo
 
 HERE = Path(__file__).parent
 WIDTH = 1180

@@ -7,41 +7,45 @@ live search is a table with one query, a recording is a table with thousands. St
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from steelyard.base.moved import Moved
+
 if TYPE_CHECKING:
-    from steelyard.config import SearchConfig
-    from steelyard.embed import Embedder, RecordedEmbedder
-    from steelyard.entry import Entry, Hit
-    from steelyard.errors import SteelyardError
-    from steelyard.explain import Explanation
-    from steelyard.filters import Filters
+    from steelyard.base.errors import SteelyardError
+    from steelyard.config.search_config import SearchConfig
+    from steelyard.embedders.embed import Embedder, RecordedEmbedder
+    from steelyard.embedders.lsa import LsaEmbedder
     from steelyard.fusion import fuse, parse_strategy
-    from steelyard.lsa import LsaEmbedder
-    from steelyard.query import Query
+    from steelyard.fusion.explain import Explanation
+    from steelyard.live.search import Searcher
+    from steelyard.memory.entry import Entry, Hit
+    from steelyard.memory.filters import Filters
+    from steelyard.memory.query import Query
     from steelyard.results import SearchResult
-    from steelyard.search import Searcher
     from steelyard.stores.sqlite import Vault
     from steelyard.systems import find_system
-    from steelyard.table import SignalTable
+    from steelyard.table.signal_table import SignalTable
 
 __version__ = "0.1.0"
+sys.meta_path.append(Moved())
 
 _MODULES = {
-    "Embedder": "embed",
-    "Entry": "entry",
-    "Explanation": "explain",
-    "Filters": "filters",
-    "Hit": "entry",
-    "LsaEmbedder": "lsa",
-    "Query": "query",
-    "RecordedEmbedder": "embed",
-    "SearchConfig": "config",
+    "Embedder": "embedders.embed",
+    "Entry": "memory.entry",
+    "Explanation": "fusion.explain",
+    "Filters": "memory.filters",
+    "Hit": "memory.entry",
+    "LsaEmbedder": "embedders.lsa",
+    "Query": "memory.query",
+    "RecordedEmbedder": "embedders.embed",
+    "SearchConfig": "config.search_config",
     "SearchResult": "results",
-    "Searcher": "search",
-    "SignalTable": "table",
-    "SteelyardError": "errors",
+    "Searcher": "live.search",
+    "SignalTable": "table.signal_table",
+    "SteelyardError": "base.errors",
     "Vault": "stores.sqlite",
     "find_system": "systems",
     "fuse": "fusion",

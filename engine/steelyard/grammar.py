@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from steelyard.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError, shown
 
 MAX_LENGTH = 10_000
 MAX_NESTING = 32

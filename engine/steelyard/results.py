@@ -8,18 +8,18 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.arrays import Floats
-from steelyard.config import SearchConfig
-from steelyard.entry import Hit
-from steelyard.errors import ConfigError, VaultError, shown
-from steelyard.explain import Explanation
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import ConfigError, VaultError, shown
+from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Ranking, Stage, scored_again
 from steelyard.fusion import Expr, Progress, compile_plan, leaves
-from steelyard.query import Query
+from steelyard.fusion.explain import Explanation
+from steelyard.memory.entry import Hit
+from steelyard.memory.query import Query
 from steelyard.signals import PRIORS
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import plain, plain_id
-from steelyard.table import LAYERS, SignalTable, ranks
+from steelyard.table.signal_table import LAYERS, SignalTable, ranks
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,24 @@ class SearchResult:
         """How far a layered search went; None of any other."""
         return self.strategy.progress(self.table)
 
+    @property
+    def emptied(self) -> str:
+        """Which step of a layered search left nothing to show, in words; empty where there are hits."""
+        progress = self.progress
+        if self.hits or progress is None:
+            return ""
+        return progress.emptied() or "only directories were found, and results are files"
+
     @cached_property
     def fused(self) -> Floats:
         """float64[N]: the strategy's score of every row, before anything is finished; NaN where it ranks none."""
         return compile_plan(self.table, self.strategy).scores()
+
+    @cached_property
+    def fusion(self) -> tuple[Expr, Floats]:
+        """The fusion that answered, without the factors around it, and its scores as in `fused`."""
+        fusion = self.strategy.answering(self.table)
+        return fusion, compile_plan(self.table, fusion).scores()
 
     def place(self, hit: Hit, retriever: str) -> int | None:
         """The rank of a hit among what a retriever found, from 1; None where it did not find it."""

@@ -12,23 +12,27 @@ Heavy libraries are imported when a job needs them, so that this import and the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import steelyard_eval.show  # noqa: F401 -- it registers how results are drawn and reported
+from steelyard_eval.common.later import later
+from steelyard_eval.common.usual import SYSTEMS
+
+with later(__name__):  # commands begin here, too
+    from steelyard_eval.datasets.in_memory import Judged, Rows, load_dict
+    from steelyard_eval.datasets.starter import starter
+    from steelyard_eval.importers import open_dataset
+    from steelyard_eval.workbench import Workbench as _Workbench
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from steelyard_eval.compare.endpoint import HttpSearch
-    from steelyard_eval.datasets.memory import Judged, Rows
+    from steelyard_eval.compare.http_search import HttpSearch
     from steelyard_eval.workbench import Workbench
 
 __all__ = ["SYSTEMS", "HttpSearch", "Workbench", "demo", "load"]
-
-SYSTEMS = ("fts", "bm25", "vector", "echovault", "soleri", "moltnet")
-"""What is compared where nothing else is said: the baselines, and the systems that every corpus can feed.
-
-system-spec-kit needs relations and Cortex-Mem abstracts, so they are compared where they are named.
-"""
 
 
 def load(
@@ -40,13 +44,15 @@ def load(
     text_for_embedding: str = "{title}\n{text}",
     embedder: str = "auto",
     jobs: int = 1,
+    intents: str | None = None,
 ) -> Workbench:
     """A data set, checked and ready to be worked on.
 
     Parameters
     ----------
     source : str, Path, mapping or table
-        A folder of Steelyard's own format or of BEIR's; or a mapping with the keys corpus, queries, qrels, vectors
+        A folder of Steelyard's own format or of BEIR's; a store that `steelyard import` reads, or the name of its
+        kind; or a mapping with the keys corpus, queries, qrels, vectors
         and those of dataset.json; or the corpus alone, as a DataFrame or a list of objects with the fields of
         corpus.jsonl, beside `queries` and `qrels`.
     queries : DataFrame, list of objects, or mapping of ids to texts
@@ -62,6 +68,9 @@ def load(
         auto (recorded vectors, else LSA fitted on the texts), recorded, lsa, none, minilm, minilm-int8, api.
     jobs : int
         Processes that search, which pays off for thousands of queries; results are the same.
+    intents : str, optional
+        Where the intents of queries are from: classified, as live search does (the default), or given, the field
+        `intent` of the queries where the system knows the word.
 
     Raises
     ------
@@ -70,29 +79,23 @@ def load(
     ConfigError
         When a part is missing.
     """
-    from steelyard_eval.datasets import load as load_folder
-    from steelyard_eval.datasets.memory import load_dict
-    from steelyard_eval.workbench import Workbench
-
     if isinstance(source, str | Path):
-        return Workbench(load_folder(source), embedder, jobs)
+        return _Workbench(open_dataset(source, intents), embedder, jobs)
     given = {"corpus": source, "queries": queries, "qrels": qrels, "vectors": vectors}
     parts = {name: part for name, part in given.items() if part is not None}
-    if isinstance(source, Mapping) and "corpus" in source:
-        return Workbench(load_dict(source), embedder, jobs)
-    return Workbench(load_dict({**parts, "text_for_embedding": text_for_embedding}), embedder, jobs)
+    whole = source if isinstance(source, Mapping) and "corpus" in source else None
+    made = load_dict(whole or {**parts, "text_for_embedding": text_for_embedding})
+    return _Workbench(replace(made, intents=intents), embedder, jobs)
 
 
 def demo() -> Workbench:
     """The data set that comes with the package: 131 memories of a software team's agents, 59 graded queries."""
-    from steelyard_eval.demonstration import starter
-
     return load(starter())
 
 
 def __getattr__(name: str) -> object:
-    if name == "HttpSearch":
-        from steelyard_eval.compare.endpoint import HttpSearch
+    if name == "HttpSearch":  # these two are the classes themselves, so that a program can inherit or compare them
+        from steelyard_eval.compare.http_search import HttpSearch
 
         return HttpSearch
     if name == "Workbench":

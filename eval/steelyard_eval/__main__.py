@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 
-INTERRUPTED = "interrupted; what was committed is kept, run the command again to go on"
+from steelyard_eval.common.interrupts import INTERRUPTED, was_interrupted
 
 
 def main() -> None:
     """Load the command line and run it."""
     try:
-        from steelyard_eval.cli import main as run
+        from steelyard_eval.cli.main import main as run  # inside, so that Ctrl-C is heard while it loads
 
         run(prog_name="steelyard")
     except (KeyboardInterrupt, SystemError) as error:
@@ -18,14 +18,6 @@ def main() -> None:
             raise
         sys.stderr.write(f"{INTERRUPTED}\n")
         sys.exit(130)
-
-
-def was_interrupted(error: BaseException) -> bool:
-    """Whether Ctrl-C is behind an error: extensions written in C raise SystemError where it falls into them."""
-    behind: BaseException | None = error
-    while behind is not None and not isinstance(behind, KeyboardInterrupt):
-        behind = behind.__cause__ or behind.__context__
-    return behind is not None
 
 
 if __name__ == "__main__":

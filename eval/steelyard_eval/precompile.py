@@ -5,8 +5,8 @@ that cannot be written. Without it the first recommendation takes that much long
 """
 
 from steelyard_eval.datasets import load
-from steelyard_eval.demonstration import starter
-from steelyard_eval.recommend.answer import recommend
+from steelyard_eval.datasets.starter import starter
+from steelyard_eval.tune.recommendation import recommend
 
 
 def main() -> None:

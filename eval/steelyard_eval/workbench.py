@@ -5,37 +5,41 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError
-from steelyard.extras import require
+from steelyard.base.errors import ConfigError
+from steelyard.base.extras import require
+from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system
-from steelyard_eval import SYSTEMS
-from steelyard_eval.checked import Checked
+from steelyard_eval.common.later import later
+from steelyard_eval.common.usual import SYSTEMS
 from steelyard_eval.compare import METRICS, Comparison, compare
 from steelyard_eval.compare.contenders import Contender, Given, GivenMany, Named, Setting, separate, usable
+from steelyard_eval.compare.list_recording import save_lists
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.checked import Checked
 from steelyard_eval.explain import QueryExplanation, explain
 from steelyard_eval.explain.configs import read_config
+from steelyard_eval.explain.found import FoundHits
 from steelyard_eval.export import Export, export
-from steelyard_eval.found import Found
 from steelyard_eval.gate.gating import BASELINE, Gate
 from steelyard_eval.gate.result import Gating
 from steelyard_eval.gate.rule import BUDGET
 from steelyard_eval.learn import Learned, learn
 from steelyard_eval.measures.metrics import parse_measures
-from steelyard_eval.recommend.answer import DEFAULT, Recommendation, recommend
-from steelyard_eval.recording.lists import save_lists
 from steelyard_eval.recording.record import needed, record_systems
 from steelyard_eval.recording.select import open_recording, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune import Tuning, tune
+from steelyard_eval.tune.recommendation import DEFAULT, Recommendation, recommend
 
-if TYPE_CHECKING:
-    from steelyard.query import Query
-    from steelyard_eval.explorer.widget import Explorer
-    from steelyard_eval.label.widget import Judge
+with later(__name__):  # widgets need an extra
+    from steelyard.memory.query import Query
+    from steelyard_eval.notebook.explorer.bench import Bench
+    from steelyard_eval.notebook.explorer.exploration import Exploration
+    from steelyard_eval.notebook.explorer.widget import Explorer
+    from steelyard_eval.notebook.label.open import open_session
+    from steelyard_eval.notebook.label.widget import Judge
 
 
 class Workbench:
@@ -261,9 +265,6 @@ class Workbench:
             A folder that `record` wrote with all queries, to be replayed instead of searching.
         """
         require("notebooks", "the explorer")
-        from steelyard_eval.explorer.bench import Bench
-        from steelyard_eval.explorer.model import Exploration
-        from steelyard_eval.explorer.widget import Explorer
 
         table = None if recording is None else open_recording(Path(recording), self.dataset)
         lists = recorded_lists(table)
@@ -302,8 +303,6 @@ class Workbench:
             Of the order.
         """
         require("notebooks", "the judging widget")
-        from steelyard_eval.label.open import open_session
-        from steelyard_eval.label.widget import Judge
 
         session = open_session(
             self.dataset,
@@ -405,7 +404,7 @@ class Workbench:
             self.dataset, Path(baseline), opened, None if self.embedder == "auto" else self.embedder, **options
         )
 
-    def search(self, query: str | Query, config: Given = "echovault", *, limit: int | None = None) -> Found:
+    def search(self, query: str | Query, config: Given = "echovault", *, limit: int | None = None) -> FoundHits:
         """Search the data set live.
 
         Parameters
@@ -423,9 +422,12 @@ class Workbench:
         row = Contender(named.label, named.config(Setting(limit, space.model)), named.kind)
         asked, notices = usable(space, row)
         space.index_for([find_system(asked.config.name)], space.usable(needed([asked.config])))
-        own = {one.id: one for one in self.dataset.queries}
+        searcher = space.searcher(asked.config)
+        own = {one.id: one for one in self.dataset.asked(self.dataset.queries, searcher.knows)}
         wanted = own.get(query, query) if isinstance(query, str) else query
-        return Found(asked, wanted, space.searcher(asked.config).search(wanted), tuple(notices))
+        result = searcher.search(wanted)
+        empty = [f"nothing found: {result.emptied}"] if result.emptied else []
+        return FoundHits(asked, wanted, result, (*notices, *empty))
 
     def export(self, weights: str | Path, to: str) -> Export:
         """Translate a weights file for another system, such as opensearch; what is lost there is listed.

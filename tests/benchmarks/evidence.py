@@ -1,8 +1,9 @@
 """Does a recommendation keep what it promises? `make evidence`: real collections, many splits, resumable.
 
-Two tables. The first is the choice rule inside one strategy, at 15 to 400 labelled queries, beside a grid of 30
+Three tables. The first is the choice rule inside one strategy, at 15 to 400 labelled queries, beside a grid of 30
 settings and the optimum in sample. The second is `recommend` as a whole procedure, over all families, against
-each system and preset as the current configuration. Every recording, matrix and row is a file under --folder; a
+each system and preset as the current configuration. The third is its verdicts where a few questions were asked
+five times each, counted apart and counted as one. Every recording, matrix and row is a file under --folder; a
 run that was broken off, by --minutes or otherwise, goes on from there and prints what there is.
 """
 
@@ -18,15 +19,19 @@ import time
 from pathlib import Path
 
 import numpy as np
+from evidence_chosen import CASES as CHOSEN
+from evidence_chosen import Relabelled, chosen_row
 from evidence_matrices import CASES, FUSIONS, Collection
-from evidence_rows import GROUPS, Differences, recommend_row, rule_row
-from evidence_tables import recommend_table, rule_table
+from evidence_rows import GROUPS, USUAL, Differences, recommend_row, repeats_row, rule_row
+from evidence_tables import chosen_table, recommend_table, repeats_table, rule_table
 
-from steelyard_eval.recommend.families import PRESETS
+from steelyard_eval.tune.families import PRESETS
 
 SIZES = (15, 25, 40, 60, 100, 200, 400)
-FEWER = (25, 40, 100, 400)
+FEWER = (15, 25, 40, 100, 400)
 """Labelled queries: for the rule, and for the whole procedure."""
+ASKED = (8, 20)
+"""Questions, where each is asked several times."""
 GRIDS = {
     "ws": ("normalize=max", "normalize=minmax", "normalize=zscore"),
     "ws50": ("normalize=max", "normalize=minmax", "normalize=zscore"),
@@ -90,7 +95,9 @@ def rule_rows(folder, groups, count):
                             data = {one: loaded(folder, one, case) for one in names}
                         own = data[name]
                         others = [data[one] for one in names if one != name]
-                        return rule_row(own, others, by_hand(case, own.keys, depth_of(case)), n, count)
+                        return rule_row(
+                            own, others, by_hand(case, own.keys, depth_of(case)), n, count, *_usual(case)
+                        )
 
                     row = folder.row(f"rule.{case}.{name}.{n}.{count}", make)
                     if row:
@@ -125,7 +132,7 @@ def recommend_rows(folder, groups, count):
                         if data is None:
                             data = {one: Differences.of(every[one], current) for one in names}
                         others = [data[one] for one in names if one != name]
-                        return recommend_row(data[name], others, n, count)
+                        return recommend_row(data[name], others, n, count, *_usual(current))
 
                     row = folder.row(f"recommend.{current}.{name}.{n}.{count}", make)
                     if row:
@@ -134,6 +141,54 @@ def recommend_rows(folder, groups, count):
 
 
 CURRENTS = (*PRESETS, *FUSIONS)
+
+
+def _usual(current):
+    """What is usually gained over it, where that is not a fusion."""
+    return [USUAL[current]] if current in USUAL else []
+
+
+def chosen_rows(folder, names, count):
+    """collection, case -> a row, on the collections that the rule was chosen on."""
+    found = {}
+    for name in names:
+        made = None
+        for case in CHOSEN:
+
+            def make(name=name, case=case):
+                nonlocal made
+                if made is None:
+                    others = [Collection(one, folder.path).families() for one in names if one != name]
+                    made = Relabelled(Collection(name, folder.path)), others
+                return chosen_row(*made, case, count)
+
+            row = folder.row(f"chosen.{case}.{name}.{count}", make)
+            if row:
+                found[name, case] = row
+    return found
+
+
+def repeats_rows(folder, groups, count):
+    """current, collection, number of questions -> a row."""
+    found = {}
+    for names in groups.values():
+        every = None
+        for current in FUSIONS:
+            data = None
+            for name in names:
+                for n in ASKED:
+
+                    def make(name=name, current=current, n=n, names=names):
+                        nonlocal data, every
+                        every = every or {one: Collection(one, folder.path).families() for one in names}
+                        data = data or {one: Differences.of(every[one], current) for one in names}
+                        others = [data[one] for one in names if one != name]
+                        return repeats_row(data[name], others, n, count)
+
+                    row = folder.row(f"repeats.{current}.{name}.{n}.{count}", make)
+                    if row:
+                        found[current, name, n] = row
+    return found
 
 
 def best_presets(folder, groups):
@@ -152,21 +207,28 @@ def main():
     parser.add_argument("--minutes", type=float, default=1e9, help="after which no new row is begun")
     parser.add_argument("--splits", type=int, default=150, help="of every row of the rule")
     parser.add_argument("--draws", type=int, default=60, help="splits of every row of the whole procedure")
-    parser.add_argument("--part", choices=("rule", "recommend", "all"), default="all")
+    parser.add_argument("--chosen", type=int, default=200, help="draws of every row of labels that were chosen")
+    parser.add_argument("--part", choices=("rule", "recommend", "chosen", "repeats", "all"), default="all")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     asked = parser.parse_args()
     folder = Folder(asked.folder, asked.minutes)
-    document = {}
+    document, text = {}, []
     if asked.part in ("rule", "all"):
         rows = rule_rows(folder, GROUPS, asked.splits)
         document["rule"] = [{"key": key, **row} for key, row in rows.items()]
-        text = [rule_table(rows)]
-    else:
-        text = []
+        text.append(rule_table(rows))
     if asked.part in ("recommend", "all"):
         rows = recommend_rows(folder, GROUPS, asked.draws)
         document["recommend"] = [{"key": key, **row} for key, row in rows.items()]
         text.append(recommend_table(rows, best_presets(folder, GROUPS)))
+    if asked.part in ("chosen", "all"):
+        rows = chosen_rows(folder, GROUPS["chosen on"], asked.chosen)
+        document["chosen"] = [{"key": key, **row} for key, row in rows.items()]
+        text.append(chosen_table(rows))
+    if asked.part in ("repeats", "all"):
+        rows = repeats_rows(folder, GROUPS, asked.draws)
+        document["repeats"] = [{"key": key, **row} for key, row in rows.items()]
+        text.append(repeats_table(rows))
     print(json.dumps(document, indent=1) if asked.json else "\n\n".join(text))
 
 

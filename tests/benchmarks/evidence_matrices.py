@@ -14,20 +14,20 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.fusion import parse_strategy
-from steelyard.identity import share
+from steelyard.live.identity import share
 from steelyard.systems import find_system
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.datasets import load
+from steelyard_eval.decide.grid import grid, measured
+from steelyard_eval.decide.priors import key_of
 from steelyard_eval.measures.metrics import Judgments, Measure
-from steelyard_eval.recommend.families import PRESETS, starts
-from steelyard_eval.recommend.grid import grid, measured
-from steelyard_eval.recommend.layout import Measured, laid_out
-from steelyard_eval.recommend.priors import key_of
-from steelyard_eval.recommend.source import Live
-from steelyard_eval.recording import files
+from steelyard_eval.recording import disk as files
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace, judged
-from steelyard_eval.tune.settings import settings
+from steelyard_eval.tune.families import PRESETS, starts
+from steelyard_eval.tune.layout import Measured, laid_out
+from steelyard_eval.tune.source import Live
+from steelyard_eval.tune.tuned_parameters import settings
 
 DATA = Path(os.environ.get("STEELYARD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 METRIC = Measure("nDCG", 10)

@@ -9,9 +9,10 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard_eval.recommend.decision import decide
-from steelyard_eval.recommend.posterior import Prior
-from steelyard_eval.recommend.rule import (
+from steelyard_eval.decide.decision import decide
+from steelyard_eval.decide.posterior import PriorGains
+from steelyard_eval.decide.promise import OVER_FUSION, OVER_RETRIEVER, OVER_SYSTEM
+from steelyard_eval.decide.rule import (
     ALL_FAMILIES,
     ONE_STRATEGY,
     Evidence,
@@ -25,6 +26,11 @@ GROUPS = {
 }
 """The collections that the rule was chosen on, and those that it was confirmed on."""
 LOSS = 0.001
+USUAL = dict.fromkeys(("fts", "bm25", "vector", "cortex_mem"), OVER_RETRIEVER)
+USUAL |= dict.fromkeys(("echovault", "moltnet", "soleri", "spec_kit", "echo"), OVER_SYSTEM)
+"""By current configuration; others are fusions. Cortex-Mem is a search by vectors where there are no layers."""
+TIMES = 5
+"""How often each question is asked, where questions are repeated."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +81,9 @@ class Differences:
             Side(matrices.composite, of_composite, composite),
         )
 
-    def evidence(self, labelled, priors=None):
+    def evidence(self, labelled, priors=None, groups=None):
         """What the labelled queries show."""
-        return Evidence.of(self.metric.on(labelled), self.composite.on(labelled), priors)
+        return Evidence.of(self.metric.on(labelled), self.composite.on(labelled), priors, groups)
 
     @property
     def queries(self):
@@ -98,7 +104,7 @@ def priors_of(others, keys):
             )
             for of in ("mean", "variance")
         )
-        return Prior.of(means, variances)
+        return PriorGains.of(means, variances)
 
     return side("metric"), side("composite")
 
@@ -120,13 +126,13 @@ def _gains(own, candidate, unseen):
     return float(row[unseen].mean()), float(row.mean())
 
 
-def rule_row(own, others, grid30, n, count):
+def rule_row(own, others, grid30, n, count, usual=OVER_FUSION):
     """Means over splits of what each way of choosing gains, and how often it harms, for one strategy."""
     priors = priors_of(others, own.keys)
     found = {}
     for labelled, unseen in splits(own.queries, n, count):
         known, alone = own.evidence(labelled, priors), own.evidence(labelled)
-        decision = decide(known, ONE_STRATEGY, seed=0)
+        decision = decide(known, ONE_STRATEGY, seed=0, usual=usual)
         ways = {
             "grid of 30": grid30[int(np.argmax(known.metric[grid30].mean(axis=1)))],
             "optimum": int(np.argmax(known.metric.mean(axis=1))),
@@ -155,14 +161,31 @@ def _summary(rows):
     }
 
 
-def recommend_row(own, others, n, count):
+def recommend_row(own, others, n, count, usual=OVER_FUSION):
     """Means over splits of the whole procedure over all families, against one current configuration."""
     priors = priors_of(others, own.keys) if others else None
     rows = []
     for labelled, unseen in splits(own.queries, n, count):
-        found = decide(own.evidence(labelled, priors), ALL_FAMILIES, seed=0)
+        found = decide(own.evidence(labelled, priors), ALL_FAMILIES, seed=0, usual=usual)
         rows.append((found, *_gains(own, found.candidate, unseen), found.bound >= own.metric.mean.max() - 1e-9))
     return _verdicts(rows) if rows else {}
+
+
+def repeats_row(own, others, n, count):
+    """Verdicts on n questions that were asked `TIMES` times each, counted apart and counted as one."""
+    priors = priors_of(others, own.keys)
+    found = {"apart": [], "as one": []}
+    for asked, _ in splits(own.queries, n, count):
+        for way, groups in (("apart", None), ("as one", np.tile(asked, TIMES))):
+            decision = decide(own.evidence(np.tile(asked, TIMES), priors, groups), ALL_FAMILIES, seed=0)
+            gain = 0.0 if decision.candidate is None else float(own.metric.row(decision.candidate).mean())
+            found[way].append((decision.verdict == "ship", gain))
+    return {way: _ships(rows) for way, rows in found.items()}
+
+
+def _ships(rows):
+    shipped = [gain for ships, gain in rows if ships]
+    return {"splits": len(rows), "ship": len(shipped), "false ship": sum(gain < -LOSS for gain in shipped)}
 
 
 def _verdicts(rows):

@@ -3,7 +3,9 @@
 import numpy as np
 
 SYSTEMS = ("echovault", "soleri", "moltnet", "spec_kit", "cortex_mem")
+RETRIEVERS = ("fts", "bm25", "vector")
 DRAWS = 2000
+WAYS = ("apart", "as one")
 
 
 def mean_of(rows, value):
@@ -76,6 +78,8 @@ def recommend_table(rows, best):
     lines = ["recommend over all families (gain in 10^-4 nDCG@10; shares in % of splits)"]
     kinds = {
         "systems": lambda key: key[1] in SYSTEMS,
+        "retrievers": lambda key: key[1] in RETRIEVERS,
+        "fusions": lambda key: key[1] not in (*SYSTEMS, *RETRIEVERS),
         "presets": lambda key: True,
         "best preset": lambda key: key[1] == best.get(key[2]),
     }
@@ -94,6 +98,23 @@ def recommend_table(rows, best):
     return "\n".join(lines)
 
 
+def repeats_table(rows):
+    """Per number of questions and current configuration: ships and false ships, counted apart and as one."""
+    lines = ["Questions asked five times each: ships and false ships of so many splits"]
+    lines.append(f"{'questions':>9}  {'current':22}{'splits':>7}" + "".join(f"{way:>18}" for way in WAYS))
+    for n in sorted({key[2] for key in rows}):
+        for current in (*dict.fromkeys(key[0] for key in rows), "all"):
+            own = [row for key, row in rows.items() if key[2] == n and current in (key[0], "all")]
+            splits = sum(row[WAYS[0]]["splits"] for row in own)
+            lines.append(f"{n:>9}  {current:22}{splits:>7}" + "".join(_ships(own, way) for way in WAYS))
+    return "\n".join(lines)
+
+
+def _ships(rows, way):
+    ships, wrong, splits = (sum(row[way][name] for row in rows) for name in ("ship", "false ship", "splits"))
+    return f"{f'{ships}, {wrong} ({wrong / splits:.1%})':>18}"
+
+
 def _heads():
     return "".join(f"{name:>14}" for name in COLUMNS) + f"{'kept':>8}"
 
@@ -105,3 +126,22 @@ def _cells(rows):
     promised = sum(row["promised"] for row in rows.values())
     kept = f"{sum(row['gain'] for row in rows.values()) / promised:.0%}" if promised else "-"
     return "".join(cells) + f"{kept:>8}"
+
+
+def chosen_table(rows):
+    """Per case and collection: what ships by figures alone, with labels stated and not, and how much is false."""
+    ways = ("figures", "stated", "unstated", "no zeros")
+    lines = [
+        "labels that were chosen (% of draws: ships, false ships; gain on all queries over promise by the figures)"
+    ]
+    lines.append(
+        f"{'case':14}{'collection':12}{'draws':>6}" + "".join(f"{way:>16}" for way in ways) + f"{'kept':>7}"
+    )
+    for name, case in sorted(rows, key=lambda key: key[1]):
+        row = rows[name, case]
+        share = [f"{row[way] / row['draws']:.1%} {row[f'{way} false'] / row['draws']:.1%}" for way in ways]
+        kept = row["figures gained"] / row["figures promised"] if row["figures promised"] else 0
+        lines.append(
+            f"{case:14}{name:12}{row['draws']:>6}" + "".join(f"{cell:>16}" for cell in share) + f"{kept:>7.0%}"
+        )
+    return "\n".join(lines)

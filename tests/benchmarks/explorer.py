@@ -17,10 +17,10 @@ import steelyard_eval as sy
 from steelyard_eval.compare.contenders import Setting
 from steelyard_eval.datasets import load
 from steelyard_eval.explain.configs import read_config
-from steelyard_eval.explorer.bench import Bench
-from steelyard_eval.explorer.model import Exploration
 from steelyard_eval.measures.metrics import parse_measures
-from steelyard_eval.recording.files import save
+from steelyard_eval.notebook.explorer.bench import Bench
+from steelyard_eval.notebook.explorer.exploration import Exploration
+from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.select import open_recording
 

@@ -23,14 +23,15 @@ from evidence import Folder
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.datasets import load
-from steelyard_eval.learn.lists import DISCOUNT, Lists, lists_of
+from steelyard_eval.decide.rule import PriorGains
+from steelyard_eval.learn.first_ten import DISCOUNT, CandidateLists, lists_of
 from steelyard_eval.learn.rivals import rivals
 from steelyard_eval.learn.simulator import cells_of, simulate
 from steelyard_eval.learn.verdict import (
     ACTS,
     LIFT,
     SURE,
-    Source,
+    KnownGains,
     best_of,
     decide,
     judge,
@@ -38,9 +39,8 @@ from steelyard_eval.learn.verdict import (
     sure,
 )
 from steelyard_eval.measures.metrics import Judgments
-from steelyard_eval.recommend.rule import Prior
-from steelyard_eval.recording.files import load as load_recording
-from steelyard_eval.recording.files import save
+from steelyard_eval.recording.disk import load as load_recording
+from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace, judged
 
@@ -87,7 +87,7 @@ class World:
             for name, weights in POLICIES.items()
         }
 
-    def ranked_by(self, policy: int) -> tuple[Lists, np.ndarray]:
+    def ranked_by(self, policy: int) -> tuple[CandidateLists, np.ndarray]:
         """The lists and values with a candidate in the first place."""
         order = np.r_[policy, np.delete(np.arange(len(self.lists)), policy)]
         block = replace(self.lists.block, weights=self.lists.block.weights[order])
@@ -158,11 +158,11 @@ def _few(own, rest, policy, alone, gain):
     """What could be chosen from a log that the verdict refuses: by the log alone, and with other collections."""
     order = np.r_[own.policies[policy], np.delete(np.arange(len(own.lists)), own.policies[policy])]
     differences = [one.values[order] - one.values[order[:1]] for one in rest]
-    prior = Prior.of(
+    prior = PriorGains.of(
         np.array([d.mean(axis=1) for d in differences]), np.array([d.var(axis=1) for d in differences])
     )
     error = np.sqrt(np.maximum(prior.variance, 1e-6) / prior.worth)
-    pooled = pool(alone.views, [Source(prior.mean, error, 0)])
+    pooled = pool(alone.views, [KnownGains(prior.mean, error, 0)])
     far = alone.classes.lift >= LIFT and not alone.examination.at_bound and alone.cells.positive.sum() >= ACTS
     found = {"bold": gain(best_of(alone.views.mean, far & (alone.views.bound(*SURE) > 0)))}
     for z in (1.0, 1.5, 2.0):

@@ -5,6 +5,9 @@ collection) and drops of .01, .02 and .05, as many that touch few queries as som
 category that collapses, a signal left out, and weights swapped. n queries are drawn with replacement, and a rule
 sees only them. The share of blocked draws is the false alarm rate of the neutral pairs, and the power for the
 others.
+
+By the spread of their differences: real neutral pairs, any pairs whose queries have the sign of their differences
+drawn at random, and any pairs less their mean. Conversations: of `conversations` as many queries each.
 """
 
 import os
@@ -19,12 +22,11 @@ import time
 from pathlib import Path
 
 import numpy as np
-from gate_matrices import SETS, matrix, regressions
+from gate_matrices import SETS, conversations, matrix, regressions
 from scipy import stats
 
 from steelyard_eval.gate.power import statement
 from steelyard_eval.gate.rule import Changes, judge
-from steelyard_eval.gate.values import composite
 
 SIZES = (40, 100, 300)
 DRAWS = 200
@@ -33,21 +35,39 @@ PAIRS = 90
 KINDS = {"neutral": (-0.001, 0.001), "-.01": (-0.012, -0.008), "-.02": (-0.022, -0.018), "-.05": (-0.053, -0.047)}
 TOUCHED = {"few": (0.02, 0.25), "some": (0.25, 0.5), "most": (0.5, 1.01)}
 """Classes of pairs, by the share of queries whose nDCG@10 differs."""
-RULES = ("gate", "t .05", "mean -.04", "BCa .05")
+SPREADS = [(round(low, 2), round(low + 0.05, 2)) for low in np.arange(0, 0.4, 0.05)]
+"""Classes of pairs, by the standard deviation of the differences of nDCG@10."""
+OF_A_SPREAD = 25
+"""Pairs of each kind and class of spread."""
+NEUTRAL = ("neutral", "signs drawn", "less their mean")
+RULES = ("gate", "fixed limit", "t .05", "mean -.04", "BCa .05")
+FIXED = 0.216
+"""Over the square root of the queries: the drop of A that an earlier rule blocked whatever its spread."""
 RESAMPLES = 1000
+
+
+def pairs_of(ndcg, rng):
+    """(before, now) int64[2, P] of good configurations and any other, in random order, and their mean
+    differences."""
+    mean = ndcg.mean(axis=1)
+    good = np.flatnonzero(mean > np.quantile(mean, 0.3))
+    before, now = rng.choice(good, 40_000), rng.integers(0, len(mean), 40_000)
+    pairs = np.unique(np.stack([before, now])[:, before != now], axis=1)
+    pairs = pairs[:, rng.permutation(pairs.shape[1])]
+    return pairs, mean[pairs[1]] - mean[pairs[0]]
+
+
+def share_touched(ndcg, pairs):
+    """float64[P]: the share of queries whose nDCG@10 differs."""
+    return (np.abs(ndcg[pairs[1]] - ndcg[pairs[0]]) > 1e-12).mean(axis=1)
 
 
 def classes(ndcg, low, high, rng):
     """Pairs (before, now) whose mean difference lies between low and high, by class, `PAIRS` / 3 of each at
     most."""
-    mean = ndcg.mean(axis=1)
-    good = np.flatnonzero(mean > np.quantile(mean, 0.3))
-    before, now = rng.choice(good, 40_000), rng.integers(0, len(mean), 40_000)
-    delta = mean[now] - mean[before]
-    inside = (delta >= low) & (delta <= high) & (before != now)
-    pairs = np.unique(np.stack([before[inside], now[inside]]), axis=1)
-    pairs = pairs[:, rng.permutation(pairs.shape[1])[:4000]]
-    share = (np.abs(ndcg[pairs[1]] - ndcg[pairs[0]]) > 1e-12).mean(axis=1)
+    pairs, delta = pairs_of(ndcg, rng)
+    pairs = pairs[:, (delta >= low) & (delta <= high)][:, :4000]
+    share = share_touched(ndcg, pairs)
     for name, (least, most) in TOUCHED.items():
         own = np.flatnonzero((share >= least) & (share < most))
         for at in own[: PAIRS // len(TOUCHED)]:
@@ -71,28 +91,36 @@ def bca_blocks(rows, rng):
     return (bound < 0) & (np.ptp(rows, axis=1) > 1e-12)
 
 
+def by_gate(difference, unit=None):
+    """name -> share of rows: what the gate and the fixed limit say of drawn differences, float64[3, R, n]."""
+    ndcg, whole = difference[0], difference.mean(axis=0)
+    found, shallow = judge(Changes.of(ndcg, whole, unit)), judge(Changes.of(ndcg, ndcg, unit))
+    beyond = whole.mean(axis=1) < -FIXED / np.sqrt(ndcg.shape[1])
+    alone = (np.minimum(found.p_worse / 0.05, found.p_ndcg / 0.02) < 1) & (found.ndcg < -0.01)
+    shares = {"gate": found.fails, "fixed limit": alone | beyond, "passes": found.passes, "shallow": shallow.fails}
+    return {name: round(float(own.mean()), 4) for name, own in shares.items()}
+
+
 def blocked(difference, n, rng):
     """rule -> share of draws of n queries that it blocks; `difference` is float64[3, Q]. Also our other
     verdicts."""
     drawn = rng.integers(0, difference.shape[1], (DRAWS if n < 300 else DRAWS // 2, n))
-    ndcg, whole = difference[0][drawn], composite(difference, True)[drawn]
-    found = judge(Changes.of(ndcg, whole))
+    ndcg = difference[0][drawn]
     moved = (np.abs(ndcg) > 1e-12).any(axis=1)
     error = np.maximum(ndcg.std(axis=1, ddof=1), 1e-12) / np.sqrt(n)
     p = stats.t.cdf(ndcg.mean(axis=1) / error, n - 1)
-    shares = {
-        "gate": found.fails,
+    others = {
         "t .05": (p < 0.05) & moved,
         "mean -.04": ndcg.mean(axis=1) < -0.04,
         "BCa .05": bca_blocks(ndcg, rng),
-        "passes": found.passes,
     }
-    return {name: round(float(own.mean()), 4) for name, own in shares.items()}
+    shares = {name: round(float(own.mean()), 4) for name, own in others.items()}
+    return by_gate(difference[:, drawn]) | shares
 
 
 def rows_of(name, folder):
     """Every pair of a collection: kind, class, n, mean, share blocked by each rule."""
-    values, names, _ = matrix(name, folder)
+    values, names = matrix(name, folder)
     values = values.astype(np.float64)
     rng = np.random.default_rng([16, *name.encode()])
     found = []
@@ -101,7 +129,62 @@ def rows_of(name, folder):
         found += [row_of(values[now] - values[before], kind, part, rng) for part, before, now in pairs]
     for kind, difference in damages(values, names, rng):
         found.append(row_of(difference, kind, "", rng))
-    return found + partial_rows(values, name)
+    return found + partial_rows(values, name) + spread_rows(values, name) + conversation_rows(values, name)
+
+
+def spread_rows(values, name):
+    """Changes that are neither better nor worse, and drops of .05, by the spread of their differences."""
+    rng = np.random.default_rng([19, *name.encode()])
+    pairs, delta = pairs_of(values[:, 0], rng)
+    found = []
+    for low, high in SPREADS:
+        taken = dict.fromkeys((*NEUTRAL, "-.05"), 0)
+        for (before, now), mean in zip(pairs.T, delta, strict=True):
+            difference = values[now] - values[before]
+            spread = difference[0].std()
+            if not low <= spread < high or (np.abs(difference[0]) > 1e-12).mean() < TOUCHED["few"][0]:
+                continue
+            level = difference.mean(axis=1, keepdims=True)
+            kinds = {"signs drawn": difference, "less their mean": difference - level}
+            kinds |= {kind: difference for kind in ("neutral", "-.05") if KINDS[kind][0] <= mean <= KINDS[kind][1]}
+            for kind in kinds.keys() & {kind for kind, count in taken.items() if count < OF_A_SPREAD}:
+                taken[kind] += 1
+                sizes = {str(n): permuted(kinds[kind], n, kind == "signs drawn", rng) for n in SIZES}
+                found.append({"kind": kind, "part": "", "spread": low, "mean": float(mean), "sizes": sizes})
+    return found
+
+
+def permuted(difference, n, signs, rng):
+    """What the gate says of draws of n queries, with signs drawn at random where asked."""
+    drawn = difference[:, rng.integers(0, difference.shape[1], (DRAWS if n < 300 else DRAWS // 2, n))]
+    return by_gate(drawn * rng.choice([-1.0, 1.0], drawn.shape[1:]) if signs else drawn)
+
+
+def conversation_rows(values, name):
+    """Neutral pairs and drops of .05 on conversations, which are drawn as a whole: n queries of as many of them
+    as the collection has, gated by group."""
+    unit = conversations(name)
+    if unit is None:
+        return []
+    rng = np.random.default_rng([20, *name.encode()])
+    members = [np.flatnonzero(unit == at) for at in range(unit.max() + 1)]
+    pairs, delta = pairs_of(values[:, 0], rng)
+    found = []
+    for kind in ("neutral", "-.05"):
+        low, high = KINDS[kind]
+        for before, now in pairs[:, (delta >= low) & (delta <= high)].T[:PAIRS]:
+            difference = values[now] - values[before]
+            sizes = {str(n): of_conversations(difference, members, n // len(members), rng) for n in SIZES}
+            found.append({"kind": f"{kind}, conversations", "part": "", "spread": None, "sizes": sizes})
+    return found
+
+
+def of_conversations(difference, members, each, rng):
+    """What the gate says of draws of `each` queries from as many conversations as there are."""
+    drawn = rng.integers(0, len(members), (DRAWS // 2, len(members)))
+    at = np.array([[rng.choice(members[one], each) for one in row] for row in drawn])
+    unit = np.repeat(np.arange(len(members)), each)
+    return by_gate(difference[:, at.reshape(len(at), -1)], unit)
 
 
 def partial_rows(values, name):
@@ -171,17 +254,17 @@ def truth(name, folder, draws=12):
         power = [one.caught for one in said if one.caught is not None]
         alarms = [one.false_alarms for one in said if one.false_alarms is not None]
         row = {"n": n, "said": np.mean(power), "spread": np.std(power), "false_said": np.mean(alarms)}
-        row |= {"real": np.mean([blocked(one, n, rng)["gate"] for one in real]), "pairs": len(real)}
-        row["false_real"] = np.mean([blocked(one, n, rng)["gate"] for one in equal])
+        row |= {"real": np.mean([permuted(one, n, False, rng)["gate"] for one in real]), "pairs": len(real)}
+        row["false_real"] = np.mean([permuted(one, n, False, rng)["gate"] for one in equal])
         found.append(row)
     return [{key: round(float(value), 4) for key, value in row.items()} for row in found]
 
 
-def table(rows, key, kinds=("neutral", "-.01", "-.02", "-.05")):
-    """Lines: a row each value of a key, with neutral / -.01 / -.02 / -.05 blocked at each size."""
+def table(rows, key, kinds, rule="gate"):
+    """Lines: a row each value of a key, with what is blocked of each kind at each size."""
     for value in dict.fromkeys(key(row) for row in rows):
         own = [row for row in rows if key(row) == value]
-        yield f"{value:24}" + "  ".join(cells(own, n, kinds, "gate") for n in SIZES)
+        yield f"{value:24}" + "  ".join(cells(own, n, kinds, rule) for n in SIZES)
 
 
 def cells(rows, n, kinds, rule):
@@ -199,9 +282,13 @@ def cells(rows, n, kinds, rule):
 def report(rows, truths):
     """All tables as text."""
     kinds = ("neutral", "-.01", "-.02", "-.05")
+    special = [row for row in rows if "spread" in row]
+    rows = [row for row in rows if "spread" not in row]
     lines = [f"percent blocked: {' / '.join(kinds)}, at n = {', '.join(map(str, SIZES))}", "", "rule"]
     lines += [f"{rule:24}" + "  ".join(cells(rows, n, kinds, rule) for n in SIZES) for rule in RULES]
     lines += [f"{'gate passes':24}" + "  ".join(cells(rows, n, kinds, "passes") for n in SIZES)]
+    lines += [f"{'gate, lists to 10':24}" + "  ".join(cells(rows, n, kinds, "shallow") for n in SIZES)]
+    lines += by_spread(special)
     lines += [
         "",
         "the gate, by queries touched",
@@ -222,6 +309,31 @@ def report(rows, truths):
             alarms = f"false alarms said {row['false_said']:.3f}, real {row['false_real']:.3f}"
             lines.append(f"{name:12} n={row['n']:3.0f}  {power}; {alarms}")
     return "\n".join(lines)
+
+
+def by_spread(rows):
+    """The tables of neutral pairs and of drops of .05 by their spread, the worst cells, and conversations."""
+    wide = [row for row in rows if row["spread"] is not None]
+    worst = []
+    for rule in ("gate", "shallow", "fixed limit"):
+        yield f"\n{rule}, by the standard deviation of the differences: {', '.join(NEUTRAL)}, -.05; pairs of each"
+        for low, high in SPREADS:
+            own = [row for row in wide if row["spread"] == low]
+            counts = "/".join(str(sum(row["kind"] == kind for row in own)) for kind in (*NEUTRAL, "-.05"))
+            shares = "  ".join(cells(own, n, (*NEUTRAL, "-.05"), rule) for n in SIZES)
+            yield f"{low:.2f} to {high:.2f}            {shares}  {counts}"
+    for low, high in SPREADS:
+        for n in SIZES:
+            for kind in NEUTRAL:
+                own = [row for row in wide if (row["spread"], row["kind"]) == (low, kind)]
+                if own:
+                    worst.append((float(cells(own, n, (kind,), "gate")), kind, f"{low:.2f} to {high:.2f}", n))
+    yield "\nthe worst cells of the gate"
+    yield from (f"{share:5.1f}  {kind}, {spread}, n = {n}" for share, kind, spread, n in sorted(worst)[:-9:-1])
+    kinds = ("neutral, conversations", "-.05, conversations")
+    for rule in ("gate", "fixed limit"):
+        yield f"\n{rule}, on conversations: neutral, -.05"
+        yield from table([row for row in rows if row["spread"] is None], lambda row: row["set"], kinds, rule)
 
 
 def kept(folder, name, make, until):

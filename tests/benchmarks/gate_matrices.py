@@ -7,14 +7,14 @@ a signal left out, a system's own weights. Each collection is a file of its own,
 import numpy as np
 from evidence_matrices import DATA, Collection
 
-from steelyard.errors import ConfigError
+from steelyard.base.errors import ConfigError
 from steelyard.fusion import parse_strategy
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.gate.answers import Answers, Asked, deeper, scored
+from steelyard_eval.gate.answers import Asked, GateAnswers, deeper, scored
 from steelyard_eval.gate.power import planted
 from steelyard_eval.gate.values import measure
 from steelyard_eval.recording.replay import replay
+from steelyard_eval.recording.workspace import judged
 
 SETS = ("scifact", "cosqa", "locomo", "cranfield", "beam-128k", "madial", "cisi", "cacm", "vaswani")
 """The five collections that the rule was chosen on, then four more."""
@@ -43,12 +43,10 @@ def expressions():
 def configurations(collection):
     """Every configuration by its recording."""
     plain = collection.config("plain")
-    depths = {name: settings.depth for name, settings in plain.retrievers.items()}
     yield "plain", plain, [plain.with_strategy(parse_strategy(text)) for text in expressions()]
     for system in ("echovault", "moltnet", "soleri"):
         own = collection.config(system)
         yield system, own, list(varied(own))
-    del depths
 
 
 def varied(config):
@@ -64,22 +62,30 @@ def varied(config):
             yield config.with_strategy(parse_strategy(text.replace(old, new)))
 
 
+def conversations(name):
+    """The conversation that each judged query searches, int64[Q] from 0; None without conversations."""
+    dataset = load(DATA / name)
+    scopes = [repr(query.filters) for query in judged(dataset, dataset.queries)]
+    numbers = np.unique(scopes, return_inverse=True)[1]
+    return numbers if 1 < numbers.max() + 1 < len(scopes) / 4 else None
+
+
 def matrix(name, folder):
-    """(float32[G, 3, Q], names, unit of each query) of a collection, made where the file is missing."""
+    """(float32[G, 3, Q], names) of a collection, made where the file is missing."""
     path = folder / f"{name}.gate.npz"
     if not path.exists():
-        rows, names, unit = _measured(name, folder)
+        rows, names = _measured(name, folder)
         draft = path.with_suffix(".draft.npz")
-        np.savez(draft, values=rows, names=np.array(names), unit=unit)
+        np.savez(draft, values=rows, names=np.array(names))
         draft.rename(path)
     with np.load(path) as found:
-        return found["values"], found["names"].tolist(), found["unit"]
+        return found["values"], found["names"].tolist()
 
 
 def _measured(name, folder):
     collection = Collection(name, folder)
     dataset = load(DATA / name)
-    rows, names, unit = [], [], None
+    rows, names = [], []
     for system, own, configs in configurations(collection):
         table, _ = collection.table(own, configs)
         for config in configs:
@@ -89,9 +95,7 @@ def _measured(name, folder):
                 continue  # a signal that this collection does not have
             rows.append(measure(shown.ranked, deep.ranked, dataset.qrels).matrix.astype(np.float32))
             names.append(f"{system}: {config.effective}")
-        by_id = {query.id: query for query in dataset.queries}
-        unit = unit_numbers([by_id[id_] for id_ in table.queries])
-    return np.array(rows), names, unit
+    return np.array(rows), names
 
 
 BASES = (
@@ -133,7 +137,7 @@ def _planted(name, folder):
         queries = [by_id[id_] for id_ in table.queries]
         shown, deep = replay(table, own), replay(table, deeper(own))
         values = measure(shown.ranked, deep.ranked, dataset.qrels)
-        answers = Answers(Asked.of(system), own, scored(shown), scored(deep), values, (), (), table)
+        answers = GateAnswers(Asked.of(system), own, scored(shown), scored(deep), values, (), (), table)
         found[f"{at}|"] = values.matrix
         for planting, matrix_ in planted(answers, dataset, queries, 0):
             found[f"{at}|{planting}"] = matrix_

@@ -39,12 +39,12 @@ REGRESSIONS = {
         "values = 1 - np.exp(-np.log(2.0) * age / half_life.seconds)",
     ),
     "a dropped field: the title": (
-        f"{ENGINE}/text.py",
+        f"{ENGINE}/memory/text.py",
         'CONTENT = ("title", "text", "why", "impact", "context")',
         'CONTENT = ("text", "why", "impact", "context")',
     ),
     "a tokenizer that no longer stems": (
-        f"{ENGINE}/text.py",
+        f"{ENGINE}/memory/text.py",
         "return [_stem(word) for word in",
         "return [word for word in",
     ),
@@ -77,7 +77,7 @@ REGRESSIONS = {
 }
 REFACTORINGS = {
     "a docstring": (
-        f"{ENGINE}/text.py",
+        f"{ENGINE}/memory/text.py",
         "Split a text into lower-cased words",
         "Split text into lower-cased words",
     ),
@@ -87,7 +87,7 @@ REFACTORINGS = {
         SCORES.replace("total", "found"),
     ),
     "a loop for a comprehension": (
-        f"{ENGINE}/text.py",
+        f"{ENGINE}/memory/text.py",
         "    return [_stem(word) for word in _WORD.findall(text.lower()) if word not in STOP_WORDS]",
         "    found = []\n    for word in _WORD.findall(text.lower()):\n        if word not in STOP_WORDS:\n"
         "            found.append(_stem(word))\n    return found",
@@ -108,7 +108,7 @@ REFACTORINGS = {
         "np.reciprocal(self.k + rank)",
     ),
     "another sort of the same order": (
-        f"{ENGINE}/table.py",
+        f"{ENGINE}/table/signal_table.py",
         'order[begin:end] = begin + np.argsort(falling[begin:end], kind="stable")',
         "order[begin:end] = begin + np.lexsort((np.arange(end - begin), falling[begin:end]))",
     ),

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.files import canonical, write_text
+from steelyard.base.files import canonical, write_text
 from steelyard.systems import find_system
 from steelyard_eval import SYSTEMS
 from steelyard_eval.datasets import load

@@ -12,8 +12,8 @@ import numpy as np
 
 import steelyard_eval as sy
 from steelyard_eval.compare.contenders import Setting, read
-from steelyard_eval.label.pool import pooled, searched
-from steelyard_eval.label.progress import standings
+from steelyard_eval.notebook.label.outlook import standings
+from steelyard_eval.notebook.label.pool import pooled, searched
 from steelyard_eval.recording.record import record
 
 CONTENDERS = {

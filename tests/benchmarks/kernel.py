@@ -12,10 +12,10 @@ import pytrec_eval
 from ir_measures import calc_aggregate, nDCG
 from timing import Race, once, race
 
-from steelyard.config import SearchConfig
-from steelyard.table import SignalTable
-from steelyard_eval.kernel import Form, Kernel
+from steelyard.config.search_config import SearchConfig
+from steelyard.table.signal_table import SignalTable
 from steelyard_eval.measures.metrics import Judgments, parse_measures
+from steelyard_eval.weights.kernel import Form, Kernel
 
 try:
     import ranx

@@ -7,13 +7,13 @@ import apsw
 import synthetic
 from timing import Race, once, race, recall, same_scores
 
-from steelyard.query import Query, clean_query
-from steelyard.search import Searcher
-from steelyard.sources import Sources
+from steelyard.live.search import Searcher
+from steelyard.live.sources import Sources
+from steelyard.memory.query import Query, clean_query
+from steelyard.memory.text import terms
 from steelyard.stores.sqlite import Vault
 from steelyard.stores.sqlite.keywords import OFTEN
 from steelyard.systems import find_system
-from steelyard.text import terms
 
 try:
     import bm25s
@@ -141,7 +141,7 @@ def places(name: str, result) -> list[int]:
 
 def tantivy_index(vault: Vault):
     """An index in memory of the same texts, with frequencies and no positions."""
-    from steelyard.text import content
+    from steelyard.memory.text import content
 
     schema = tantivy.SchemaBuilder()
     schema.add_text_field("text", tokenizer_name="en_stem", index_option="freq")
@@ -164,7 +164,7 @@ def tantivy_search(theirs, query: Query, depth: int) -> list[int]:
 
 def index(vault: Vault, backend: str):
     """A bm25s index of the same terms; its variant lucene leaves out the factor k1 + 1."""
-    from steelyard.text import content
+    from steelyard.memory.text import content
 
     made = bm25s.BM25(method="lucene", k1=K1, b=B, backend=backend)
     made.index([terms(content(entry)) for entry in vault.entries()], show_progress=False)

@@ -21,11 +21,11 @@ from pathlib import Path
 import numpy as np
 import synthetic
 
-from steelyard.embed import RecordedEmbedder
-from steelyard.entry import Entry
+from steelyard.embedders.embed import RecordedEmbedder
 from steelyard.fusion import parse_strategy
-from steelyard.query import Query
-from steelyard.search import Searcher
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import analyses, find_system, keyword_indexes

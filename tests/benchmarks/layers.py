@@ -4,9 +4,9 @@ import numpy as np
 import synthetic
 from timing import Race, once, race
 
-from steelyard.embed import LAYER_RECIPES, RecordedEmbedder, Vectors
-from steelyard.entry import Entry
-from steelyard.search import Searcher
+from steelyard.embedders.embed import LAYER_RECIPES, RecordedEmbedder, Vectors
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system

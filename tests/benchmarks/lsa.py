@@ -11,7 +11,7 @@ from unittest import mock
 
 from sklearn.decomposition import TruncatedSVD
 
-from steelyard import lsa
+from steelyard.embedders import lsa
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
 

@@ -13,7 +13,7 @@ from evidence import CURRENTS
 from evidence_matrices import CASES, METRIC, Collection
 from evidence_rows import GROUPS
 
-from steelyard_eval.recommend import priors
+from steelyard_eval.decide import priors
 
 LEFT_OUT = ("locomo",)
 OUT = Path(priors.__file__).with_name(priors.FILE)
@@ -57,7 +57,7 @@ def table(folder):
         "made by": "tests/benchmarks/priors.py",
     }
     mean, variance, base = (np.mean(values, axis=0) for values in (means, variances, bases))
-    return priors.Table(
+    return priors.PriorTable(
         about,
         {key: row for row, key in enumerate(keys)},
         {key: row for row, key in enumerate(names)},

@@ -9,14 +9,14 @@ import synthetic
 from kernel import searching
 from timing import DisagreementError, Race, race
 
-from steelyard.candidates import Candidates
-from steelyard.config import SearchConfig
+from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
+from steelyard.live.candidates import Candidates
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
+from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.datasets import load
-from steelyard_eval.demonstration import starter
 from steelyard_eval.measures.metrics import Judgments, evaluate, parse_measures
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay

@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.finish import Rerank
+from steelyard.live.search import Searcher
 from steelyard.rerank.api import ApiReranker
 from steelyard.rerank.local import LocalReranker
-from steelyard.search import Searcher
 from steelyard.systems import find_system
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.workspace import Workspace

@@ -13,9 +13,9 @@ import synthetic
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.kernel import streamed_means
 from steelyard_eval.measures.metrics import Judgments, parse_measures
-from steelyard_eval.recording.files import load, save
+from steelyard_eval.recording.disk import load, save
+from steelyard_eval.weights.kernel import streamed_means
 
 CONFIG = find_system("plain").config(10)
 STRATEGY = parse_strategy("weighted_sum(0.4*fts, 0.3*bm25, 0.2*vector, 0.1*cosine, normalize=minmax)")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import synthetic
 
-from steelyard.filters import EVERYTHING
+from steelyard.memory.filters import EVERYTHING
 from steelyard.stores.sqlite import Vault
 
 

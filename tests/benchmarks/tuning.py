@@ -14,12 +14,12 @@ from timing import DisagreementError, Race, race
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.exact.ascent import Point, climb
-from steelyard_eval.exact.evolve import evolved
-from steelyard_eval.exact.objective import Objective
-from steelyard_eval.exact.sweep import segment
-from steelyard_eval.kernel import Form, Kernel
 from steelyard_eval.measures.metrics import Judgments, parse_measures
+from steelyard_eval.weights.exact.ascent import Ascent, climb
+from steelyard_eval.weights.exact.evolve import evolved
+from steelyard_eval.weights.exact.objective import Objective
+from steelyard_eval.weights.exact.sweep import segment
+from steelyard_eval.weights.kernel import Form, Kernel
 
 try:
     import ranx
@@ -185,7 +185,7 @@ def ascents(form: Form, objective: Objective) -> Iterator[float]:
     """From equal weights: what CMA-ES begins with, then the exact ascent from there."""
     own, start = np.arange(len(SIX)), np.full(len(SIX), 1 / len(SIX))
     begun = evolved(form, MEASURE, start, own, 0)
-    point = Point(begun, objective.mean(begun))
+    point = Ascent(begun, objective.mean(begun))
     yield point.value
     yield climb(objective, point, own, 0).value
 

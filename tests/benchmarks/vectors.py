@@ -9,11 +9,11 @@ import sqlite_vec
 import synthetic
 from timing import Race, once, race, recall, same_scores
 
-from steelyard.embed import RecordedEmbedder
-from steelyard.entry import Entry
-from steelyard.filters import EVERYTHING
-from steelyard.query import Query
-from steelyard.search import Searcher
+from steelyard.embedders.embed import RecordedEmbedder
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import EVERYTHING
+from steelyard.memory.query import Query
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system

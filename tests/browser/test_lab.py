@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import steelyard_eval as sy
-from steelyard.config import SearchConfig
+from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.label.session import read_judgments
+from steelyard_eval.notebook.label.session import read_judgments
 
 from . import axe
 

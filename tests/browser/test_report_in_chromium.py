@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.compare import compare
-from steelyard_eval.demonstration import starter
-from steelyard_eval.report import write_report
+from steelyard_eval.show.report import write_report
 
 from . import axe
 

@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import CHECKS, KINDS, NOW, SEARCHES, VECTORS_ESCAPE, Directions, World, random_entry, returned
 
-from steelyard.embed import space_of
-from steelyard.entry import Entry
-from steelyard.filters import Filters
-from steelyard.query import Query
-from steelyard.search import Searcher
+from steelyard.embedders.embed import space_of
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
 from steelyard.stores.federation import Federation, Tier, plain
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
-from steelyard.table import EMBEDDING
+from steelyard.table.signal_table import EMBEDDING
 
 
 @pytest.mark.parametrize("name", sorted(SYSTEMS))

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from steelyard.embed import RecordedEmbedder, embed_missing, space_of
-from steelyard.entry import Entry, Relation
-from steelyard.filters import Filters
+from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
 from steelyard.finish import parse_stages, to_rerank
 from steelyard.fusion import fuse, parse_strategy
-from steelyard.query import Query
-from steelyard.search import Searcher, rank_table
+from steelyard.live.search import Searcher, rank_table
+from steelyard.memory.entry import Entry, Relation
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
 from steelyard.stores.federation import Federation, Tier, plain_id
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard.table import EMBEDDING, SCORERS
+from steelyard.table.signal_table import EMBEDDING, SCORERS
 from steelyard.testing import same_bits
 
 RECIPE = "{title}\n{text}"
@@ -307,7 +307,9 @@ def test_spec_kit_is_the_same_live_and_replayed(name, seed, limit):
     vault, embedder, queries = world(seed)
     with vault:
         assume(vault.spaces())
-        compare(vault, embedder, queries, find_system(name).config(limit, model="grid"))
+        known = {"fix": "fix_bug", "learn": "understand"}  # other words are refused
+        asked = [replace(query, intent=known.get(query.intent, "")) for query in queries]
+        compare(vault, embedder, asked, find_system(name).config(limit, model="grid"))
 
 
 @pytest.mark.parametrize("top", [1, 3, 50])

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steelyard.embed import space_of
-from steelyard.entry import Entry, Relation
-from steelyard.errors import ConfigError
-from steelyard.filters import Filters, visible_to
-from steelyard.query import Query
-from steelyard.search import Searcher
+from steelyard.base.errors import ConfigError
+from steelyard.embedders.embed import space_of
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry, Relation
+from steelyard.memory.filters import Filters, visible_to
+from steelyard.memory.query import Query
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system

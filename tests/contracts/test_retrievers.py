@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steelyard.entry import Entry
-from steelyard.query import Query
-from steelyard.reading import words_or
+from steelyard.live.sources import Sources
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
 from steelyard.retrievers.bm25 import Bm25Retriever
 from steelyard.retrievers.fts import FtsRetriever
+from steelyard.retrievers.reading import words_or
 from steelyard.retrievers.vector import CosineScorer, LayerRetriever, VectorRetriever, cosine
-from steelyard.sources import Sources
 from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.federation import Federation, Tier, plain_id
 from steelyard.stores.sqlite import Vault
@@ -60,8 +60,8 @@ class TestBm25(RetrieverContract):
 
     def test_statistics_are_those_of_the_scope(self, store, retriever):
         """By hand: one of two entries of the scope says it, at mean length: ln(1 + 1.5/1.5) = ln 2."""
-        from steelyard.entry import Entry
-        from steelyard.filters import Filters
+        from steelyard.memory.entry import Entry
+        from steelyard.memory.filters import Filters
 
         with Vault(":memory:") as small:
             small.upsert([Entry("a", text="rare word", project="p"), Entry("b", text="other thing", project="p")])
@@ -115,7 +115,7 @@ class TestLayer(RetrieverContract):
         return LayerRetriever(store, SPACE, embed)
 
     def test_vectors_that_arrive_later_are_found(self):
-        from steelyard.entry import Entry
+        from steelyard.memory.entry import Entry
 
         with Vault(":memory:") as vault:
             vault.upsert([Entry("a"), Entry("b")])

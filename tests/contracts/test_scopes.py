@@ -29,10 +29,10 @@ from worlds import (
     some,
 )
 
-from steelyard.errors import DataError
+from steelyard.base.errors import DataError
 from steelyard.fusion import parse_strategy
-from steelyard.query import Query
-from steelyard.search import Searcher
+from steelyard.live.search import Searcher
+from steelyard.memory.query import Query
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
 from steelyard_eval.vaults.read import list_entries, read_entries

@@ -7,7 +7,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from steelyard.entry import Entry
+from steelyard.memory.entry import Entry
 from steelyard.stores.federation import Federation, FederationRule, Tier, plain_id
 from steelyard.stores.sqlite import Vault
 from steelyard.testing import ReadableContract, StoreContract

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.embed import LAYER_RECIPES, space_of
-from steelyard.entry import Entry, Relation
-from steelyard.filters import Filters, Rule
-from steelyard.query import Query
-from steelyard.search import Searcher
+from steelyard.embedders.embed import LAYER_RECIPES, space_of
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry, Relation
+from steelyard.memory.filters import Filters, Rule
+from steelyard.memory.query import Query
 from steelyard.stores.federation import Federation, Tier, plain
 from steelyard.stores.sqlite import Vault
-from steelyard.table import EMBEDDING
+from steelyard.table.signal_table import EMBEDDING
 
 CHECKS = int(os.environ.get("STEELYARD_ISOLATION_CHECKS", "200"))
 SEARCHES = 25

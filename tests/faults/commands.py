@@ -11,15 +11,15 @@ import apsw
 import numpy as np
 import sqlite_vec
 
-from steelyard.config import SearchConfig
-from steelyard.feedback import line
-from steelyard.filters import EVERYTHING
+from steelyard.config.search_config import SearchConfig
+from steelyard.feedback.log import line
+from steelyard.memory.filters import EVERYTHING
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite import Vault, words
 from steelyard.systems import SYSTEMS, analyses, find_system
-from steelyard_eval.cli import main
+from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load as load_dataset
-from steelyard_eval.recording.files import load as load_recording
+from steelyard_eval.recording.disk import load as load_recording
 from steelyard_eval.vaults import index_dataset
 
 STARTER = Path(__file__).resolve().parents[2] / "qrels" / "starter"
@@ -123,7 +123,7 @@ def commands():
     act = ("act", "out/log.jsonl", "s1", "m1", "--action", "cited")
     search = ("search", "out/vault", "jwt signing keys", "--log", "out/log.jsonl")
     feedback = ("feedback", "out/log.jsonl", "--from", "ubi", "--out", "out/report/log.jsonl")
-    import_ = ("import", "out/foreign.json", "--out", "out/report/w.json")
+    import_ = ("import", "out/foreign.json", "out/report/w.json")
     return {
         "index": [
             Command("new", nothing, index, vault_state, indexed),

@@ -17,8 +17,8 @@ import time
 from itertools import product
 from pathlib import Path
 
+from steelyard.base.errors import EmbedderError
 from steelyard.embedders import ApiEmbedder, ApiSettings, Secret
-from steelyard.errors import EmbedderError
 
 HERE = Path(__file__).resolve().parent
 KEY = "sk-test-0123456789abcdef"

@@ -42,28 +42,27 @@ from typing import Any
 import numpy as np
 
 import steelyard_eval as sy
-from steelyard.chat import ChatEndpoint
-from steelyard.config import SearchConfig
+from steelyard.base.errors import SteelyardError
+from steelyard.base.files import STRICT_JSON, canonical
+from steelyard.config.search_config import SearchConfig
 from steelyard.embedders import ApiEmbedder, ApiSettings, Secret
-from steelyard.endpoint import Answer, Endpoint
-from steelyard.entry import Entry, Relation
-from steelyard.errors import SteelyardError
-from steelyard.files import STRICT_JSON, canonical
-from steelyard.filters import Filters
+from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.finish import Cut, finish, parse_stages
 from steelyard.fusion import compile_plan, fuse, parse_strategy
-from steelyard.lsa import LsaEmbedder
-from steelyard.query import Query
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry, Relation
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
+from steelyard.memory.template import render, template_fields
+from steelyard.memory.text import content
+from steelyard.net.chat import ChatEndpoint
+from steelyard.net.endpoint import Answer, Endpoint
 from steelyard.rerank.api import ApiReranker
 from steelyard.rerank.base import Document
-from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
-from steelyard.table import EMBEDDING, FETCHED, LAYERS
-from steelyard.template import render, template_fields
-from steelyard.text import content
-from steelyard_eval.commands.arguments import parse_filters
-from steelyard_eval.compare.endpoint import HttpSearch
+from steelyard.table.signal_table import EMBEDDING, FETCHED, LAYERS
+from steelyard_eval.compare.http_search import HttpSearch
 from steelyard_eval.datasets import check as check_folder
 from steelyard_eval.datasets import load as load_folder
 from steelyard_eval.export import TARGETS as TARGETS_OF_EXPORT
@@ -74,12 +73,13 @@ from steelyard_eval.learn.importers import from_soleri, from_ubi, open_bandit
 from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.learn.reader import Known, read_log
 from steelyard_eval.measures.metrics import Judgments, parse_measures
-from steelyard_eval.recording import files as recordings
+from steelyard_eval.recording import disk as recordings
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace, judged
-from steelyard_eval.report import load_results, write_report
+from steelyard_eval.show.report import load_results, write_report
 from steelyard_eval.vaults import index_dataset, reindex_vault
+from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.read import open_searcher, read_entries
 
 HANG = 20.0
@@ -247,7 +247,8 @@ def weights(data: bytes) -> str:
     for embedder in (None, world().embedder):
         searcher = Searcher(world().vault, config, embedder, clock=lambda: 1.8e9)
         try:
-            outcome.append(str(_search(searcher, Query("rotate the token", intent="fix", tags=("auth",)))))
+            intent = "fix" if searcher.knows("fix") else ""
+            outcome.append(str(_search(searcher, Query("rotate the token", intent=intent, tags=("auth",)))))
         except SteelyardError as error:
             outcome.append(refusal(error)[:20])
     return " ".join(outcome)

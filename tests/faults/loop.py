@@ -13,9 +13,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from steelyard.filters import Filters, visible_to
-from steelyard.query import Query
-from steelyard.search import Searcher
+from steelyard.live.search import Searcher
+from steelyard.memory.filters import Filters, visible_to
+from steelyard.memory.query import Query
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS
 from steelyard_eval.datasets import load

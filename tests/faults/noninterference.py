@@ -19,16 +19,16 @@ from unittest.mock import patch
 import numpy as np
 from click.testing import CliRunner
 
-from steelyard.embed import space_of
-from steelyard.entry import Relation
-from steelyard.errors import SteelyardError
-from steelyard.filters import EVERYTHING, visible_to
-from steelyard.query import Query
-from steelyard.search import Searcher
+from steelyard.base.errors import SteelyardError
+from steelyard.embedders.embed import space_of
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Relation
+from steelyard.memory.filters import EVERYTHING, visible_to
+from steelyard.memory.query import Query
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
-from steelyard_eval.cli import main as steelyard
+from steelyard_eval.cli.main import main as steelyard
 from steelyard_eval.datasets import load
 from steelyard_eval.vaults import index_dataset
 

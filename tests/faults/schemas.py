@@ -18,7 +18,7 @@ from pathlib import Path
 import apsw
 import sqlite_vec
 
-from steelyard.errors import SteelyardError
+from steelyard.base.errors import SteelyardError
 from steelyard.systems import SYSTEMS
 
 HERE = Path(__file__).resolve().parent

@@ -141,7 +141,7 @@ def _child(work, ready, traced):
     except BaseException as error:
         # An interrupt that came before the program had its first line is no fault of the program.
         code = 99
-        if isinstance(error, KeyboardInterrupt) and not _inside(error, "cli.py"):
+        if isinstance(error, KeyboardInterrupt) and not _inside(error, "main.py"):
             code = 130
         else:
             traceback.print_exc()

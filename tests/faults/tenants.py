@@ -17,16 +17,16 @@ from pathlib import Path
 import numpy as np
 from click.testing import CliRunner
 
-from steelyard.embed import LAYER_RECIPES, embed_missing, space_of
-from steelyard.entry import Entry
-from steelyard.errors import ConfigError, DataError
-from steelyard.filters import Filters
+from steelyard.base.errors import ConfigError, DataError
+from steelyard.embedders.embed import LAYER_RECIPES, embed_missing, space_of
+from steelyard.live.cortex_mem import CortexMem, SearchOptions
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import Filters
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.cortex_mem import DOCUMENTED
-from steelyard.systems.cortex_mem.client import CortexMem, SearchOptions
 from steelyard.systems.cortex_mem.tenants import vault_of
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, check_uri
-from steelyard_eval.cli import main as steelyard
+from steelyard_eval.cli.main import main as steelyard
 
 _spec = importlib.util.spec_from_file_location("faults_campaign", Path(__file__).with_name("campaign.py"))
 campaign = sys.modules.setdefault("faults_campaign", importlib.util.module_from_spec(_spec))

@@ -18,22 +18,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.config import SearchConfig
-from steelyard.entry import Entry, read_entry
-from steelyard.errors import ConfigError, DataError, VaultError
-from steelyard.files import MAX_NESTING, STRICT_JSON
+from steelyard.base.errors import ConfigError, DataError, VaultError
+from steelyard.base.files import MAX_NESTING, STRICT_JSON
+from steelyard.config.search_config import SearchConfig
+from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.fusion import compile_plan, fuse, parse_strategy
 from steelyard.fusion.layered import Layered
 from steelyard.grammar import MAX_LENGTH
-from steelyard.lsa import LsaEmbedder
-from steelyard.query import MAX_WORDS, Query, clean_query, read_query
-from steelyard.reading import words_or
-from steelyard.search import Searcher
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry, read_entry
+from steelyard.memory.query import MAX_WORDS, Query, clean_query, read_query
+from steelyard.retrievers.reading import words_or
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.echovault import prefix_or
 from steelyard_eval.datasets import check
-from steelyard_eval.recording import files as recordings
+from steelyard_eval.recording import disk as recordings
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.vaults.read import open_searcher
 

@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from steelyard.config import SearchConfig
+from steelyard.base.errors import ConfigError, DataError, MachineError
+from steelyard.base.files import STRICT_JSON, write_text
+from steelyard.base.inputs import LIMIT, read_bytes, unpacked
+from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.cache import cache_path
-from steelyard.entry import Entry, Relation
-from steelyard.errors import ConfigError, DataError, MachineError
-from steelyard.files import STRICT_JSON, write_text
 from steelyard.fusion import parse_strategy
-from steelyard.inputs import LIMIT, read_bytes, unpacked
+from steelyard.memory.entry import Entry, Relation
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard_eval.cli import main
-from steelyard_eval.commands.arguments import parse_priorities
+from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check
+from steelyard_eval.vaults.arguments import parse_priorities
 
 CORPUS = '{"id": "m1", "text": "token"}\n'
 
@@ -252,6 +252,7 @@ class TestTerminal:
         path = tmp_path / "v.db"
         with Vault(path, create=True) as vault:
             vault.upsert([Entry(self.ODD, title=self.ODD, text="token")])
+            vault.ensure_index(find_system("echovault").reading.index)
         output = one_message(steelyard(*[str(path) if word == "VAULT" else word for word in words]), 0)
         assert "\\x1b" in output
 
@@ -259,6 +260,7 @@ class TestTerminal:
         path = tmp_path / "v.db"
         with Vault(path, create=True) as vault:
             vault.upsert([Entry("a", text="token")])
+            vault.ensure_index(find_system("echovault").reading.index)
             settings = {"provider": "local", "base_url": "http://h", "model": self.ODD}
             vault.save_model("m", "api", settings, {})
         one_message(steelyard("search", path, "token"), 0)
@@ -331,6 +333,7 @@ def test_settings_that_a_vault_remembers_are_checked(tmp_path):
     path = tmp_path / "v.db"
     with Vault(path, create=True) as vault:
         vault.upsert([Entry("a", text="token")])
+        vault.ensure_index(find_system("plain").reading.index)
         odd = {"provider": "local", "base_url": "http://localhost:11434/v1", "model": "m", "dimension": "x"}
         vault.save_model("local/m", "api", odd, {})
     one_message(steelyard("search", path, "token", "--system", "plain"), 0)

@@ -11,13 +11,13 @@ import pytest
 import sqlite_vec
 from click.testing import CliRunner
 
-from steelyard.entry import Entry
-from steelyard.errors import ConfigError, VaultError
-from steelyard.filters import EVERYTHING
+from steelyard.base.errors import ConfigError, VaultError
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import EVERYTHING
 from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.sqlite import Vault, guard
 from steelyard.systems import SYSTEMS, analyses, keyword_indexes
-from steelyard_eval.cli import main
+from steelyard_eval.cli.main import main
 
 SPACE = Space("lsa", "text", "{text}")
 INDEX = next(iter(keyword_indexes(SYSTEMS.values())))

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard.stores.sqlite.budget import VARIABLE
-from steelyard_eval.cli import main
-from steelyard_eval.memory import LEAST, bounded, read_size, usual
+from steelyard_eval.cli.main import main
+from steelyard_eval.common.memory_limit import LEAST, bounded, read_size, usual
 
 _spec = importlib.util.spec_from_file_location("faults_loop", Path(__file__).with_name("loop.py"))
 loop = importlib.util.module_from_spec(_spec)

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from steelyard.config import SearchConfig
-from steelyard.entry import Entry
-from steelyard.errors import VaultError
-from steelyard.search import Searcher
+from steelyard.base.errors import VaultError
+from steelyard.config.search_config import SearchConfig
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry
 from steelyard.stores.sqlite import Vault, words
 from steelyard.systems import SYSTEMS, find_system
-from steelyard_eval.cli import main
+from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.vaults import index_dataset, vault_embedder
 

@@ -16,17 +16,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from steelyard.embed import RecordedEmbedder, embed_missing
-from steelyard.entry import Entry
-from steelyard.errors import MachineError, VaultError
-from steelyard.filters import EVERYTHING
+from steelyard.base.errors import MachineError, VaultError
+from steelyard.embedders.embed import RecordedEmbedder, embed_missing
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import EVERYTHING
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard_eval import demonstration as demo_module
 from steelyard_eval import tune as tune_package
-from steelyard_eval.cli import main
-from steelyard_eval.recording.files import load as load_recording
+from steelyard_eval.cli import demonstration as demo_module
+from steelyard_eval.cli.main import main
+from steelyard_eval.recording.disk import load as load_recording
 
 HERE = Path(__file__).parent
 _spec = importlib.util.spec_from_file_location("faults_commands", HERE / "commands.py")
@@ -294,7 +294,7 @@ class TestFullDisk:
 
 def save_one(place):
     """One column of a size that ends within numpy's own buffer."""
-    from steelyard_eval.recording.files import _save
+    from steelyard_eval.recording.disk import _save
 
     path = place / "column.npy"
     array = np.arange(4600, dtype=np.float64)
@@ -447,7 +447,7 @@ class TestPatience:
 class TestModels:
     def test_a_search_never_compares_with_vectors_of_another_fit(self, bench, tmp_path):
         """An embedder of an older fit finds no vectors rather than those of the newer one."""
-        from steelyard.search import Searcher
+        from steelyard.live.search import Searcher
         from steelyard.systems import find_system
         from steelyard_eval.vaults import vault_embedder
 
@@ -496,7 +496,7 @@ def at_once(*_, **__):
 
 @pytest.mark.parametrize("stopped", [at_once, inside_an_extension])
 def test_an_interrupt_says_so_in_one_line(monkeypatch, stopped):
-    for name in ("steelyard_eval.vaults.read.read_entries", "steelyard_eval.cli._Main.make_context"):
+    for name in ("steelyard_eval.vaults.read.read_entries", "steelyard_eval.cli.main._Main.make_context"):
         with monkeypatch.context() as patch:
             patch.setattr(name, stopped)
             result = CliRunner().invoke(main, ["get", "vault", "a"], catch_exceptions=False)

@@ -4,13 +4,13 @@ import apsw
 import numpy as np
 import pytest
 
-from steelyard.embed import RecordedEmbedder
-from steelyard.entry import Entry
-from steelyard.errors import ConfigError, DimensionMismatchError, MachineError, VaultError
-from steelyard.filters import Filters
+from steelyard.base.errors import ConfigError, DimensionMismatchError, MachineError, VaultError
+from steelyard.embedders.embed import RecordedEmbedder
 from steelyard.fusion import parse_strategy
-from steelyard.query import Query
-from steelyard.search import Searcher
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
 from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system

@@ -10,13 +10,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (ROOT / "engine" / "steelyard", ROOT / "eval" / "steelyard_eval")
 NAMES = {
-    "file": ("steelyard.inputs",),
+    "file": ("steelyard.base.inputs",),
     "open": (
         *("open", "io.open", "os.open", "os.fdopen", "os.scandir", "os.walk", "os.listdir", "mmap", "np.load"),
         *("np.loadtxt", "np.genfromtxt", "np.fromfile", "np.memmap", "np.lib.format.open_memmap", "np.fromregex"),
     ),
     "array": ("np.lib.format.read_array", "np.frombuffer"),
-    "json": ("steelyard.files.STRICT_JSON",),
+    "json": ("steelyard.base.files.STRICT_JSON",),
     "loose json": ("json.loads", "json.load", "json.JSONDecoder", "msgspec", "orjson", "simplejson"),
     "text": ("csv", "configparser", "tomllib", "yaml", "xml", "html.parser", "email", "plistlib"),
     "unpack": ("gzip", "zlib", "bz2", "lzma", "zipfile", "tarfile", "shutil.unpack_archive", "zstandard"),

@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steelyard.query import Query
+from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
-from steelyard_eval.kernel import Form, Kernel
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.measures.runs import oracle, write_run
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.weights.kernel import Form, Kernel
 
 SETS = ("scifact", "locomo", "cranfield", "beam-128k", "cosqa", "cacm")
 CHECKED = ("nDCG@10", "R@10", "RR@10", "AP@10", "P@5", "Success@5")

@@ -17,26 +17,27 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from steelyard.chat import ChatEndpoint, chat_of
-from steelyard.embed import LAYER_RECIPES, embed_missing, space_of
-from steelyard.endpoint import EndpointError
-from steelyard.entry import Entry
-from steelyard.errors import ConfigError, DataError
-from steelyard.filters import EVERYTHING, Filters
-from steelyard.query import Query
-from steelyard.search import Searcher
+from steelyard.base.errors import ConfigError, DataError
+from steelyard.embedders.embed import LAYER_RECIPES, embed_missing, space_of
+from steelyard.fusion import parse_strategy
+from steelyard.live.cortex_mem import CortexMem, SearchOptions
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.query import Query
+from steelyard.net.chat import ChatEndpoint, chat_of
+from steelyard.net.endpoint import EndpointError
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem import DOCUMENTED, SHIPPED
-from steelyard.systems.cortex_mem.client import CortexMem, SearchOptions
 from steelyard.systems.cortex_mem.intents import THRESHOLDS, intent_of, is_entity
 from steelyard.systems.cortex_mem.layers import ask, extract, with_layers
 from steelyard.systems.cortex_mem.rewriting import Rewriter, accepted, profile_of
 from steelyard.systems.cortex_mem.snippets import snippet, snippet_shipped
 from steelyard.systems.cortex_mem.tenants import vault_of
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, check_uri, directory_of, timeline_of
-from steelyard_eval.cli import main
+from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check
 from steelyard_eval.export import export
 
@@ -202,6 +203,18 @@ class TestLayers:
         """0.12 + 0.18 + 0.5 x 0.38 = 0.49 and 0.12 + 0.18 + 0.5 x 0.42 = 0.51."""
         assert found(session(0.6, 0.6, a=0.38, b=0.42)) == {"b": 0.51}
 
+    @pytest.mark.parametrize(
+        ("abstract", "query"), [(0.45, "plans"), (0.45, "plans at 0.6"), (0.35, "What is it")]
+    )
+    def test_results_of_a_lower_step_reach_that_step(self, abstract, query):
+        """The other two add up to half the step or a little less: 0.2 x 0.45 + 0.5 x 0.63 = 0.405 for 0.4."""
+        step = 0.4 if abstract == 0.45 else 0.3
+        rest = step - 0.2 * abstract
+        vault = session(abstract, 0.0, a=2 * (rest + 0.005), b=2 * (rest - 0.005))
+        options = {"threshold": 0.6} if "0.6" in query else {}
+        assert found(vault, query, **options) == {"a": step + 0.005}
+        assert found(vault, query, "shipped") == {}  # cut at 0.5 whatever found it
+
 
 class TestRelaxation:
     """Section 5.1: 0.5, 0.4, 0.3, then all details."""
@@ -214,14 +227,66 @@ class TestRelaxation:
         """0.3 is the only step below 0.4."""
         assert progress(session(0.35, 0.9, a=0.9), threshold=0.4).step[0] == 1
 
-    def test_the_last_resort_ranks_details_alone(self):
-        assert found(session(0.1, 0.1, a=0.8, b=0.6, c=0.4)) == {"a": 0.8, "b": 0.6}
+    def test_the_last_resort_ranks_details_alone_and_cuts_none(self):
+        """The page promises that results are delivered; the program cuts them at 0.5 here, too."""
+        vault = session(0.1, 0.1, a=0.8, b=0.6, c=-0.4)
+        assert found(vault) == {"a": 0.8, "b": 0.6, "c": -0.4}
+        assert found(vault, threshold=0.9) == {"a": 0.8, "b": 0.6, "c": -0.4}
+        assert found(vault, profile="shipped") == {"a": 0.8, "b": 0.6}
 
     def test_without_layers_all_details_are_searched(self):
         vault = filled([Entry("a", text="a")], {"l2": {"a": 0.8}})
         with CortexMem(vault, Spy()) as memory:
             found = memory.search("plans", SearchOptions())
         assert ([hit.score for hit in found.hits], found.progress.step[0]) == ([pytest.approx(0.8)], -1)
+
+    def test_without_layers_nothing_is_cut(self):
+        vault = filled([Entry("a", text="a"), Entry("b", text="b")], {"l2": {"a": 0.8, "b": 0.1}})
+        assert found(vault) == {"a": 0.8, "b": 0.1}
+        left = DOCUMENTED.config(10, threshold=0.5).strategy.without({"l0", "l1"})  # as in data sets without any
+        assert str(left) == "layered(1*l2, threshold=-1, relax=[])"
+
+    @pytest.mark.parametrize(
+        ("vault", "profile", "why"),
+        [
+            (
+                session(0.6, 0.1, a=0.1),
+                "documented",
+                "reaches 0.5, but no entry's score of all layers reaches 0.5",
+            ),
+            (
+                session(0.35, 0.1, a=0.1),
+                "documented",
+                "reaches 0.3, but no entry's score of all layers reaches 0.3",
+            ),
+            (
+                session(0.24, 0.2, a=1.0),
+                "shipped",
+                "reaches 0.2, but no overview or abstract of these reaches 0.25",
+            ),
+            (
+                session(0.1, 0.2, a=0.3),
+                "shipped",
+                "any step of the ladder, and of all details no score reaches 0.5",
+            ),
+        ],
+        ids=["threshold", "lower step", "half the cut", "last resort"],
+    )
+    def test_an_empty_list_says_which_step_emptied_it(self, vault, profile, why):
+        with CortexMem(vault, Spy(), profile=profile) as memory:
+            assert why in memory.search("plans", SearchOptions()).emptied
+
+    def test_a_list_that_is_not_empty_says_nothing(self):
+        with CortexMem(session(0.6, 0.6, a=0.6), Spy()) as memory:
+            assert memory.search("plans", SearchOptions()).emptied == ""
+
+    def test_a_scope_without_entries_is_said_to_have_emptied_the_list(self):
+        with CortexMem(session(0.6, 0.6, a=0.6), Spy()) as memory:
+            nowhere = memory.search("plans", SearchOptions(scope="cortex://user/"))
+        assert (
+            nowhere.emptied
+            == "no abstract reaches any step of the ladder, and of all details there are none in scope"
+        )
 
     def test_the_program_takes_one_step_to_a_fifth(self):
         """From 0.5 it looks at 0.2 at once: 0.25 passes, as 0.35 does."""
@@ -249,7 +314,8 @@ class TestExamples:
         query = "user's database password"
         assert intent_of(query) == "general"
         assert found(vault, query, threshold=0.4, limit=3) == {"a": 0.425}
-        assert found(vault, query, limit=3) == {}
+        assert found(vault, query, limit=3) == {"a": 0.425}  # 0.4 is also the step that finds the abstract
+        assert found(vault, query, threshold=0.44, limit=3) == {}
 
     def test_the_direct_search_bypasses_the_layers(self):
         """A row for every layer that is similar enough."""
@@ -552,6 +618,76 @@ class TestFiles:
         assert shown["hits"][0]["uri"] == f"{SESSION}/10_00.md"
         assert shown["progress"]["queries"] == 1
 
+    def test_the_participants_of_a_session_stand_in_its_file(self, tmp_path):
+        """As the program writes it: session/ID/.session.json."""
+        session = json.dumps({"thread_id": "abc", "participants": ["user-1", "coder"], "tags": []})
+        write_memory(tmp_path / "m", ("session/abc/.session.json", session), ("session/other/.session.json", "{}"))
+        (tmp_path / "m" / "session" / "other" / "a.md").write_text("nobody is named")
+        report = check(tmp_path / "m")
+        people = {entry.uri: entry.participants for entry in report.dataset.entries}
+        assert people[f"{SESSION}/10_00.md"] == people[SESSION] == ("user-1", "coder")
+        assert people["cortex://user/ann/profile.md"] == people["cortex://session/other/a.md"] == ()
+        assert any('names no "participants"' in notice for notice in report.notices)
+
+        command("index", tmp_path / "m", tmp_path / "v.db")
+        search = ("search", tmp_path / "v.db", "rotate keys", "--system", "cortex_mem", "--json", "--filter")
+        assert json.loads(command(*search, "participants=coder"))["hits"]
+        assert json.loads(command(*search, "participants=nobody"))["hits"] == []
+
+    @pytest.mark.parametrize(
+        "text",
+        ['{"participants": "ann"}', '{"participants": [1]}', "[]", "{", "[" * 100_000, '{"participants": NaN}'],
+    )
+    def test_a_session_file_that_is_none_is_a_notice(self, tmp_path, text):
+        write_memory(tmp_path / "m", ("session/abc/.session.json", text))
+        report = check(tmp_path / "m")
+        assert all(entry.participants == () for entry in report.dataset.entries)
+        assert any("participants" in notice for notice in report.notices)
+
+    def test_contents_are_returned_where_they_are_asked_for(self, tmp_path):
+        write_memory(tmp_path / "m")
+        command("index", tmp_path / "m", tmp_path / "v.db")
+        search = ("search", tmp_path / "v.db", "rotate keys", "--system", "cortex_mem", "--json")
+        (first, *_) = json.loads(command(*search))["hits"]
+        assert first.keys() == {"uri", "score", "snippet", "highlights"}
+        (first, *_) = json.loads(command(*search, "--content"))["hits"]
+        assert first["content"] == "Ann: how often do we rotate keys?"
+
+    def test_the_direct_search_the_dimension_and_the_intent_are_options(self, tmp_path):
+        write_memory(tmp_path / "m")
+        command("index", tmp_path / "m", tmp_path / "v.db")
+        search = ("search", tmp_path / "v.db", "what is it to rotate keys", "--system", "cortex_mem", "--json")
+        direct = json.loads(command(*search, "--direct", "--threshold", "-1"))["hits"]
+        assert [row["score"] for row in direct] == sorted((row["score"] for row in direct), reverse=True)
+        assert {(row["uri"], row["layer"]) for row in direct} >= {(SESSION, "l0"), (SESSION, "l1")}
+        users = json.loads(command(*search, "--dimension", "user"))["hits"]
+        assert {row["uri"].split("/")[2] for row in users} == {"user"}
+        assert "unknown dimension" in command(*search, "--dimension", "users", code=2)
+        assert json.loads(command(*search))["intent"]["name"] == "factual"
+        assert json.loads(command(*search, "--no-detect-intent"))["intent"]["name"] == "general"
+        assert "has no direct search" in command("search", tmp_path / "v.db", "keys", "--direct", code=2)
+
+    def test_a_log_holds_how_far_searches_went_and_a_report_the_totals(self, tmp_path):
+        """One search finds abstracts at the threshold, the other does without any."""
+        write_memory(tmp_path / "m")
+        command("index", tmp_path / "m", tmp_path / "v.db")
+        log = tmp_path / "log.jsonl"
+        steps = []
+        for words in (("--threshold", "-1"), ("--dimension", "agent")):
+            search = ("search", tmp_path / "v.db", "rotate keys", "--system", "cortex_mem", *words)
+            command(*search, "--log", log)
+            steps.append(json.loads(log.read_text().splitlines()[-1])["layers"]["step"])
+        assert steps == [0, -1]
+        command("report", log, "--out", tmp_path / "report")
+        rows = json.loads((tmp_path / "report" / "report.json").read_text())["layers"]
+        assert sum(row["queries"] for row in rows) == 2
+        assert sum(row["at_threshold"] for row in rows) == sum(row["full_search"] for row in rows) == 1
+        assert "Of 2 layered searches 1 found abstracts" in (tmp_path / "report" / "report.md").read_text()
+
+    def test_a_log_without_layered_searches_is_no_report(self, tmp_path):
+        (tmp_path / "log.jsonl").write_text('{"schema_version":1,"policy":"x","hits":[]}\n{broken\n')
+        assert "holds no layered search" in command("report", tmp_path / "log.jsonl", code=2)
+
     def test_what_is_no_memory_is_left_out_with_a_notice(self, tmp_path):
         write_memory(tmp_path / "m", ("odd/a.md", "x"), ("user/.hidden.md", "x"))
         (tmp_path / "secret.md").write_text("secret")
@@ -681,6 +817,12 @@ class TestTenants:
             assert path.parent == tmp_path and os.path.normpath(path) == str(path)
             assert files.setdefault(str(path).lower(), name) == name
         assert len(files) > 100
+
+    def test_a_folder_that_is_not_there_is_named(self, tmp_path):
+        write_memory(tmp_path / "m")
+        said = command("index", tmp_path / "m", tmp_path / "none", "--tenant", "acme", code=4)
+        assert "there is no folder" in said
+        assert "permission" not in said
 
     def test_the_command_line_keeps_tenants_apart(self, tmp_path):
         write_memory(tmp_path / "m")
@@ -886,10 +1028,18 @@ def test_its_configurations_can_be_exported_to_it(system, threshold):
     assert export(config, "cortex_mem").parts == {"options": expected}
 
 
-def test_other_weights_cannot_be_exported():
-    config = DOCUMENTED.config(10, threshold=0.4)
-    with pytest.raises(ConfigError, match="are fixed in its program"):
-        export(config.with_strategy(config.strategy.with_weights([0.1, 0.1, 0.8])), "cortex_mem")
+def test_other_weights_cannot_be_exported_and_every_change_is_named():
+    config = DOCUMENTED.config(10)
+    tuned = (
+        str(config.strategy)
+        .replace("0.3*l1", "0*l1", 1)
+        .replace("threshold=0.4, relax=[0.3]", "threshold=0.2, relax=[]")
+    )
+    with pytest.raises(ConfigError, match="are fixed in its program") as refused:
+        export(config.with_strategy(parse_strategy(tuned)), "cortex_mem")
+    for change in ("weight of l1 for default 0 instead of 0.3", "threshold for factual 0.2 instead of 0.4"):
+        assert change in str(refused.value)
+    assert "relax for factual none instead of [0.3]" in str(refused.value)
 
 
 def test_every_test_of_the_table_is_here():

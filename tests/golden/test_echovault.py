@@ -13,20 +13,20 @@ import apsw
 import numpy as np
 import pytest
 
-from steelyard.embed import embed_missing, space_of
-from steelyard.entry import Entry, Hit
-from steelyard.errors import ConfigError, DimensionMismatchError, EmbedderError
-from steelyard.fields import parse_time
-from steelyard.filters import Filters
+from steelyard.base.errors import ConfigError, DimensionMismatchError, EmbedderError
+from steelyard.base.fields import parse_time
+from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.finish import finish
 from steelyard.fusion import fuse, parse_strategy
-from steelyard.join import join
-from steelyard.query import Query
-from steelyard.search import Searcher
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.echovault import DOCUMENTED, prefix_or
+from steelyard.table.join import join
 
 TIERED = "tiered(fts, min_results={}, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))"
 

@@ -7,13 +7,13 @@ contributes 0 (the document's `max(...) or 1.0` would turn negative scores upsid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.entry import Entry
 from steelyard.finish import Cut, finish
 from steelyard.fusion import fuse, parse_strategy
-from steelyard.join import join
-from steelyard.query import Query
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
 from steelyard.stores.base import Found
 from steelyard.systems import find_system
+from steelyard.table.join import join
 
 LIMIT = 5
 IDS = [f"m{at:02}" for at in range(14)]

@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steelyard.embed import space_of
-from steelyard.entry import Entry, Hit
-from steelyard.errors import ConfigError, EmbedderError
-from steelyard.fields import parse_time
-from steelyard.filters import Filters
+from steelyard.base.errors import ConfigError, EmbedderError
+from steelyard.base.fields import parse_time
+from steelyard.embedders.embed import space_of
 from steelyard.fusion import parse_strategy
-from steelyard.query import Query
-from steelyard.search import Searcher
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.echovault import DELETED, DOCUMENTED, SHIPPED, prefix_or_bare

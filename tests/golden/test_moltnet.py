@@ -15,20 +15,20 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from steelyard.embed import embed_missing, space_of
+from steelyard.base.errors import EmbedderError
+from steelyard.base.extras import EXTRAS
 from steelyard.embedders import MiniLmInt8Embedder
-from steelyard.entry import Entry, Relation
-from steelyard.errors import EmbedderError
-from steelyard.extras import EXTRAS
-from steelyard.filters import EVERYTHING, Filters, visible_to
+from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.fusion import parse_strategy
-from steelyard.query import Query
-from steelyard.search import Searcher
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry, Relation
+from steelyard.memory.filters import EVERYTHING, Filters, visible_to
+from steelyard.memory.query import Query
+from steelyard.memory.template import render
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.moltnet import DOCUMENTED, SHIPPED
-from steelyard.template import render
-from steelyard_eval.cli import main
+from steelyard_eval.cli.main import main
 
 HOUR = 3_600.0
 NOW = 10_000 * HOUR

@@ -17,18 +17,18 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from steelyard.embed import embed_missing, space_of
-from steelyard.entry import Entry, Hit
-from steelyard.errors import EmbedderError
-from steelyard.filters import Filters
+from steelyard.base.errors import EmbedderError
+from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.fusion import parse_strategy
-from steelyard.query import Query
-from steelyard.search import Searcher
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
 from steelyard.stores.federation import Federation, Tier, plain
 from steelyard.stores.sqlite import Vault, fts5
 from steelyard.systems import find_system
 from steelyard.systems.soleri import DOCUMENTED, SHIPPED, STOP_WORDS, soleri_or, soleri_tokens
-from steelyard_eval.cli import main
+from steelyard_eval.cli.main import main
 
 DAY = 86_400.0
 YEAR = 365 * DAY
@@ -844,7 +844,8 @@ def vaults(tmp_path):
         "project": [Entry("same", title="heron"), Entry("p", title="heron"), *OTHERS],
         "team": [Entry("same", title="heron", text="the team's"), Entry("t", title="heron"), *OTHERS],
     }.items():
-        vault_of(*entries, path=tmp_path / f"{name}.db").close()
+        with vault_of(*entries, path=tmp_path / f"{name}.db") as vault:
+            vault.ensure_index(DOCUMENTED.reading.index)  # searching would write none
     return tmp_path
 
 
@@ -877,6 +878,7 @@ def test_the_command_line_says_which_tier_each_hit_is_of(vaults):
 def test_the_command_line_takes_the_tags_and_the_domain_of_the_query(tmp_path):
     with Vault(tmp_path / "v.db", create=True) as vault:
         vault.upsert([Entry("a", text="heron", tags=("reed", "marsh"), domain="water")])
+        vault.ensure_index(DOCUMENTED.reading.index)
     words = ["heron", "--system", "soleri", "--json", "--tag", "reed", "--domain", "water"]
     (hit,) = json.loads(run("search", tmp_path / "v.db", *words).stdout)["hits"]
     assert hit["breakdown"]["tagOverlap"] == 0.5  # one of two tags

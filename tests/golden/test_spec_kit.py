@@ -1,32 +1,36 @@
 """What system-spec-kit's document promises, searched as a user would."""
 
+import json
 import logging
 import math
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from steelyard.embed import RecordedEmbedder, embed_missing, space_of
-from steelyard.entry import Entry, Relation
-from steelyard.errors import ConfigError, EmbedderError, RerankError, VaultError
-from steelyard.filters import Filters
+from steelyard.base.errors import ConfigError, EmbedderError, RerankError, VaultError
+from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
 from steelyard.finish import Rerank
 from steelyard.fusion import compile_plan, parse_strategy
-from steelyard.join import join
-from steelyard.query import Query
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry, Relation
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
 from steelyard.retrievers.bm25 import Bm25Index
-from steelyard.search import Searcher
 from steelyard.signals import PRIORS
 from steelyard.signals.promised import PROMISED
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.spec_kit import DOCUMENTED
-from steelyard.systems.spec_kit.intents import classify
+from steelyard.systems.spec_kit.intents import INTENTS, classify, classify_shipped
 from steelyard.systems.spec_kit.tokens import STOP_WORDS, tokens_documented
+from steelyard.table.join import join
 
 RECIPE = "{title}\n{text}"
+SENTENCES = Path(__file__).parents[1] / "data" / "intents.jsonl"
 NOW = 1_770_000_000.0
 DAY = 86_400.0
 
@@ -62,6 +66,32 @@ class TestFigures:
         assert classify("login").name == "understand"
         assert classify("fix login").scores["fix_bug"] == 3.0
         assert classify("fix login").name == "fix_bug"
+
+    def test_keywords_are_whole_words_in_any_regular_ending(self):
+        """As substrings, "prefix" holds fix and "address" holds add, and each alone with login would be 3.0."""
+        assert classify("the login prefix of an address").name == "understand"
+        assert classify("logins crashed after migrating").scores["fix_bug"] == 3.0  # crash 2, login 1
+        assert classify("logins crashed after migrating").scores["refactor"] == 2.0
+
+    def test_an_asked_for_keyword_counts_once_more(self):
+        """A pattern stands in for the secondary keyword of a query that has none: 2 + 1, and never 2 + 1 + 1."""
+        assert classify("fix tests").scores["fix_bug"] == classify("fix the login").scores["fix_bug"] == 3.0
+        assert classify("fixture").scores["fix_bug"] == 0.0
+
+    def test_among_equals_another_intent_goes_before_the_default(self):
+        """plan 2 and "what is the plan" 1; "what is" 2 and "what is the" 1."""
+        found = classify("what is the plan for the migration")
+        assert (found.scores["find_spec"], found.scores["understand"], found.name) == (3.0, 3.0, "find_spec")
+
+    @pytest.mark.parametrize(
+        ("classifier", "right"),
+        [(classify, (7, 5, 3, 6, 10, 5, 3)), (classify_shipped, (7, 1, 2, 3, 10, 4, 2))],
+    )
+    def test_seventy_sentences_ten_an_intent(self, classifier, right):
+        """Written before the lists were looked at; 21 of them were right before the lists were completed."""
+        rows = [json.loads(line) for line in SENTENCES.read_text().splitlines()]
+        found = Counter(row["intent"] for row in rows if classifier(row["query"]).name == row["intent"])
+        assert tuple(found[intent] for intent in INTENTS) == right
 
     def test_the_feature_examples(self):
         assert classify("add user registration feature").name == "add_feature"
@@ -174,6 +204,43 @@ class TestSearch:
         assert all(shown["sourceCount"] == len(shown["sources"]) for shown in by_id.values())
         assert "JWT" in first["snippet"]
 
+    def test_the_rrf_score_is_the_one_before_factors(self, vault):
+        """1 / 66 for a place of one list; how old an entry is multiplies `score` alone."""
+        asked = searcher(vault)
+        only = asked.config.with_strategy(parse_strategy("boost(rrf(vector, k=65), decay)"))
+        result = Searcher(vault, only, embedder(), clock=lambda: NOW).search(Query("jwt", intent="fix_bug"))
+        shown = DOCUMENTED.showing.show(result.hits[0], result)
+        assert shown["rrfScore"] == pytest.approx(1 / 66)
+        assert shown["score"] == pytest.approx(result.fused[result.row(result.hits[0])])
+        assert shown["score"] != pytest.approx(shown["rrfScore"])
+
+    def test_the_rrf_score_of_an_intents_own_strategy(self, vault):
+        config = searcher(vault).config
+        own = {"fix_bug": parse_strategy("boost(rrf(vector, k=9), promised)")}
+        asked = Searcher(vault, replace(config, by_intent=own), embedder(), clock=lambda: NOW)
+        result = asked.search(Query("jwt", intent="fix_bug"))
+        assert DOCUMENTED.showing.show(result.hits[0], result)["rrfScore"] == pytest.approx(1 / 10)
+
+    def test_without_fusion_there_is_no_rrf_score(self, vault):
+        result = searcher(vault, environ={"ENABLE_RRF_FUSION": "false"}).search("jwt")
+        assert DOCUMENTED.showing.show(result.hits[0], result)["rrfScore"] is None
+
+    @pytest.mark.parametrize(
+        ("query", "given", "intent", "sure"),
+        [
+            ("fix login crash after update", "", "fix_bug", 5 / 6),  # the document's example, 5.0: s / (s + 1)
+            ("fix login crash after update", "understand", "understand", None),
+        ],
+    )
+    def test_a_result_says_how_sure_the_classifier_was(self, vault, query, given, intent, sure):
+        own = RecordedEmbedder("letters", RECIPE, {query: embed("jwt")})
+        result = Searcher(vault, searcher(vault).config, own, clock=lambda: NOW).search(Query(query, intent=given))
+        shown = DOCUMENTED.showing.show(result.hits[0], result)
+        assert (shown["intent"], shown["intentConfidence"]) == (
+            intent,
+            sure if sure is None else pytest.approx(sure),
+        )
+
     def test_a_folder_bounds_every_source(self, vault):
         inside = Filters.of({"project": "specs/007-auth"})
         assert set(ids(searcher(vault).search(Query("jwt", filters=inside)))) <= {"jwt", "session"}
@@ -184,6 +251,11 @@ class TestSearch:
         assert "bm25" not in result.table.columns
         assert "fts" in result.table.columns
         assert "fts" not in searcher(vault).search("jwt").table.columns
+        shown = DOCUMENTED.showing.show(result.hits[0], result)
+        assert (shown["bm25Rank"], shown["ftsRank"]) == (None, 1)
+        assert set(shown["sources"]) >= {"fts"} and "bm25" not in shown["sources"]
+        both = searcher(vault).search("jwt")
+        assert "ftsRank" not in DOCUMENTED.showing.show(both.hits[0], both)
 
     def test_bm25_directly(self, vault):
         config = find_system("spec_kit").config(10).with_strategy(parse_strategy("bm25"))
@@ -200,8 +272,16 @@ class TestSearch:
             assert PRIORS["promised"](table, {}).values.tolist() == [1.0, 1.5]
 
     def test_a_given_intent_wins_over_the_classifier(self, vault):
-        assert searcher(vault).search("fix jwt").query.intent == "understand"  # fix alone is 2.0
+        assert searcher(vault).search("fix jwt").query.intent == "fix_bug"
         assert searcher(vault).search(Query("fix jwt", intent="find_spec")).query.intent == "find_spec"
+
+    @pytest.mark.parametrize(
+        ("system", "count"), [("spec_kit", 7), ("spec_kit:shipped", 7), ("spec_kit:js", 5), ("cortex_mem", 5)]
+    )
+    def test_an_intent_of_no_system_is_refused_with_the_list(self, vault, system, count):
+        with pytest.raises(ConfigError, match="has no intent 'nonsense'") as told:
+            searcher(vault, system).admitted(Query("jwt", intent="nonsense"))
+        assert len(str(told.value).split("valid: ")[1].split(", ")) == count
 
     def test_typos_are_mended_where_words_match_and_not_where_meaning_does(self, vault):
         asked = searcher(vault).search("seach jwt").query
@@ -239,6 +319,18 @@ class TestReranking:
         assert scores == sorted(scores, reverse=True)
         assert shown["finalScore"] == pytest.approx(shown["crossEncoderScore"] * shown["lengthPenalty"])
         assert shown["lengthPenalty"] == pytest.approx(0.8 + 0.2 * len(result.hits[0].entry.text) / 100)
+
+    def test_behind_the_reranked_ones_scores_are_compared_on_one_scale(self, vault):
+        """`finalScore` sorts the first two; `score` is that of the fusion for all."""
+        stub = Stub({"jwt": 0.001, "session": 0.002})
+        environ = RERANK | {"MAX_RERANK_CANDIDATES": "2"}
+        result = searcher(vault, environ=environ, reranker=stub).search("jwt validation")
+        shown = [DOCUMENTED.showing.show(hit, result) for hit in result.hits]
+        fused = {hit.entry.id: hit.score for hit in searcher(vault).search("jwt validation").hits}
+
+        assert {row["id"]: row["score"] for row in shown} == pytest.approx(fused)
+        assert ["finalScore" in row for row in shown[:3]] == [True, True, False]
+        assert shown[0]["finalScore"] >= shown[1]["finalScore"]
 
     @pytest.mark.parametrize("reranker", [None, Stub()])
     def test_without_it_the_list_stands_as_fused(self, vault, caplog, reranker):

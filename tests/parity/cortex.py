@@ -10,14 +10,14 @@ import re
 
 import numpy as np
 
-from steelyard.embed import space_of
-from steelyard.endpoint import EndpointError
-from steelyard.entry import Entry
-from steelyard.errors import DimensionMismatchError
+from steelyard.base.errors import DimensionMismatchError
+from steelyard.embedders.embed import space_of
+from steelyard.live.cortex_mem import CortexMem, SearchOptions
+from steelyard.memory.entry import Entry
+from steelyard.net.endpoint import EndpointError
 from steelyard.retrievers.vector import cosine
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.cortex_mem import SHIPPED
-from steelyard.systems.cortex_mem.client import CortexMem, SearchOptions
 from steelyard.systems.cortex_mem.intents import SHIPPED_THRESHOLDS, classify_shipped, intent_shipped, is_entity
 from steelyard.systems.cortex_mem.snippets import snippet_shipped
 from steelyard.systems.cortex_mem.uris import directory_of, is_timeline

@@ -40,12 +40,12 @@ from echovault_recording import (
 )
 from echovault_service import merged_on_save, provider_down_on_save, updated
 
-from steelyard.entry import Hit
-from steelyard.errors import ConfigError, DimensionMismatchError
-from steelyard.fields import parse_time
-from steelyard.filters import Filters
+from steelyard.base.errors import ConfigError, DimensionMismatchError
+from steelyard.base.fields import parse_time
 from steelyard.fusion import parse_strategy
-from steelyard.query import Query
+from steelyard.memory.entry import Hit
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
 from steelyard.systems.echovault import DOCUMENTED, prefix_or, result
 
 KEYS = ["id", "title", "what", "why", "impact", "category", "tags"]

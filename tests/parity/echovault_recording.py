@@ -10,19 +10,19 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.embed import space_of
-from steelyard.entry import Entry
-from steelyard.errors import ConfigError, EmbedderError
-from steelyard.fields import parse_time
-from steelyard.filters import Filters
+from steelyard.base.errors import ConfigError, EmbedderError
+from steelyard.base.fields import parse_time
+from steelyard.embedders.embed import space_of
 from steelyard.finish import Cut, finish
 from steelyard.fusion import fuse, parse_strategy
-from steelyard.join import join
-from steelyard.query import Query
-from steelyard.search import Searcher, rank_table
+from steelyard.live.search import Searcher, rank_table
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.echovault import DOCUMENTED
+from steelyard.table.join import join
 
 EXACT = 1e-9  # the same SQLite formula, in double precision on both sides
 SINGLE = 1e-6  # the recording's vector engine works in float32 (oracles/README.md)

@@ -25,14 +25,14 @@ from echovault_recording import (
     settings,
 )
 
-from steelyard.embed import embed_missing
-from steelyard.entry import Entry, Hit
-from steelyard.errors import DimensionMismatchError, EmbedderError
-from steelyard.filters import EVERYTHING, Filters
-from steelyard.query import Query
+from steelyard.base.errors import DimensionMismatchError, EmbedderError
+from steelyard.embedders.embed import embed_missing
+from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.query import Query
+from steelyard.memory.template import render
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.echovault import DELETED, SHIPPED, row, tool_result
-from steelyard.template import render
 
 
 def context(fixture):

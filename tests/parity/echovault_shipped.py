@@ -28,7 +28,7 @@ from echovault_recording import (
 from echovault_service import context, result_form, scenarios, search_tool
 
 from steelyard.fusion import parse_strategy
-from steelyard.query import Query
+from steelyard.memory.query import Query
 from steelyard.systems.echovault import SHIPPED
 
 TIERED = "tiered(weighted_sum(1*fts, normalize=max), min_results={}, then=" + HYBRID + ")"

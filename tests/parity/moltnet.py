@@ -18,21 +18,21 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.embed import space_of
-from steelyard.entry import Entry, Relation
-from steelyard.errors import ConfigError
-from steelyard.fields import parse_time
-from steelyard.filters import Filters, visible_to
+from steelyard.base.errors import ConfigError
+from steelyard.base.fields import parse_time
+from steelyard.embedders.embed import space_of
 from steelyard.finish import finish
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.grammar import number_text
-from steelyard.join import join
-from steelyard.query import Query
+from steelyard.live.search import Searcher, rank_table
+from steelyard.memory.entry import Entry, Relation
+from steelyard.memory.filters import Filters, visible_to
+from steelyard.memory.query import Query
 from steelyard.retrievers.tsquery import LexicalScorer
-from steelyard.search import Searcher, rank_table
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.moltnet import HALF_LIFE, SHIPPED, text
+from steelyard.table.join import join
 
 EXACT = 1e-9  # the recording prints 15 decimals
 SINGLE = 1e-6  # ts_rank and distances are single precision there (oracles/README.md)

@@ -11,7 +11,7 @@ import json
 import re
 from pathlib import Path
 
-from steelyard.tsearch import TsIndex, has_negation, matches, rank, tsvector, websearch
+from steelyard.retrievers.tsearch import TsIndex, has_negation, matches, rank, tsvector, websearch
 
 SINGLE = 1e-6  # ranks are recorded as PostgreSQL prints single precision
 

@@ -20,19 +20,19 @@ from soleri_recording import (
     vault,
 )
 
-from steelyard.adaptive import Feedback, adapt
-from steelyard.embed import BATCH, embed_missing
-from steelyard.entry import Entry
-from steelyard.filters import valid_at
+from steelyard.config.adaptive import Feedback, adapt
+from steelyard.embedders.embed import BATCH, embed_missing
 from steelyard.finish import Cut, Merge
 from steelyard.fusion import parse_strategy
-from steelyard.join import join
-from steelyard.query import Query
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import valid_at
+from steelyard.memory.query import Query
+from steelyard.memory.template import render
 from steelyard.retrievers.tfidf import Vocabulary
 from steelyard.signals.tags import tags
 from steelyard.stores.base import Found
 from steelyard.systems.soleri import DOCUMENTED, FACTORS, SHIPPED, content_hash, utf16_length
-from steelyard.template import render
+from steelyard.table.join import join
 
 LIMIT = 10
 SHOWN = 30  # oracles/README.md: "results = first 30"

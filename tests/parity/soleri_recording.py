@@ -14,16 +14,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from steelyard.embed import space_of
-from steelyard.entry import Entry
-from steelyard.errors import ConfigError
-from steelyard.filters import Filters
-from steelyard.query import Query, is_blank
-from steelyard.search import Searcher
+from steelyard.base.errors import ConfigError
+from steelyard.embedders.embed import space_of
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query, is_blank
+from steelyard.memory.template import render
 from steelyard.stores.federation import Federation, Tier, plain_id
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.soleri import FACTORS, SHIPPED
-from steelyard.template import render
 
 EXACT = 1e-9  # the same formulas, in double precision on both sides
 TIE = 1e-12  # rows this near may change places, also at a cut

@@ -7,24 +7,26 @@ can never merge with the others (systems/spec-kit.md, section 4); they are dropp
 from dataclasses import replace
 
 import numpy as np
-from speckit_recording import Fixture, Rule, close, numbered, ranked, same
+from speckit_recording import SINGLE, Fixture, Rule, close, numbered, ranked, same
 
-from steelyard.entry import Entry
-from steelyard.errors import RerankError
-from steelyard.filters import Filters
+from steelyard.base.errors import RerankError
+from steelyard.embedders.embed import embed_missing, space_of
+from steelyard.feedback import reviews
 from steelyard.finish import Cut, Rerank, finish
-from steelyard.forgetting import fsrs
 from steelyard.fusion import fuse, parse_strategy
-from steelyard.join import join
-from steelyard.query import Query
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import Filters
+from steelyard.memory.forgetting import DAY, fsrs
+from steelyard.memory.query import Query
 from steelyard.rerank import CachedReranker, Document, GuardedReranker
 from steelyard.retrievers.graph import GraphRetriever
-from steelyard.search import Searcher
 from steelyard.signals.types import DOCUMENT_TYPES, TIERS
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.spec_kit import INTENT_WEIGHTS, SHIPPED, scoring
-from steelyard.table import RERANK
+from steelyard.table.join import join
+from steelyard.table.signal_table import RERANK
 
 
 def cases(folder):
@@ -45,6 +47,7 @@ def cases(folder):
         keyword_lists,
         vector_lists,
         fused_lists,
+        sorted_again,
     ):
         for case, (verdict, error) in group(fixture):
             yield group.__name__.replace("_", " "), case, verdict, error
@@ -257,9 +260,9 @@ def spaced_repetition(fixture):
         here = float(fsrs(np.array([float(days)]), np.array([float(stability)]))[0])
         yield f"after {days} days, stability {stability}", close({"": expected}, {"": here})
     for given, expected in recorded["update"]:
-        yield f"stability {given}", close({"": expected}, {"": scoring.stability_after(*given)})
+        yield f"stability {given}", close({"": expected}, {"": reviews.stability_after(*given)})
     for given, expected in recorded["difficulty"]:
-        yield f"difficulty {given}", close({"": expected}, {"": scoring.difficulty_after(*given)})
+        yield f"difficulty {given}", close({"": expected}, {"": reviews.difficulty_after(*given)})
     for given, expected in recorded["interval"]:
         yield f"interval {given}", same(expected, scoring.interval(*given))
 
@@ -410,6 +413,52 @@ def fused_lists(fixture):
             own = "rrf(0.8*fts, k=60, bonus=each(0.1))" if alone else strategy
             here = listed(fixture, run["query"], own, 20, run.get("specFolder"), not alone)
             yield f"{name} {run['query']!r}", merged(expected, here)
+
+
+class Placed:
+    """Vectors by their cosine with the query, which is (1, 0)."""
+
+    model, recipe, identity = "placed", "{text}", "placed"
+    COSINES = {"a": 0.6, "b": 0.8, "c": 0.0, "asked": 1.0}  # noqa: RUF012 -- read alone
+
+    def embed(self, texts, kind="entry"):
+        return np.array([[self.COSINES[text], (1 - self.COSINES[text] ** 2) ** 0.5] for text in texts])
+
+    def warm(self):
+        return True
+
+
+DATED = (
+    Entry("a", text="a", created_at=100 * DAY, updated_at=990 * DAY, importance=5),
+    Entry("b", text="b", created_at=500 * DAY, importance=9, valid_from=0.0, valid_until=1010 * DAY),
+    Entry("c", text="c", created_at=900 * DAY, importance=1),
+)
+SORTED = {
+    "fix_bug": [("b", 0.70), ("c", 0.67), ("a", 0.34)],
+    "find_spec": [("b", 0.86), ("a", 0.57), ("c", 0.35)],
+    "understand": [("b", 0.82), ("a", 0.55), ("c", 0.48)],
+}
+"""Made, and derived by hand from systems/spec-kit.md, section 6, for the recording has no dates.
+
+Recency is the place of created_at between the first and the last, 0, 0.5 and 1, whatever was updated or expires;
+importance 0.5, 0.9 and 0.1; similarity (1 + cosine) / 2, 0.8, 0.9 and 0.5. So, for a, b and c:
+
+fix_bug, 0.5, 0.2 and 0.3: 0.10 + 0.24, 0.25 + 0.18 + 0.27, 0.50 + 0.02 + 0.15;
+find_spec, 0.1, 0.5 and 0.4: 0.25 + 0.32, 0.05 + 0.45 + 0.36, 0.10 + 0.05 + 0.20;
+understand, 0.2, 0.3 and 0.5: 0.15 + 0.40, 0.10 + 0.27 + 0.45, 0.20 + 0.03 + 0.25.
+"""
+
+
+def sorted_again(fixture):
+    """The last sorting of the handler, over entries with dates."""
+    with Vault(":memory:") as store:
+        store.upsert(DATED)
+        store.ensure_index(SHIPPED.reading.index)
+        embed_missing(store, Placed(), space_of(Placed(), "text", "{text}"))
+        searcher = Searcher(store, SHIPPED.config(10), Placed())
+        for intent, expected in SORTED.items():
+            found = searcher.search(Query("asked", intent=intent, asked_at=1000 * DAY))
+            yield intent, ranked(expected, [(hit.entry.id, hit.score) for hit in found.hits], SINGLE)
 
 
 def merged(expected, here):

@@ -10,12 +10,12 @@ from dataclasses import astuple, replace
 from speckit_recording import Fixture, close, numbered, ranked, same
 
 from steelyard.finish import Cut, finish
-from steelyard.forgetting import DAY
 from steelyard.fusion import fuse, parse_strategy
-from steelyard.join import join
-from steelyard.query import Query
+from steelyard.memory.forgetting import DAY
+from steelyard.memory.query import Query
 from steelyard.stores.base import Found
 from steelyard.systems.spec_kit import composite, legacy
+from steelyard.table.join import join
 
 
 def cases(folder):

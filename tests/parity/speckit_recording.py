@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.embed import embed_missing, space_of
-from steelyard.entry import Entry
-from steelyard.fields import parse_time
+from steelyard.base.fields import parse_time
+from steelyard.embedders.embed import embed_missing, space_of
+from steelyard.memory.entry import Entry
 from steelyard.stores.sqlite import Vault
 
 TOLERANCE = 1e-9

@@ -11,7 +11,7 @@ from steelyard.embedders.cache import CachedEmbedder
 from steelyard.embedders.kinds import KINDS, open_embedder
 from steelyard.embedders.minilm import MiniLmEmbedder, MiniLmInt8Embedder
 from steelyard.embedders.settings import ApiSettings, detect
-from steelyard.secret import Secret
+from steelyard.net.secret import Secret
 
 __all__ = [
     "KINDS",

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steelyard.embed import Kind, Vectors, unit
+from steelyard.base.errors import EmbedderError, shown
+from steelyard.base.extras import require
+from steelyard.embedders.embed import Kind, Vectors, unit
 from steelyard.embedders.settings import ApiSettings
-from steelyard.endpoint import Answer, Endpoint, EndpointError
-from steelyard.errors import EmbedderError, shown
-from steelyard.extras import require
+from steelyard.net.endpoint import Answer, Endpoint, EndpointError
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState

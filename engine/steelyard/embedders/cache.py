@@ -12,8 +12,8 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.embed import BATCH, Embedder, Kind, Vectors, embed_checked
-from steelyard.errors import EmbedderError, MachineError, shown
+from steelyard.base.errors import EmbedderError, MachineError, shown
+from steelyard.embedders.embed import BATCH, Embedder, Kind, Vectors, embed_checked
 
 TABLE = """
 CREATE TABLE IF NOT EXISTS vectors(

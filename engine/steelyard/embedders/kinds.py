@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from steelyard.embed import Embedder, Kind, Vectors
+from steelyard.base.errors import ConfigError, EmbedderError, nearest, shown
+from steelyard.base.extras import require
 from steelyard.embedders.api import ApiEmbedder
 from steelyard.embedders.cache import CachedEmbedder, cache_path
+from steelyard.embedders.embed import Embedder, Kind, Vectors
 from steelyard.embedders.minilm import MiniLmEmbedder, MiniLmInt8Embedder
 from steelyard.embedders.settings import PROVIDERS, ApiSettings, address, detect, key_of
-from steelyard.errors import ConfigError, EmbedderError, nearest, shown
-from steelyard.extras import require
 
 KINDS = {"minilm": "minilm", "minilm-int8": "onnx", "api": "api"}
 """Kind -> the extra it needs."""
@@ -70,7 +70,8 @@ def restore(kind: str, settings: Mapping[str, Any], environ: Mapping[str, str]) 
         raise ConfigError(
             f"the vault was indexed with the embedder {shown(kind)}, unknown here; upgrade Steelyard"
         )
-    provider, base_url, model = (str(settings.get(name, "")) for name in ("provider", "base_url", "model"))
+    known = settings if isinstance(settings, Mapping) else {}  # whatever JSON the file held
+    provider, base_url, model = (str(known.get(name, "")) for name in ("provider", "base_url", "model"))
     name = f"{provider}/{model}"
     try:
         if provider not in PROVIDERS:
@@ -80,10 +81,10 @@ def restore(kind: str, settings: Mapping[str, Any], environ: Mapping[str, str]) 
                 f"the vault was indexed with the endpoint {shown(base_url)}, which the environment does not name; "
                 f"set {PROVIDERS[provider].url} to it if you trust it"
             )
-        known = ApiSettings(provider, base_url, model, settings.get("dimension"), key_of(provider, environ))
+        asked = ApiSettings(provider, base_url, model, known.get("dimension"), key_of(provider, environ))
     except ConfigError as error:
         return UnavailableEmbedder(name, str(error))
-    return ApiEmbedder(known, timeout=LIVE_TIMEOUT, attempts=LIVE_ATTEMPTS)
+    return ApiEmbedder(asked, timeout=LIVE_TIMEOUT, attempts=LIVE_ATTEMPTS)
 
 
 def _local(kind: str) -> MiniLmEmbedder | MiniLmInt8Embedder:

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.embed import Kind, Vectors, unit
-from steelyard.errors import MachineError
-from steelyard.extras import onnx_runtime, require
+from steelyard.base.errors import MachineError
+from steelyard.base.extras import onnx_runtime, require
+from steelyard.embedders.embed import Kind, Vectors, unit
 
 DIMENSIONS = 384
 TOKENS = 256

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from steelyard.embed import Kind
-from steelyard.errors import shown
+from steelyard.base.errors import shown
+from steelyard.embedders.embed import Kind
 
 
 class Shape(Protocol):

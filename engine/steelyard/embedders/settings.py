@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.embedders.providers import CohereShape, OpenAiShape, Shape, VoyageShape
-from steelyard.endpoint import check_address
-from steelyard.errors import ConfigError, nearest, shown
-from steelyard.secret import Secret
+from steelyard.net.endpoint import check_address
+from steelyard.net.secret import Secret
 
 FALLBACK_DIMENSION = 768
 MOST_DIMENSIONS = 100_000
@@ -147,7 +147,7 @@ def key_of(provider: str, environ: Mapping[str, str]) -> Secret:
     """The provider's key; ConfigError when its variable is not set."""
     name = PROVIDERS[provider].key
     if name and not environ.get(name, "").strip():
-        raise ConfigError(f"{name} is not set; set it to your key of {provider}, or choose another embedder")
+        raise ConfigError(f"{name} is not set; set it to your key of {provider}, or choose another provider")
     return Secret(environ.get(name, ""), name) if name else Secret()
 
 

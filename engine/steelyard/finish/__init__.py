@@ -10,8 +10,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats
-from steelyard.explain import Explanation
+from steelyard.base.arrays import Bools, Floats
 from steelyard.finish.base import Stage
 from steelyard.finish.cut import Cut
 from steelyard.finish.drop import AtLeast, Drop
@@ -21,7 +20,8 @@ from steelyard.finish.parse import parse_stages
 from steelyard.finish.ranking import Ranking, order
 from steelyard.finish.rerank import Rerank
 from steelyard.finish.rescore import Rescore
-from steelyard.table import SignalTable
+from steelyard.fusion.explain import Explanation
+from steelyard.table.signal_table import SignalTable
 
 __all__ = [
     "AtLeast",

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from typing import ClassVar, Self
 
-from steelyard.explain import Explanation
 from steelyard.finish.ranking import Ranking
-from steelyard.table import SignalTable
+from steelyard.fusion.explain import Explanation
+from steelyard.table.signal_table import SignalTable
 
 
 class Stage(ABC):

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from steelyard.finish.base import Stage
+from steelyard.finish.parameters import name_of
 from steelyard.finish.ranking import Ranking
-from steelyard.finish.reading import name_of
 from steelyard.grammar import Item, number_text
-from steelyard.table import SCORERS, SignalTable
+from steelyard.table.signal_table import SCORERS, SignalTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from steelyard.arrays import Bools
+from steelyard.base.arrays import Bools
 from steelyard.finish.base import Stage
+from steelyard.finish.parameters import name_of
 from steelyard.finish.ranking import Ranking, order
-from steelyard.finish.reading import name_of
 from steelyard.grammar import Item
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from steelyard.arrays import Bools
+from steelyard.base.arrays import Bools
 from steelyard.finish.base import Stage
+from steelyard.finish.parameters import name_of, whole
 from steelyard.finish.ranking import Ranking
-from steelyard.finish.reading import name_of, whole
 from steelyard.grammar import Item, number_text
-from steelyard.table import RETRIEVERS, SignalTable, count_rows, ranks
+from steelyard.table.signal_table import RETRIEVERS, SignalTable, count_rows, ranks
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard.errors import ConfigError, nearest, shown
+from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.finish.base import Stage
 from steelyard.finish.cut import Cut
 from steelyard.finish.drop import AtLeast, Drop

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.arrays import Floats
-from steelyard.table import SignalTable, best_first
+from steelyard.base.arrays import Floats
+from steelyard.table.signal_table import SignalTable, best_first
 
 
 @dataclass(frozen=True)

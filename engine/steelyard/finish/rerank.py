@@ -8,15 +8,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from steelyard.arrays import Floats
-from steelyard.errors import ConfigError
-from steelyard.explain import Explanation
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import ConfigError
 from steelyard.finish.base import Stage
+from steelyard.finish.parameters import name_of, whole
 from steelyard.finish.ranking import Ranking
-from steelyard.finish.reading import name_of, whole
+from steelyard.fusion.explain import Explanation
 from steelyard.grammar import Item
 from steelyard.signals import PRIORS
-from steelyard.table import RERANK, SignalTable
+from steelyard.table.signal_table import RERANK, SignalTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from steelyard.explain import Explanation
 from steelyard.finish.base import Stage
 from steelyard.finish.ranking import Ranking, order
 from steelyard.fusion import Expr, Plan, parse_strategy
+from steelyard.fusion.explain import Explanation
 from steelyard.grammar import Item
 from steelyard.signals import PRIORS
-from steelyard.table import FETCHED, SignalTable
+from steelyard.table.signal_table import FETCHED, SignalTable
 
 
 @dataclass(frozen=True, slots=True)

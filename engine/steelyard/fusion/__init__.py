@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from steelyard.arrays import Floats
+from steelyard.base.arrays import Floats
 from steelyard.fusion.base import Expr, Term
 from steelyard.fusion.by_intent import ByIntent, intents_of
+from steelyard.fusion.changes import Change, changes
 from steelyard.fusion.description import RECIPROCAL, Description, Fallback, Linear
 from steelyard.fusion.layered import Layered
 from steelyard.fusion.parse import FAMILIES, parse_strategy
@@ -19,7 +20,7 @@ from steelyard.fusion.signal import Signal
 from steelyard.fusion.tiered import Tiered
 from steelyard.fusion.walk import all_variants, leaves, near_variants, replaced
 from steelyard.fusion.weighted_sum import WeightedSum
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 
 __all__ = [
     "FAMILIES",
@@ -27,6 +28,7 @@ __all__ = [
     "Bonus",
     "Branch",
     "ByIntent",
+    "Change",
     "Column",
     "Description",
     "Expr",
@@ -41,6 +43,7 @@ __all__ = [
     "Tiered",
     "WeightedSum",
     "all_variants",
+    "changes",
     "compile_plan",
     "fuse",
     "intents_of",

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Bools
-from steelyard.errors import ConfigError
+from steelyard.base.arrays import Bools
+from steelyard.base.errors import ConfigError
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.progress import Progress, together
 from steelyard.grammar import number_text
 from steelyard.signals import PRIORS
-from steelyard.table import FINDERS, SCORERS, SignalTable
+from steelyard.table.signal_table import FINDERS, SCORERS, SignalTable
 
 if TYPE_CHECKING:
-    from steelyard.fusion.reading import Reading
+    from steelyard.fusion.call import CallReader
     from steelyard.fusion.signal import Signal
 
 Needs = dict[str, Bools]
@@ -51,7 +51,7 @@ class Expr(ABC):
 
     @classmethod
     @abstractmethod
-    def read(cls, call: Reading) -> Self:
+    def read(cls, call: CallReader) -> Self:
         """Build an expression of this family from a parsed call; faults are collected in `call`."""
 
     @abstractmethod
@@ -74,6 +74,15 @@ class Expr(ABC):
     def leaf(self) -> Signal | None:
         """The signal that this expression is; None for a fusion."""
         return None
+
+    @property
+    def own_terms(self) -> tuple[Term, ...]:
+        """The weighted terms directly in it, whether or not tuning moves their weights."""
+        return ()
+
+    def with_terms(self, terms: Sequence[Term]) -> Expr:
+        """Return the same expression over other terms, as many as `own_terms`."""
+        return self
 
     @property
     def weights(self) -> tuple[float, ...]:
@@ -112,6 +121,10 @@ class Expr(ABC):
     def describe(self) -> Description:
         """Describe the expression for exporters, which do not know its family."""
         return Description(f"{self} is not one fusion of lists")
+
+    def answering(self, table: SignalTable) -> Expr:
+        """The fusion that answers the only query of a table, without the factors around it."""
+        return self
 
     def progress(self, table: SignalTable) -> Progress | None:
         """How far the layered searches in it went; None where there are none."""

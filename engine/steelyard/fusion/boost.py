@@ -8,13 +8,13 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats
+from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.base import Expr, Term
+from steelyard.fusion.call import NOTHING, CallReader
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Plan
-from steelyard.fusion.reading import NOTHING, Reading
 from steelyard.grammar import number_text
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 
 LOW, HIGH = 0.1, 10.0
 """The bounds of the product where none are written."""
@@ -38,7 +38,7 @@ class Boost(Expr):
     high: float = HIGH
 
     @classmethod
-    def read(cls, call: Reading) -> Self:
+    def read(cls, call: CallReader) -> Self:
         """The strategy first, without a weight; then the factors, each 1 unless a weight is written."""
         low, high = call.number("low", LOW, 0.0), call.number("high", HIGH, 0.0)
         call.finish("low", "high")
@@ -65,6 +65,15 @@ class Boost(Expr):
         first, *others = children
         weights = (term.weight for term in self.factors)
         return replace(self, expr=first, factors=tuple(map(Term, weights, others)))
+
+    @property
+    def own_terms(self) -> tuple[Term, ...]:
+        """The factors."""
+        return self.factors
+
+    def with_terms(self, terms: Sequence[Term]) -> Self:
+        """The same strategy under other factors."""
+        return replace(self, factors=tuple(terms))
 
     @property
     def weights(self) -> tuple[float, ...]:
@@ -102,6 +111,10 @@ class Boost(Expr):
         if expr is None or not left:
             return expr
         return replace(self, expr=expr, factors=left)
+
+    def answering(self, table: SignalTable) -> Expr:
+        """The fusion inside."""
+        return self.expr.answering(table)
 
     def members(self, table: SignalTable, within: Bools) -> Bools:
         """The rows of the strategy."""

@@ -7,12 +7,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from steelyard.arrays import Bools
+from steelyard.base.arrays import Bools
+from steelyard.fusion.call import CallReader
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.fusion.reading import Reading
 from steelyard.fusion.sums import Sum
-from steelyard.table import SignalTable, count_rows, ranks
+from steelyard.table.signal_table import SignalTable, count_rows, ranks
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Borda(Sum):
     shown_as: ClassVar[str] = "Borda"
 
     @classmethod
-    def read(cls, call: Reading) -> Self:
+    def read(cls, call: CallReader) -> Self:
         """Read the terms; a weight that is not written is 1."""
         call.finish()
         return cls(call.terms(1.0))

@@ -8,13 +8,14 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from steelyard.arrays import Bools
+from steelyard.base.arrays import Bools
 from steelyard.fusion.base import Expr, Needs, join_needs
+from steelyard.fusion.call import CallReader
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Plan
 from steelyard.fusion.progress import Progress, together
-from steelyard.fusion.reading import Reading
-from steelyard.table import SignalTable
+from steelyard.signals import PRIORS
+from steelyard.table.signal_table import SignalTable
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class ByIntent(Expr):
     cases: tuple[tuple[str, Expr], ...] = ()
 
     @classmethod
-    def read(cls, call: Reading) -> Self:
+    def read(cls, call: CallReader) -> Self:
         """Read each option as an intent and its strategy; `default` is required."""
         if call.call.items:
             call.fault("by_intent takes default= and one intent=strategy each; name the strategies")
@@ -85,6 +86,10 @@ class ByIntent(Expr):
                 branches += expr.compile(table, rows).branches
         return Plan(len(table), branches)
 
+    def answering(self, table: SignalTable) -> Expr:
+        """That of the query's intent."""
+        return next(expr for queries, expr in self._routes(table) if queries[0]).answering(table)
+
     def progress(self, table: SignalTable) -> Progress | None:
         """Each strategy's, of the queries of its intent."""
         parts = ((queries, expr.progress(table)) for queries, expr in self._routes(table) if queries.any())
@@ -103,6 +108,7 @@ class ByIntent(Expr):
 
 
 def intents_of(strategy: Expr) -> frozenset[str]:
-    """Return the intents for which the strategy, or a part of it, does not use its default."""
+    """Return the intents that change what the strategy, a part of it, or one of its signals does."""
     own = frozenset(intent for intent, _ in strategy.cases) if isinstance(strategy, ByIntent) else frozenset()
-    return own.union(*map(intents_of, strategy.children()))
+    signals = (PRIORS[name].intents for name in strategy.signals() & PRIORS.keys())
+    return own.union(*signals, *map(intents_of, strategy.children()))

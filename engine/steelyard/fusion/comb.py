@@ -11,13 +11,13 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats
+from steelyard.base.arrays import Bools, Floats
+from steelyard.fusion.call import CallReader
 from steelyard.fusion.description import Description, Linear
 from steelyard.fusion.normalize import NORMALIZERS
 from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.fusion.reading import Reading
 from steelyard.fusion.sums import NormalizedSum, count_lists
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class _Comb(NormalizedSum):
     normalize: str = "minmax"
 
     @classmethod
-    def read(cls, call: Reading) -> Self:
+    def read(cls, call: CallReader) -> Self:
         """Read the terms and the normalisation; a weight that is not written is 1."""
         normalize = call.word("normalize", "minmax", tuple(NORMALIZERS))
         call.finish("normalize")
@@ -99,7 +99,7 @@ class CombMed(_Comb):
     combine: ClassVar[str] = "median"
 
     @classmethod
-    def read(cls, call: Reading) -> Self:
+    def read(cls, call: CallReader) -> Self:
         """Read the terms; a weight is a fault, because it would not mean what it means in a sum."""
         if any(item.weight is not None for item in call.call.items):
             call.fault(f"{cls.keyword} takes no weights; drop them, or use comb_sum")

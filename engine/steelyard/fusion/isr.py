@@ -7,12 +7,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats
+from steelyard.base.arrays import Bools, Floats
+from steelyard.fusion.call import CallReader
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.fusion.reading import Reading
 from steelyard.fusion.sums import Sum, count_lists, ranked_column
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Isr(Sum):
     factor_formula: ClassVar[str] = "lists that hold it"
 
     @classmethod
-    def read(cls, call: Reading) -> Self:
+    def read(cls, call: CallReader) -> Self:
         """Read the terms; a weight that is not written is 1."""
         call.finish()
         return cls(call.terms(1.0))

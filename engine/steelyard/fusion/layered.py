@@ -9,15 +9,15 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.fusion.base import Expr, Needs, Term, join_needs
+from steelyard.fusion.call import CallReader
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.progress import LAST, Progress
-from steelyard.fusion.reading import Reading
 from steelyard.fusion.sums import Sum, terms_without
-from steelyard.grammar import number_text
-from steelyard.table import FETCHED, SignalTable, count_rows
+from steelyard.grammar import Item, number_text
+from steelyard.table.signal_table import FETCHED, SignalTable, count_rows
 
 FILES = "unindexed"
 """The signal of entries whose text has no vector yet."""
@@ -29,6 +29,8 @@ OF_LAYERS = (0.4, 0.6)
 """What abstract and overview are worth in place of details (Cortex-Mem's code)."""
 NO_GATE = -1.0
 """A threshold that every cosine reaches."""
+STEP = "step"
+"""The cut that is the step of the ladder at which a query's first layer found something."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ class Layered(Sum):
     an entry, every entry is ranked by the last layer alone, or with ``then=best`` by its best layer. All layers
     but the last are those of an entry's directory, see `SignalTable.directory`.
 
-    `cut` drops scores below it, and before that the directories whose layers stay below its half. `lacking` is
+    `cut` drops scores below it, and before that the directories whose layers stay below its half. ``cut=step``
+    drops scores below the step at which the first layer passed, and none of the full search. `lacking` is
     what a missing layer counts. ``zero``: nothing. ``file``: 0.8 of the first in place of the second, nothing in
     place of the last, and what is no file is not ranked. ``estimate``: as ``file``, with 0.4 of the first and 0.6
     of the second in place of the last, for an entry that is its own directory. `depths` are how many places of
@@ -49,22 +52,21 @@ class Layered(Sum):
     keyword: ClassVar[str] = "layered"
     shown_as: ClassVar[str] = "layered"
     THRESHOLDS: ClassVar = (0.2, 0.3, 0.4, 0.5, 0.6)
-    LADDERS: ClassVar = ((), (0.4, 0.3))
 
     threshold: float = 0.5
     relax: tuple[float, ...] = (0.4, 0.3)
-    cut: float | None = None
+    cut: float | str | None = None
     lacking: str = "zero"
     then: str = "last"
     depths: tuple[int, ...] = ()
     scope: str = "all"
 
     @classmethod
-    def read(cls, call: Reading) -> Self:
+    def read(cls, call: CallReader) -> Self:
         """Read the layers, coarse to fine, each with its weight; layers cannot be nested."""
         threshold = call.number("threshold", 0.5, NO_GATE)
         relax = _numbers(call, "relax", "a list of thresholds such as [0.4, 0.3]")
-        cut = None if "cut" not in call.left else call.number("cut", 0.5, NO_GATE)
+        cut = _cut(call)
         lacking = call.word("lacking", "zero", ("zero", "file", "estimate"))
         then = call.word("then", "last", ("last", "best"))
         depths = _numbers(call, "depths", "a list of whole numbers such as [30, 50]", whole=True)
@@ -81,9 +83,9 @@ class Layered(Sum):
         return cls(terms, threshold, ladder, cut, lacking, then, tuple(map(int, depths or ())), scope)
 
     def variants(self) -> Iterator[Expr]:
-        """Each threshold with each ladder below it, and, where there is a cut, with it and without."""
+        """Each threshold with the steps of the ladder below it, and, where there is a cut, with it and without."""
         thresholds = sorted({*self.THRESHOLDS, self.threshold})
-        each = product(thresholds, (self.relax, *self.LADDERS), (self.cut, None))
+        each = product(thresholds, (self.relax, type(self).relax), (self.cut, None))
         shapes = (
             replace(self, threshold=threshold, relax=tuple(step for step in ladder if step < threshold), cut=cut)
             for threshold, ladder, cut in each
@@ -93,7 +95,7 @@ class Layered(Sum):
     def coordinates(self) -> tuple[float, ...]:
         """The threshold, the lowest step, the cut."""
         lowest = min((step for step in self.relax if step < self.threshold), default=self.threshold)
-        return (self.threshold, lowest, 0.0 if self.cut is None else self.cut)
+        return (self.threshold, lowest, self.threshold if self.cut == STEP else float(self.cut or 0.0))
 
     def describe(self) -> Description:
         """State that it is not one fusion of lists."""
@@ -123,7 +125,8 @@ class Layered(Sum):
             lacking = self.lacking if len(terms) == len(self.terms) else "zero"
             return replace(self, terms=terms, lacking=lacking) if terms else None
         last = others[-1].without(missing)
-        return None if last is None else Layered((Term(1.0, last),), NO_GATE, (), self.cut)
+        cut = None if self.cut == STEP else self.cut  # it is all full search now, which has no step
+        return None if last is None else Layered((Term(1.0, last),), NO_GATE, (), cut)
 
     def members(self, table: SignalTable, within: Bools) -> Bools:
         """Return the entries that pass the threshold, or those with the last layer where none passes."""
@@ -140,11 +143,14 @@ class Layered(Sum):
         above = [_of_directory(table, *pair) for pair in own[:-1]]
         gated, step = self._gate(table, *(above or own)[0])
         filled, counted = self._filled(table, [*above, own[-1]])
-        layers = Branch(gated & counted & within, filled, self.weights, "layers, coarse to fine", floor=self.cut)
+        least = self._least(step)
+        floor = None if least is None else least[table.query]
+        layers = Branch(gated & counted & within, filled, self.weights, "layers, coarse to fine", floor=floor)
         column, present = own[-1] if self.then == "last" else _best(own)
         alone = present & (step == LAST)[table.query] & within
         why = "last layer alone" if self.then == "last" else "best layer alone"
-        return Plan(len(table), (layers, Branch(alone, (_zeros(column, present),), (1.0,), why, floor=self.cut)))
+        floor = None if self.cut == STEP else floor
+        return Plan(len(table), (layers, Branch(alone, (_zeros(column, present),), (1.0,), why, floor=floor)))
 
     def progress(self, table: SignalTable) -> Progress | None:
         """How far each query went; with one layer there is nothing but the search of all details."""
@@ -163,8 +169,21 @@ class Layered(Sum):
             _directories(table, gated & near),
             count_rows(table, layers.ranked) * (step != LAST),
             count_rows(table, layers.ranked | alone.ranked),
+            np.append(self._steps, np.nan)[step],
+            np.full(len(step), np.nan) if (least := self._least(step)) is None else least,
             np.ones(len(table.queries), dtype=bool),
         )
+
+    @property
+    def _steps(self) -> tuple[float, ...]:
+        """The threshold, and the steps of the ladder below it."""
+        return (self.threshold, *(step for step in self.relax if step < self.threshold))
+
+    def _least(self, step: Indices) -> Floats | None:
+        """float64[Q]: the score below which a query that passed at a step has no results; None without a cut."""
+        if isinstance(self.cut, str):
+            return np.append(self._steps, np.nan)[step]  # `LAST` is the NaN: the full search is not cut
+        return None if self.cut is None else np.full(len(step), self.cut)
 
     def _gate(self, table: SignalTable, first: Column, present: Bools) -> tuple[Bools, Indices]:
         """The rows that pass their query's threshold, bool[N], and the step at which any does, see Progress."""
@@ -173,7 +192,7 @@ class Layered(Sum):
         home = table.home if len(self.terms) > 1 else np.arange(len(table))
         if self.scope == "gate":
             present = present & (table.column(INSIDE)[home] != 0)
-        for at, step in enumerate((self.threshold, *(s for s in self.relax if s < self.threshold))):
+        for at, step in enumerate(self._steps):
             above = present & (first.values >= step) & (passed == LAST)[table.query]
             if self.depths:
                 depth = self.depths[min(at, len(self.depths) - 1)]
@@ -201,7 +220,7 @@ class Layered(Sum):
 
     def _near(self, filled: Sequence[Column]) -> Bools:
         """bool[N]: the rows one of whose layers but the last reaches half the cut."""
-        if self.cut is None:
+        if self.cut is None or isinstance(self.cut, str):  # what has passed a step reaches its half
             return np.ones(len(filled[0].values), dtype=bool)
         near: Bools = np.any([column.values >= self.cut / 2 for column in filled[:-1] or filled], axis=0)
         return near
@@ -216,7 +235,8 @@ class Layered(Sum):
     def __str__(self) -> str:
         steps = ", ".join(number_text(step) for step in self.relax)
         options = [f"threshold={number_text(self.threshold)}", f"relax=[{steps}]"]
-        options += [] if self.cut is None else [f"cut={number_text(self.cut)}"]
+        if self.cut is not None:
+            options += [f"cut={self.cut if isinstance(self.cut, str) else number_text(self.cut)}"]
         options += [f"depths=[{', '.join(map(str, self.depths))}]"] if self.depths else []
         for name, default in (("lacking", "zero"), ("then", "last"), ("scope", "all")):
             value = getattr(self, name)
@@ -224,7 +244,16 @@ class Layered(Sum):
         return f"layered({', '.join([*map(str, self.terms), *options])})"
 
 
-def _numbers(call: Reading, name: str, form: str, whole: bool = False) -> tuple[float, ...] | None:
+def _cut(call: CallReader) -> float | str | None:
+    """The option `cut`: a score, the word `STEP`, or None where it is not written."""
+    if "cut" not in call.left:
+        return None
+    if isinstance(call.left["cut"], Item):
+        return call.word("cut", STEP, (STEP,))
+    return call.number("cut", 0.5, NO_GATE)
+
+
+def _numbers(call: CallReader, name: str, form: str, whole: bool = False) -> tuple[float, ...] | None:
     """An option that is a list of numbers; None where it is not written, or is none."""
     value = call.take(name)
     if value is None:

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats
+from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.plan import Column
-from steelyard.table import SignalTable, count_rows, per_query, ranks
+from steelyard.table.signal_table import SignalTable, count_rows, per_query, ranks
 
 
 def none(table: SignalTable, column: Column, rows: Bools) -> Column:

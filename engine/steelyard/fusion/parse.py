@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from steelyard.errors import ConfigError, nearest, shown
+from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.fusion.base import Expr
 from steelyard.fusion.boost import Boost
 from steelyard.fusion.borda import Borda
 from steelyard.fusion.by_intent import ByIntent
+from steelyard.fusion.call import CallReader
 from steelyard.fusion.comb import CombAnz, CombMax, CombMed, CombMin, CombMnz, CombSum
 from steelyard.fusion.isr import Isr, LogIsr
 from steelyard.fusion.layered import Layered
 from steelyard.fusion.rbc import Rbc
-from steelyard.fusion.reading import Reading
 from steelyard.fusion.rrf import Rrf
 from steelyard.fusion.signal import Signal
 from steelyard.fusion.tiered import Tiered
 from steelyard.fusion.weighted_sum import WeightedSum
 from steelyard.grammar import MAX_LENGTH, Call, number_text, parse_call
 from steelyard.signals import PRIORS
-from steelyard.table import FETCHED
+from steelyard.table.signal_table import FETCHED
 
 FAMILIES: dict[str, type[Expr]] = {
     family.keyword: family
@@ -86,9 +86,9 @@ def _builder(problems: list[str], signals: Collection[str]) -> Callable[[Call], 
 
     def build(call: Call) -> Expr:
         if call.name in FAMILIES:
-            return FAMILIES[call.name].read(Reading(call, problems, build))
+            return FAMILIES[call.name].read(CallReader(call, problems, build))
         if call.name in signals:
-            return Signal.read(Reading(call, problems, build))
+            return Signal.read(CallReader(call, problems, build))
         problems.append(_unknown(call, signals))
         for item in call.items:  # so that faults inside it are reported too
             build(item.call)

@@ -14,8 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats, Indices
-from steelyard.explain import Explanation
+from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.fusion.explain import Explanation
 from steelyard.grammar import number_text
 
 
@@ -38,7 +38,7 @@ class Column:
     parts : tuple of Column
         The columns that it combines, NaN where a column does not count.
     combine : str
-        How it combines them; see `steelyard.explain.Explanation`.
+        How it combines them; see `steelyard.fusion.explain.Explanation`.
     """
 
     label: str
@@ -101,8 +101,8 @@ class Branch:
         How the factor was computed, and the word for its effect.
     factor_inputs : mapping of str to float64[N]
         The numbers that the formula mentions.
-    floor : float or None
-        Rows whose score is below it are left out.
+    floor : float64[N] or None
+        Rows whose score is below it are left out; equal for all rows of a query.
     """
 
     rows: Bools
@@ -113,7 +113,7 @@ class Branch:
     factor_formula: str = ""
     multiplied: str = "boosted"
     factor_inputs: Mapping[str, Floats] = field(default_factory=dict)
-    floor: float | None = None
+    floor: Floats | None = None
 
     @cached_property
     def ranked(self) -> Bools:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.arrays import Bools, Indices
+from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.grammar import number_text
 
 LAST = -1
 """The step of a query whose first layer found nothing: all its details were searched."""
 
-_COUNTS = ("step", "directories", "refined", "entries", "found")
+COUNTS = ("step", "directories", "refined", "entries", "found")
+_NUMBERS = (*COUNTS, "threshold", "cut")
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class Progress:
     refined : those of them whose abstract or overview reached half the cut, all of them without a cut.
     entries : entries that were ranked by all layers.
     found : entries that were ranked, by all layers or, at `LAST`, by their details.
+    threshold : float64[Q], what the abstracts reached at that step; NaN at `LAST`.
+    cut : float64[Q], what scores have to reach; NaN where there is no cut.
     asked : bool[Q], the queries that a layered search answered at all.
     """
 
@@ -34,11 +38,44 @@ class Progress:
     refined: Indices
     entries: Indices
     found: Indices
+    threshold: Floats
+    cut: Floats
     asked: Bools
 
     def of(self, queries: Bools) -> Progress:
         """The same, where only these queries (bool[Q]) were asked."""
         return replace(self, asked=self.asked & queries)
+
+    def counts(self, at: int = 0) -> dict[str, int]:
+        """The counts of one query, for a log; `COUNTS` names them."""
+        return {name: int(getattr(self, name)[at]) for name in COUNTS}
+
+    @classmethod
+    def of_counts(cls, rows: Sequence[Mapping[str, int]]) -> Progress:
+        """The progress of many searches that a log holds the counts of; their thresholds are not known."""
+        counts = {name: np.array([row[name] for row in rows], dtype=np.int64) for name in COUNTS}
+        unknown = np.full(len(rows), np.nan)
+        return cls(**counts, threshold=unknown, cut=unknown, asked=np.ones(len(rows), dtype=bool))
+
+    def emptied(self, at: int = 0) -> str:
+        """Which step left a query without a result, in words; empty where entries were ranked."""
+        if self.found[at] or not self.asked[at]:
+            return ""
+        cut, count = float(self.cut[at]), int(self.directories[at])
+        if self.step[at] == LAST:
+            left = "there are none in scope" if np.isnan(cut) else f"no score reaches {number_text(cut)}"
+            return f"no abstract reaches any step of the ladder, and of all details {left}"
+        passed = (
+            f"{count} abstract{'s reach' if count > 1 else ' reaches'} {number_text(float(self.threshold[at]))}"
+        )
+        if not self.refined[at]:
+            return f"{passed}, but no overview or abstract of these reaches {number_text(cut / 2)}"
+        left = (
+            "no entry is in scope"
+            if np.isnan(cut)
+            else f"no entry's score of all layers reaches {number_text(cut)}"
+        )
+        return f"{passed}, but {left}"
 
     def summary(self) -> dict[str, object]:
         """Counts of queries, and the share of them that came through each layer, as JSON values."""
@@ -66,6 +103,6 @@ def together(parts: Iterable[Progress | None]) -> Progress | None:
         return None
     first, *others = known
     for other in others:
-        counts = {name: np.where(other.asked, getattr(other, name), getattr(first, name)) for name in _COUNTS}
-        first = Progress(**counts, asked=first.asked | other.asked)
+        numbers = {name: np.where(other.asked, getattr(other, name), getattr(first, name)) for name in _NUMBERS}
+        first = Progress(**numbers, asked=first.asked | other.asked)
     return first

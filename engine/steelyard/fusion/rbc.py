@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from steelyard.arrays import Bools
+from steelyard.base.arrays import Bools
 from steelyard.fusion.base import Expr
+from steelyard.fusion.call import CallReader
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.fusion.reading import Reading
 from steelyard.fusion.sums import Sum, ranked_column
 from steelyard.grammar import number_text
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Rbc(Sum):
     phi: float = 0.8
 
     @classmethod
-    def read(cls, call: Reading) -> Self:
+    def read(cls, call: CallReader) -> Self:
         """Read the terms and phi; a weight that is not written is 1."""
         phi = call.number("phi", 0.8, 0.0, below=1.0)
         call.finish("phi")

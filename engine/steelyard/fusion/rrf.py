@@ -8,14 +8,14 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats
+from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.base import Expr
+from steelyard.fusion.call import MAX_WEIGHT, CallReader
 from steelyard.fusion.description import RECIPROCAL, Linear
 from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.fusion.reading import MAX_WEIGHT, Reading
 from steelyard.fusion.sums import Sum, count_lists, ranked_column
 from steelyard.grammar import Call, Item, amount_of, number_text
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 
 BONUSES = ("times", "once", "each")
 
@@ -49,7 +49,7 @@ class Rrf(Sum):
     bonus: Bonus | None = None
 
     @classmethod
-    def read(cls, call: Reading) -> Self:
+    def read(cls, call: CallReader) -> Self:
         """Read the terms, k and the bonus; a weight that is not written is 1."""
         k = call.number("k", 60.0, 0.0)
         bonus = _read_bonus(call)
@@ -119,7 +119,7 @@ class Rrf(Sum):
         return f"rrf({', '.join(parts)})"
 
 
-def _read_bonus(call: Reading) -> Bonus | None:
+def _read_bonus(call: CallReader) -> Bonus | None:
     value = call.take("bonus")
     if value is None or value == Item(None, Call("none")):
         return None

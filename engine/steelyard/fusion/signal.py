@@ -8,14 +8,14 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats
-from steelyard.errors import ConfigError
+from steelyard.base.arrays import Bools, Floats
+from steelyard.base.errors import ConfigError
 from steelyard.fusion.base import Expr
+from steelyard.fusion.call import CallReader
 from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.fusion.reading import Reading
 from steelyard.grammar import Duration
 from steelyard.signals import PRIORS, Prior
-from steelyard.table import NO_FACTS, SignalTable
+from steelyard.table.signal_table import NO_FACTS, SignalTable
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Signal(Expr):
     options: tuple[tuple[str, Duration | str], ...] = ()
 
     @classmethod
-    def read(cls, call: Reading) -> Self:
+    def read(cls, call: CallReader) -> Self:
         """Read a known signal with the options of its prior."""
         name = call.call.name
         if call.call.items:
@@ -114,7 +114,7 @@ class Signal(Expr):
         return f"{self.name}({', '.join(f'{name}={value}' for name, value in self.options)})"
 
 
-def _read_options(prior: Prior, call: Reading) -> list[tuple[str, Duration | str]]:
+def _read_options(prior: Prior, call: CallReader) -> list[tuple[str, Duration | str]]:
     """Read the options; spans are always written out, a word only where it is not the default."""
     values: list[tuple[str, Duration | str]] = []
     for name, default in prior.spans.items():

@@ -12,13 +12,13 @@ from typing import Self
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats
+from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.base import Expr, Term, nested
 from steelyard.fusion.normalize import NORMALIZERS
 from steelyard.fusion.plan import Column
 from steelyard.fusion.walk import leaves
 from steelyard.signals import PRIORS
-from steelyard.table import FETCHED, SignalTable, ranks
+from steelyard.table.signal_table import FETCHED, SignalTable, ranks
 
 BOUNDED = (FETCHED | PRIORS.keys()) - {"fts", "bm25"}
 """Signals in 0..1. Tuning tries other normalisations only for sums with a signal that may be larger."""
@@ -37,6 +37,15 @@ class Sum(Expr):
     def with_children(self, children: Sequence[Expr]) -> Self:
         """Return the same weights over other expressions."""
         return replace(self, terms=tuple(map(Term, self._own_weights, children)))
+
+    @property
+    def own_terms(self) -> tuple[Term, ...]:
+        """The terms, where they have weights."""
+        return self.terms if self.weights else ()
+
+    def with_terms(self, terms: Sequence[Term]) -> Self:
+        """Return the same sum of other terms."""
+        return replace(self, terms=tuple(terms))
 
     def without(self, missing: Collection[str]) -> Expr | None:
         """Drop the terms that cannot be computed; the others keep their weights."""

@@ -8,12 +8,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from steelyard.arrays import Bools
+from steelyard.base.arrays import Bools
 from steelyard.fusion.base import Expr, Needs, join_needs
+from steelyard.fusion.call import NOTHING, CallReader
 from steelyard.fusion.description import Fallback
 from steelyard.fusion.plan import Branch, Plan
-from steelyard.fusion.reading import NOTHING, Reading
-from steelyard.table import SignalTable, count_rows
+from steelyard.table.signal_table import SignalTable, count_rows
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Tiered(Expr):
     min_results: int = 3
 
     @classmethod
-    def read(cls, call: Reading) -> Self:
+    def read(cls, call: CallReader) -> Self:
         """Read the first tier in brackets and the second from the option `then`."""
         count = int(call.number("min_results", 3.0, 0.0, whole=True))
         then = call.take("then")

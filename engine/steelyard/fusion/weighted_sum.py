@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from steelyard.arrays import Bools
+from steelyard.base.arrays import Bools
+from steelyard.fusion.call import CallReader
 from steelyard.fusion.description import Linear
 from steelyard.fusion.normalize import NORMALIZERS
 from steelyard.fusion.plan import Branch, Plan
-from steelyard.fusion.reading import Reading
 from steelyard.fusion.sums import NormalizedSum
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class WeightedSum(NormalizedSum):
     common: ClassVar[bool] = True
 
     @classmethod
-    def read(cls, call: Reading) -> Self:
+    def read(cls, call: CallReader) -> Self:
         """Read the terms, each with its weight written, and the normalisation."""
         normalize = call.word("normalize", "none", tuple(NORMALIZERS))
         call.finish("normalize")

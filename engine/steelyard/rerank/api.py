@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import EmbedderError, RerankError, shown
 from steelyard.embedders.api import ApiEmbedder
 from steelyard.embedders.settings import PROVIDERS, ApiSettings, Provider, address, key_of
-from steelyard.errors import EmbedderError, RerankError, shown
 from steelyard.rerank.base import Document, checked
 
 MODELS = {"voyage": "rerank-2", "cohere": "rerank-v3.5"}

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from steelyard.arrays import Floats
-from steelyard.errors import RerankError
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import RerankError
 
 
 @dataclass(frozen=True, slots=True)

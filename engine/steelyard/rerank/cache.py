@@ -9,7 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
-from steelyard.arrays import Floats
+from steelyard.base.arrays import Floats
 from steelyard.rerank.base import CrossEncoder, Document
 
 MINUTES_5 = 300.0

@@ -7,8 +7,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from steelyard.arrays import Floats
-from steelyard.errors import RerankError
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import RerankError
 from steelyard.rerank.base import CrossEncoder, Document
 
 WINDOW = 100

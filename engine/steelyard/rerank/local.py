@@ -6,8 +6,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from steelyard.arrays import Floats
-from steelyard.errors import RerankError
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import RerankError
 from steelyard.rerank.base import Document, checked
 
 MOST = 50

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.errors import ConfigError, nearest, shown
+from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.rerank.base import CrossEncoder
 from steelyard.rerank.cache import LARGEST, MINUTES_5, CachedReranker
 from steelyard.rerank.guard import SLOW, GuardedReranker
@@ -61,11 +61,11 @@ def open_reranker(config: RerankConfig, environ: Mapping[str, str]) -> CrossEnco
     provider = detect(config, environ)
     inner: CrossEncoder
     if provider == "local":
-        from steelyard.rerank.local import LocalReranker
+        from steelyard.rerank.local import LocalReranker  # needs the extra minilm
 
         inner = LocalReranker(environ.get("RERANK_MODEL", "").strip() or LocalReranker.MODEL)
     else:
-        from steelyard.rerank.api import ApiReranker
+        from steelyard.rerank.api import ApiReranker  # needs the extra api
 
         inner = ApiReranker.of(provider, environ)
     guarded = GuardedReranker(inner, config.p95_ms / 1000)

@@ -12,14 +12,14 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.arrays import Floats
-from steelyard.filters import EVERYTHING, Filters
-from steelyard.postings import MOST_WORDS, Counted, Posting
-from steelyard.query import Query
-from steelyard.reading import Words
+from steelyard.base.arrays import Floats
+from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.query import Query
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.kinds import Parameter, Parts, RetrieverConfig, RetrieverKind
+from steelyard.retrievers.reading import Words
 from steelyard.stores.base import Found, Readable
+from steelyard.stores.postings import MOST_WORDS, Counted, Posting
 
 K1 = Parameter("k1", 1.2, 0, 1000, "How much further occurrences of a term add; at 0 only the first one counts")
 B = Parameter("b", 0.75, 0, 1, "How much long entries are penalised: from 0, not at all, to 1, in full")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from steelyard.errors import ConfigError, nearest, shown
-from steelyard.filters import Filters
-from steelyard.query import Query
-from steelyard.reading import MatchBuilder
+from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
 from steelyard.retrievers.kinds import Parts, Retriever, RetrieverConfig, RetrieverKind
+from steelyard.retrievers.reading import MatchBuilder
 from steelyard.retrievers.tsquery import TsRetriever, analysis
 from steelyard.stores.base import Found, KeywordIndex, Readable, TextSearch
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from steelyard.query import Query
+from steelyard.memory.query import Query
 from steelyard.retrievers.kinds import Parameter, Parts, RetrieverConfig, RetrieverKind
 from steelyard.stores.base import Edge, Found, Readable
 

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats
-from steelyard.entry import Entry
-from steelyard.forgetting import DAY, fsrs
+from steelyard.base.arrays import Bools, Floats
+from steelyard.memory.entry import Entry
+from steelyard.memory.forgetting import DAY, fsrs
 
 HALF_LIFE = 90.0
 """Days after which the importance of an entry that states no half-life is halved."""

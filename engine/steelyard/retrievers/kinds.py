@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from steelyard.arrays import Floats
-from steelyard.embed import Vectors
-from steelyard.errors import ConfigError, nearest, shown
-from steelyard.filters import Filters
-from steelyard.postings import Analysis
-from steelyard.query import Query
-from steelyard.reading import Reading
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.embedders.embed import Vectors
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
+from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import COSINE, Found, Readable, Space
+from steelyard.stores.postings import Analysis
 
 QueryVector = Callable[[str], Vectors]
 """From text to float32[dim]; all zeros when the model knows no word of the text."""
@@ -62,7 +62,7 @@ class Scorer(Protocol):
 
 
 class Parts(Protocol):
-    """What a retriever or scorer is built from: one system over one store (see `steelyard.sources`)."""
+    """What a retriever or scorer is built from: one system over one store (see `steelyard.live.sources`)."""
 
     @property
     def name(self) -> str:

@@ -11,14 +11,14 @@ from itertools import chain
 
 import numpy as np
 
-from steelyard.arrays import Floats
-from steelyard.filters import Filters
-from steelyard.postings import Counted
-from steelyard.query import Query
-from steelyard.reading import Words
+from steelyard.base.arrays import Floats
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.kinds import ScorerKind
+from steelyard.retrievers.reading import Words
 from steelyard.stores.base import Readable
+from steelyard.stores.postings import Counted
 
 Sparse = tuple[dict[str, float], float]
 """Weights by word, and their Euclidean length."""

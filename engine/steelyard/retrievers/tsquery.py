@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from steelyard.arrays import Floats
-from steelyard.entry import Entry
-from steelyard.errors import ConfigError
-from steelyard.filters import EVERYTHING
-from steelyard.postings import Analysis
-from steelyard.query import Query
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import ConfigError
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import EVERYTHING
+from steelyard.memory.query import Query
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.kinds import Parts, ScorerKind
+from steelyard.retrievers.tsearch import TsIndex, flat, has_negation, matches, tsvector, websearch
 from steelyard.stores.base import Found, Readable, TextSearch
-from steelyard.tsearch import TsIndex, flat, has_negation, matches, tsvector, websearch
+from steelyard.stores.postings import Analysis
 
 
 class TsRetriever:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from steelyard.arrays import Floats
-from steelyard.embed import Vectors
-from steelyard.errors import ConfigError, DimensionMismatchError
-from steelyard.filters import EVERYTHING, Filters
-from steelyard.query import Query
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import ConfigError, DimensionMismatchError
+from steelyard.embedders.embed import Vectors
+from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.query import Query
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.importance import Importance
 from steelyard.retrievers.kinds import (
@@ -267,10 +268,15 @@ def _vector(parts: Parts, settings: RetrieverConfig) -> Retriever:
     return made[0] if len(made) == 1 else EverySpace(parts.store, made, first)
 
 
+_told: WeakKeyDictionary[Readable, set[str]] = WeakKeyDictionary()
+"""The layers that a store was told to lack, so that it is told once."""
+
+
 def _of_layer(parts: Parts, settings: RetrieverConfig, name: str) -> Retriever:
     made: list[Retriever] = []
     for space, embed in parts.vectors(name):
-        if space.layer != name:
+        if space.layer != name and name not in _told.setdefault(parts.store, set()):
+            _told[parts.store].add(name)
             _log.warning("there are no vectors of the layer %s, so the vectors of the text are used for it", name)
         made.append(LayerRetriever(parts.store, space, embed))
     return made[0] if len(made) == 1 else EverySpace(parts.store, made, settings.filters != "after_cut")

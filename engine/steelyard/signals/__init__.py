@@ -14,12 +14,13 @@ from steelyard.signals.domain import domain
 from steelyard.signals.importance import importance
 from steelyard.signals.length import length
 from steelyard.signals.memory import corrections, decay, popularity, retrievability
-from steelyard.signals.promised import promised
+from steelyard.signals.plain import created, one
+from steelyard.signals.promised import PROMISED, promised
 from steelyard.signals.recency import SINCE, recency
 from steelyard.signals.severity import severity
 from steelyard.signals.tags import tags
 from steelyard.signals.types import TIERS, document_type, importance_tier, spec_level
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Prior:
     compute: Callable[..., Derived]
     spans: dict[str, Duration] = field(default_factory=dict)
     words: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    intents: frozenset[str] = frozenset()
+    """The intents of a query that change it."""
 
     def __call__(self, table: SignalTable, options: Mapping[str, Duration | str]) -> Derived:
         """Compute the signal with these options and the defaults of the others."""
@@ -48,8 +51,10 @@ PRIORS: dict[str, Prior] = {
     "retrievability": Prior(retrievability),
     "popularity": Prior(popularity),
     "corrections": Prior(corrections),
+    "created": Prior(created),
+    "one": Prior(one),
     "length": Prior(length),
-    "promised": Prior(promised),
+    "promised": Prior(promised, intents=frozenset(PROMISED)),
 }
 
 __all__ = ["PRIORS", "Derived", "Prior"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from steelyard.arrays import Floats
+from steelyard.base.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.arrays import Floats
-from steelyard.forgetting import DAY, fsrs
+from steelyard.base.arrays import Floats
+from steelyard.memory.forgetting import DAY, fsrs
 from steelyard.signals.derived import Derived
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 
 HALF_LIVES = {
     "working": 1.0,

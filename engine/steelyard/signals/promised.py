@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard.signals.derived import Derived
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 
 FACTOR = 1.5
 """Ours: the document says that an intent prioritises types, and not by how much."""

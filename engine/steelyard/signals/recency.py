@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.arrays import Floats
+from steelyard.base.arrays import Floats
 from steelyard.grammar import Duration
 from steelyard.signals.derived import Derived
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 
 ZONE = 0.25
 """The last part of a validity window, over which the score of an entry falls to 0."""

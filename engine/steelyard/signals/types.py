@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from steelyard.arrays import Floats
+from steelyard.base.arrays import Floats
 from steelyard.signals.derived import Derived
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 
 DOCUMENT_TYPES = {
     "spec": 1.4,

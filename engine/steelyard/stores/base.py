@@ -11,10 +11,10 @@ from typing import Protocol, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.entry import EVERY_FIELD, Entry
-from steelyard.errors import ConfigError, shown
-from steelyard.filters import EVERYTHING, Filters
-from steelyard.postings import Analysis, Counted
+from steelyard.base.errors import ConfigError, shown
+from steelyard.memory.entry import EVERY_FIELD, Entry
+from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.stores.postings import Analysis, Counted
 
 COSINE = "cosine"
 """The metric of vectors where nothing else is said."""

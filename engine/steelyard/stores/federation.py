@@ -16,11 +16,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.entry import Entry
-from steelyard.errors import ConfigError, shown
-from steelyard.filters import EVERYTHING, Filters
-from steelyard.postings import Analysis, Counted
+from steelyard.base.errors import ConfigError, shown
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import COSINE, Edge, Found, KeywordIndex, Readable, Space
+from steelyard.stores.postings import Analysis, Counted
 from steelyard.stores.sqlite.schema import COLUMNS
 
 Item = TypeVar("Item", Entry, Found)

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.entry import Entry
-from steelyard.errors import ConfigError
-from steelyard.filters import EVERYTHING, SUPERSEDED, Filters
-from steelyard.postings import Analysis, Counted
+from steelyard.base.errors import ConfigError
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import EVERYTHING, SUPERSEDED, Filters
 from steelyard.stores.base import COSINE, Edge, Found, KeywordIndex, Readable, Space
+from steelyard.stores.postings import Analysis, Counted
 
-if TYPE_CHECKING:
-    from steelyard.stores.sqlite.vault import Vault
+
+class Whole(Readable, Protocol):
+    """A store that can be copied in part, as a vault can."""
+
+    def copied(self, visible: Filters) -> tuple[int, Readable]:
+        """The revision that was copied, and the entries of it that `visible` admits as a store of their own."""
 
 
 class ScopedStore:
@@ -30,14 +34,14 @@ class ScopedStore:
     Raises ConfigError for a scope that asks whether entries are superseded: that depends on all of them.
     """
 
-    def __init__(self, vault: Vault, visible: Filters) -> None:
+    def __init__(self, vault: Whole, visible: Filters) -> None:
         if any(rule.field == SUPERSEDED for clause in visible.clauses for rule in clause):
             raise ConfigError("a scope cannot ask for superseded entries; filter by that instead")
         self._vault, self._visible = vault, Filters(visible.clauses)
         self._building = threading.Lock()
-        self._copied: tuple[int, Vault] | None = None
+        self._copied: tuple[int, Readable] | None = None
 
-    def _seen(self) -> Vault:
+    def _seen(self) -> Readable:
         """The copy of what is visible now."""
         known = self._copied
         if known is None or known[0] != self._vault.revision():

@@ -1,17 +1,24 @@
-"""The list of systems by ``name:profile``; a name alone means the documented profile."""
+"""The list of systems by ``name:profile``; a name alone means the documented profile.
+
+Parameters of retrievers may follow in brackets: ``spec_kit[graph.hops=1, graph.seeds=3]``.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
-from steelyard.embed import LAYER_RECIPES
-from steelyard.errors import ConfigError, nearest, shown
-from steelyard.postings import Analysis
+from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.base.fields import parse_number
+from steelyard.config.search_config import SearchConfig
+from steelyard.embedders.embed import LAYER_RECIPES
+from steelyard.grammar import number_text
+from steelyard.memory.template import template_fields
 from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS
 from steelyard.stores.base import KeywordIndex
+from steelyard.stores.postings import Analysis
 from steelyard.systems import baselines, cortex_mem, echovault, moltnet, soleri, spec_kit
 from steelyard.systems.base import System
-from steelyard.template import template_fields
 
 SYSTEMS: dict[str, System] = {
     f"{system.name}:{system.profile}": system
@@ -34,6 +41,8 @@ SYSTEMS: dict[str, System] = {
     )
 }
 
+_WITH_PARAMETERS = re.compile(r"([^\[\]]+?)\s*\[([^\[\]]+)\]")
+
 EMBEDDED = "\n".join(
     f"{{{name}}}"
     for name in dict.fromkeys(
@@ -47,7 +56,17 @@ EMBEDDED = "\n".join(
 One fit serves every recipe: it has counted the words of all of them, and a query has one vector.
 """
 
-__all__ = ["EMBEDDED", "SYSTEMS", "System", "analyses", "find_system", "find_systems", "keyword_indexes"]
+__all__ = [
+    "EMBEDDED",
+    "SYSTEMS",
+    "System",
+    "analyses",
+    "find_system",
+    "find_systems",
+    "keyword_indexes",
+    "plain_name",
+    "written_name",
+]
 
 
 def keyword_indexes(systems: Iterable[System]) -> list[KeywordIndex]:
@@ -74,11 +93,48 @@ def find_systems(names: list[str]) -> list[System]:
     known = {**SYSTEMS, f"{baselines.LISTS.name}:{baselines.LISTS.profile}": baselines.LISTS}
     valid = {name.removesuffix(":documented"): system for name, system in known.items()} | known
     short = [name.removesuffix(":documented") for name in SYSTEMS]
-    unknown = [name for name in names if name not in valid]
+    pairs = [plain_name(name) for name in names]
+    unknown = [name for name, _ in pairs if name not in valid]
     problems = [f"unknown system {shown(name)}{nearest(name.partition(':')[0], short)}" for name in unknown]
     if problems:
         raise ConfigError("; ".join(problems))
-    return [valid[name] for name in names]
+    return [valid[name].with_parameters(_numbers(given)) if given else valid[name] for name, given in pairs]
+
+
+def plain_name(text: str) -> tuple[str, str]:
+    """The name of a system, and the parameters in the brackets behind it; empty without any.
+
+    >>> plain_name("spec_kit:js[graph.hops=1]")
+    ('spec_kit:js', 'graph.hops=1')
+    """
+    found = _WITH_PARAMETERS.fullmatch(text.strip())
+    return (found[1], found[2]) if found else (text, "")
+
+
+def _numbers(text: str) -> dict[str, float]:
+    """The parameters in brackets; ConfigError for what is not ``retriever.parameter=number``."""
+    found = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        try:
+            found[name.strip()] = parse_number(value.strip())
+        except ValueError:
+            raise ConfigError(
+                f"{shown(part)} is not RETRIEVER.PARAMETER=NUMBER; write it as graph.hops=1"
+            ) from None
+    return found
+
+
+def written_name(config: SearchConfig) -> str:
+    """How a command names the system of a configuration, with the parameters that are not the system's own."""
+    usual = find_system(config.name).config().retrievers
+    own = [
+        f"{name}.{parameter}={number_text(value)}"
+        for name, retriever in config.retrievers.items()
+        for parameter, value in retriever.parameters.items()
+        if name not in usual or value != usual[name].parameters.get(parameter)
+    ]
+    return config.name.removesuffix(":documented") + (f"[{', '.join(own)}]" if own else "")
 
 
 def find_system(name: str) -> System:

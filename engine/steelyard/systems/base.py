@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from steelyard.adaptive import AdaptiveRule
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError
+from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.config.adaptive import AdaptiveRule
+from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Expr
-from steelyard.reading import Reading
 from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
+from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import COSINE
 from steelyard.stores.federation import FederationRule
 from steelyard.systems.traits import Contexts, Searching, Showing
@@ -46,6 +46,7 @@ class System:
         environ: Mapping[str, str] | None = None,
         *,
         threshold: float | None = None,
+        direct: bool = False,
     ) -> SearchConfig:
         """Make the search configuration of this system.
 
@@ -59,12 +60,14 @@ class System:
             Environment variables; those that the system's document names are resolved into the configuration.
         threshold : float, optional
             How similar results must be, in -1..1, for a system that has such a parameter.
+        direct : bool
+            Whether to bypass the usual search, for a system that has such a way.
 
         Raises
         ------
         ConfigError
-            For a limit below 1, a variable with a value of another kind, or a threshold outside its range or of
-            a system that has none.
+            For a limit below 1, a variable with a value of another kind, a threshold outside its range, and a
+            threshold or direct search of a system that has none.
         """
         own = self.searching
         size = own.limit if limit is None else limit
@@ -79,7 +82,30 @@ class System:
             own.finish(size),
             keywords_only=own.keywords_only,
         )
+        if direct:
+            config = self._direct(config, threshold)
         return config if self.environment is None or environ is None else self.environment(config, environ)
+
+    def with_parameters(self, values: Mapping[str, float]) -> System:
+        """The same system with other parameters of its retrievers, by names such as ``graph.hops``.
+
+        Raises ConfigError for a parameter that none of its retrievers has, and for a value out of its range.
+        """
+        own = self.searching
+        known = {f"{name}.{one.name}": one for name in own.retrievers for one in RETRIEVER_KINDS[name].parameters}
+        parameters = {name: dict(given) for name, given in own.parameters.items()}
+        for name, value in values.items():
+            if name not in known:
+                hint = nearest(name, known) if known else "; it has none"
+                raise ConfigError(f"{self.name} has no parameter {shown(name)}{hint}")
+            parameters.setdefault(name.partition(".")[0], {})[known[name].name] = known[name].checked(value)
+        return replace(self, searching=replace(own, parameters=parameters))
+
+    def _direct(self, config: SearchConfig, threshold: float | None) -> SearchConfig:
+        if self.searching.direct is None:
+            raise ConfigError(f"{self.name} has no direct search; leave that out, or use cortex_mem")
+        strategy, stages = self.searching.direct(threshold, config.limit)
+        return replace(config, strategy=strategy, finish=stages)
 
     def _strategy(self, threshold: float | None, limit: int) -> Expr:
         own = self.searching

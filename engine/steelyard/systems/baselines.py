@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from steelyard import config
+from steelyard.config import search_config as config
 from steelyard.fusion import parse_strategy
-from steelyard.reading import Reading
+from steelyard.memory.text import CONTENT
 from steelyard.retrievers import RETRIEVER_KINDS
+from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import System
 from steelyard.systems.cortex_mem.uris import directory_of
 from steelyard.systems.forms import plain_result
 from steelyard.systems.traits import Searching, Showing
-from steelyard.text import CONTENT
 
 POOL = 100
 """The least depth of the baselines, and of the lists that custom strategies are fused from."""

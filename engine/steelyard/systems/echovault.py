@@ -6,16 +6,16 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from steelyard.entry import Hit
-from steelyard.errors import DimensionMismatchError, EmbedderError
-from steelyard.fields import format_time
-from steelyard.filters import Filters
+from steelyard.base.errors import DimensionMismatchError, EmbedderError
+from steelyard.base.fields import format_time
 from steelyard.fusion import parse_strategy
-from steelyard.reading import Reading
+from steelyard.memory.entry import Hit
+from steelyard.memory.filters import Filters
+from steelyard.memory.text import quote
+from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import System
 from steelyard.systems.traits import SEMANTIC, Contexts, Searching, Showing
-from steelyard.text import quote
 
 FIELDS = ("title", "text", "why", "impact", "tags", "category", "project", "source")
 POINTER = ("id", "title", "category", "tags", "project", "source", "created_at", "has_details")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from steelyard.entry import Hit
-from steelyard.fields import format_time
+from steelyard.base.fields import format_time
+from steelyard.memory.entry import Hit
 
 SNIPPET = 120
 """How many characters of a text a scan shows."""

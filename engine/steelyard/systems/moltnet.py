@@ -6,12 +6,12 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from steelyard.entry import Entry, Hit
-from steelyard.fields import format_time
+from steelyard.base.fields import format_time
 from steelyard.finish import Cut, Drop, Stage
 from steelyard.fusion import parse_strategy
 from steelyard.grammar import number_text
-from steelyard.reading import Reading
+from steelyard.memory.entry import Entry, Hit
+from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import TextSearch
 from steelyard.systems.base import System
 from steelyard.systems.traits import Searching, Showing
@@ -58,7 +58,6 @@ DOCUMENTED = System(
         retrievers=("fts", "vector"),
         depth=lambda limit: 2 * limit,
         finish=finish,
-        weight_names={"w_relevance": "rrf", "w_recency": "recency", "w_importance": "importance"},
     ),
     showing=Showing(result),
 )

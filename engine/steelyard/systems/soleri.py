@@ -9,12 +9,13 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from steelyard.adaptive import AdaptiveRule
-from steelyard.entry import Entry, Hit
-from steelyard.filters import Filters
+from steelyard.config.adaptive import AdaptiveRule
+from steelyard.config.weight_names import WEIGHT_NAMES
 from steelyard.finish import Cut, Merge, Stage
 from steelyard.fusion import parse_strategy
-from steelyard.reading import Reading, Words
+from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.filters import Filters
+from steelyard.retrievers.reading import Reading, Words
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.federation import FederationRule
 from steelyard.systems.base import System
@@ -24,14 +25,7 @@ from steelyard.systems.traits import Searching, Showing
 FIELD_WEIGHTS = {"id": 5.0, "title": 10.0, "text": 3.0, "context": 1.0, "tags": 2.0}
 SMALL = 50
 MEMORY_SCORE = 0.5
-FACTORS = {
-    "semantic": "tfidf",
-    "vector": "cosine",
-    "severity": "severity",
-    "temporalDecay": "recency",
-    "tagOverlap": "tags",
-    "domainMatch": "domain",
-}
+FACTORS = WEIGHT_NAMES["soleri"]
 """Soleri's names of the six signals, with ours."""
 
 _PRIORS = "0.15*severity, 0.15*recency(half_life=365d{since}), 0.15*tags, 0.15*domain"
@@ -178,7 +172,6 @@ DOCUMENTED = System(
         depth=lambda limit: max(3 * limit, 30),
         finish=finish,
         field_weights=FIELD_WEIGHTS,
-        weight_names=FACTORS,
     ),
     showing=Showing(result),
     adaptive=AdaptiveRule(),

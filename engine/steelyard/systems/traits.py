@@ -1,6 +1,6 @@
 """The settings in which systems differ: how they search, show results and assemble a context.
 
-What they index and embed is in `steelyard.reading`, because retrievers are built from it without the rest.
+What they index and embed is in `retrievers/reading.py`, because retrievers are built from it without the rest.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from steelyard.config import default_finish
-from steelyard.entry import Hit
-from steelyard.errors import ConfigError, EmbedderError, SteelyardError, shown
+from steelyard.base.errors import ConfigError, EmbedderError, SteelyardError, shown
+from steelyard.config.search_config import default_finish
 from steelyard.finish import Stage
 from steelyard.fusion import Expr
-from steelyard.query import is_blank
+from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.query import is_blank
 from steelyard.stores.base import COSINE
 from steelyard.systems.forms import scan_result
 
@@ -47,6 +47,8 @@ class Searching:
     ask: Callable[[float | None, int], Expr] | None = None
     """From a threshold of similarity (None: the system's own) and a limit to the strategy, where it depends on
     them."""
+    direct: Callable[[float | None, int], tuple[Expr, tuple[Stage, ...]]] | None = None
+    """The same to strategy and stages of a search that bypasses the usual one, where there is such a one."""
     finish: Callable[[int], tuple[Stage, ...]] = default_finish
     """From the limit to the stages after fusion."""
     keywords_only: Expr | None = None
@@ -59,8 +61,6 @@ class Searching:
     """The parameters of its retrievers, where they differ from the retrievers' own defaults."""
     similarity: str = COSINE
     """How vectors compare: cosine or l2."""
-    weight_names: Mapping[str, str] = field(default_factory=dict)
-    """The names of its weights in its document, with our names of the terms they belong to."""
     survives: tuple[type[SteelyardError], ...] = (EmbedderError,)
     """The errors of the vector search after which the system answers by keywords alone."""
     dispensable: frozenset[str] = frozenset()
@@ -87,11 +87,21 @@ class Showing:
     """The whole result where it shows more than one hit has: ranks, sources, the query."""
     scan_within: PresentIn | None = None
     """The summary where it shows more than one hit has."""
+    rows: Callable[[SearchResult, bool], list[dict[str, Any]]] | None = None
+    """The results of a direct search, which may have an entry several times, with the whole texts or without."""
+    content: Callable[[Entry], str] | None = None
+    """The whole text, where results lack it unless they are asked for it."""
 
-    def show(self, hit: Hit, result: SearchResult | None, mode: str = "full") -> dict[str, Any]:
-        """A hit of a result in one of the two forms, scan or full; without a result what the hit alone has."""
+    def show(
+        self, hit: Hit, result: SearchResult | None, mode: str = "full", content: bool = False
+    ) -> dict[str, Any]:
+        """A hit of a result in one of the two forms, scan or full; without a result what the hit alone has.
+
+        With `content` it has the whole text, where the system leaves that out by default.
+        """
         alone, within = (self.scan, self.scan_within) if mode == "scan" else (self.present, self.within)
-        return alone(hit) if within is None or result is None else within(hit, result)
+        shown = alone(hit) if within is None or result is None else within(hit, result)
+        return shown | {"content": self.content(hit.entry)} if content and self.content else shown
 
 
 @dataclass(frozen=True)

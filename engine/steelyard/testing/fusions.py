@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from steelyard.errors import ConfigError
+from steelyard.base.errors import ConfigError
 from steelyard.finish import order
 from steelyard.fusion import (
     FAMILIES,
@@ -23,7 +23,7 @@ from steelyard.fusion import (
     near_variants,
     parse_strategy,
 )
-from steelyard.table import FETCHED, RETRIEVERS, SignalTable
+from steelyard.table.signal_table import FETCHED, RETRIEVERS, SignalTable
 from steelyard.testing.tables import random_table, renamed, same_bits, select_queries, select_rows
 
 SEEDS = range(12)

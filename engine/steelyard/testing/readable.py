@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.entry import Entry, Relation
-from steelyard.errors import SteelyardError
-from steelyard.filters import EVERYTHING, Filters
+from steelyard.base.errors import SteelyardError
+from steelyard.memory.entry import Entry, Relation
+from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import KeywordIndex, Readable, Space
 
 INDEX = KeywordIndex("sample", ("title", "text"))

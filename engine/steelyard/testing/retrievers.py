@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from steelyard.entry import Entry
-from steelyard.errors import ConfigError
-from steelyard.filters import Filters
-from steelyard.query import Query
+from steelyard.base.errors import ConfigError
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
 from steelyard.retrievers import Retriever
 
 WORDS = ("auth", "token", "cache", "retry", "graph", "node", "index", "query")

@@ -8,7 +8,7 @@ import numpy as np
 
 from steelyard.grammar import Duration
 from steelyard.signals import PRIORS, Derived
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 from steelyard.testing.tables import random_table, same_bits, select_queries, select_rows
 
 SEEDS = range(25)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from steelyard.entry import Entry
-from steelyard.errors import DimensionMismatchError, VaultError
-from steelyard.filters import EVERYTHING, Filters, Rule
+from steelyard.base.errors import DimensionMismatchError, VaultError
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import EVERYTHING, Filters, Rule
 from steelyard.stores.base import KeywordIndex, Store
 from steelyard.testing.readable import INDEX, SPACE, ReadableContract, raised, rows
 

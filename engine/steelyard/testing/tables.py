@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steelyard.arrays import Bools, Floats
-from steelyard.entry import Entry
-from steelyard.join import join
-from steelyard.query import Query
+from steelyard.base.arrays import Bools, Floats
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
 from steelyard.stores.base import Found
-from steelyard.table import FETCHED, RETRIEVERS, Facts, Labels, SignalTable, TagSets
+from steelyard.table.join import join
+from steelyard.table.signal_table import FETCHED, RETRIEVERS, Facts, Labels, SignalTable, TagSets
 
 NOW = 1_795_305_600.0
 """2026-11-22T00:00:00Z, the clock of the queries of random tables."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats
-from steelyard.query import Query
+from steelyard.base.arrays import Floats
+from steelyard.memory.query import Query
 
 Record = dict[str, Any]
 Lists = Mapping[str, Sequence[Sequence[str]]]

@@ -7,34 +7,36 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from steelyard.embedders import CachedEmbedder
-from steelyard.identity import share
-from steelyard.query import Query
+from steelyard.live.identity import share
+from steelyard.memory.query import Query
 from steelyard.systems import find_system
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
+from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.contenders import Contender, Named, Setting, usable
 from steelyard_eval.compare.latency import Latencies, latencies
-from steelyard_eval.compare.lists import Listed
-from steelyard_eval.datasets import Dataset
+from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.measures.runs import Ranked
-from steelyard_eval.progress import bar
-from steelyard_eval.rankings import Lists, lists_of
+from steelyard_eval.recording.rankings import ShownLists, lists_of
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
-from steelyard_eval.recording.select import only, recorded_lists
+from steelyard_eval.recording.select import intents_of, only, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
 
 
 @dataclass(frozen=True)
-class Row:
+class ArenaRow:
     """A contender with its lists; `lists` are the same with scores and what each signal adds, where that is known.
 
     `embedding_calls` is None where it cannot be known; `taken` is None where nothing was timed; `progress` says
     how far layered searches went, None for any other.
     """
 
-    contender: Contender | Listed
-    lists: Lists
+    contender: Contender | ListContender
+    lists: ShownLists
     notices: tuple[str, ...] = ()
     embedding_calls: int | None = None
     taken: Latencies | None = None
@@ -51,6 +53,11 @@ class Row:
         return self.lists.ranked
 
     @property
+    def empty(self) -> int:
+        """How many queries end without any result."""
+        return int((np.diff(self.ranked.offsets) == 0).sum())
+
+    @property
     def tag(self) -> str:
         """The name of its run: ``system.profile`` of systems and strategies, else the label in plain letters."""
         if isinstance(self.contender, Contender) and self.contender.kind != "weights":
@@ -60,7 +67,7 @@ class Row:
     def about(self) -> dict[str, Any]:
         """Describe the contender for the document; lists have no system, and their source as the strategy."""
         row = self.contender
-        if isinstance(row, Listed):
+        if isinstance(row, ListContender):
             named = {"system": None, "profile": None, "strategy": row.source, "family": row.kind}
             return {"label": row.label, **named, "kind": "lists"}
         return {
@@ -96,7 +103,7 @@ class Arena:
     def of(
         cls,
         dataset: Dataset,
-        named: Sequence[Named | Listed],
+        named: Sequence[Named | ListContender],
         limit: int,
         table: SignalTable | None,
         space: Workspace | Callable[[], Workspace],
@@ -123,7 +130,7 @@ class Arena:
             return str(self.table.fingerprint["recipe"])
         return (self.space.embedder.recipe or "of each system") if self.space and self.space.embedder else ""
 
-    def run(self, named: Sequence[Named | Listed], queries: Sequence[Query], timed: bool) -> list[Row]:
+    def run(self, named: Sequence[Named | ListContender], queries: Sequence[Query], timed: bool) -> list[ArenaRow]:
         """Run the contenders and return a row for each, in order."""
         configs: list[tuple[Contender, list[str]]] = []
         for one in named:
@@ -132,24 +139,29 @@ class Arena:
                 configs.append(usable(self.space, row) if self.space else (row, []))
         rows = {row.label: row for row in self._replayed(configs, queries, timed)}
         for one in named:
-            if isinstance(one, Listed):
+            if isinstance(one, ListContender):
                 rows[one.label] = self._asked(one, queries, timed)
         return [rows[one.label] for one in named]
 
-    def notices(self, rows: Sequence[Row], timed: bool) -> list[str]:
+    def notices(self, rows: Sequence[ArenaRow], timed: bool) -> list[str]:
         """Make the notices on how the contenders ran."""
         configs = [row.contender for row in rows if isinstance(row.contender, Contender)]
-        return [*self._of_recording(), *self._shared_recipe(configs), *self._cached(timed)]
+        return [
+            *self._of_recording(),
+            *self._shared_recipe(configs),
+            *self._unclassified(configs),
+            *self._cached(timed),
+        ]
 
-    def _asked(self, one: Listed, queries: Sequence[Query], timed: bool) -> Row:
+    def _asked(self, one: ListContender, queries: Sequence[Query], timed: bool) -> ArenaRow:
         found = one.answers(queries, self.setting.size)
         ranked = found.ranked(queries, self.setting.size)
         taken = Latencies(found.taken) if timed and found.taken else None
-        return Row(one, Lists(ranked), tuple(found.notices), taken=taken)
+        return ArenaRow(one, ShownLists(ranked), tuple(found.notices), taken=taken)
 
     def _replayed(
         self, configs: Sequence[tuple[Contender, list[str]]], queries: Sequence[Query], timed: bool
-    ) -> list[Row]:
+    ) -> list[ArenaRow]:
         """Record each group of contenders that find the same lists once, then replay each configuration."""
         groups = [list(range(len(configs)))] if self.table else share([row.config for row, _ in configs])
         members = ([configs[at] for at in group] for group in groups)
@@ -157,7 +169,7 @@ class Arena:
 
     def _group(
         self, members: Sequence[tuple[Contender, list[str]]], queries: Sequence[Query], timed: bool
-    ) -> list[Row]:
+    ) -> list[ArenaRow]:
         table = self._table([row for row, _ in members], queries)
         found = []
         for row, notices in bar("timing live search")(members) if self.space and timed else members:
@@ -167,7 +179,7 @@ class Arena:
             progress = row.config.effective.progress(run.table)
             summary = None if progress is None else progress.summary()
             notes = (*notices, *_degraded(row.label, summary))
-            found.append(Row(row, lists_of(run, row.config), notes, calls, taken, summary))
+            found.append(ArenaRow(row, lists_of(run, row.config), notes, calls, taken, summary))
         return found
 
     def _table(self, rows: Sequence[Contender], queries: Sequence[Query]) -> SignalTable:
@@ -199,6 +211,14 @@ class Arena:
         return [
             f"all share the recorded vectors of {recipe!r}, also systems with another recipe: {', '.join(others)}"
         ]
+
+    def _unclassified(self, configs: Sequence[Contender]) -> list[str]:
+        """A notice on strategies by intent of systems that classify nothing, where nobody gives the intents."""
+        own = [row for row in configs if row.config.intents and not find_system(row.config.name).reading.intents]
+        if not own or intents_of(self.dataset, self.table) != CLASSIFIED:
+            return []
+        labels = ", ".join(row.label for row in own)
+        return [f"{labels}: nothing classifies queries there, so all take the default; see --intents given"]
 
     def _cached(self, timed: bool) -> list[str]:
         """A notice that latencies do not include the embedding of queries whose vectors are cached on disk."""

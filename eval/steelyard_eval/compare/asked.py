@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from steelyard.errors import ConfigError, nearest, shown
-from steelyard_eval import SYSTEMS
+from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard_eval.common.usual import SYSTEMS
 from steelyard_eval.compare.contenders import (
     Given,
     GivenMany,
@@ -15,9 +15,9 @@ from steelyard_eval.compare.contenders import (
     read_strategies,
     read_systems,
 )
-from steelyard_eval.compare.lists import Listed
+from steelyard_eval.compare.list_contenders import ListContender
 
-Reader = Callable[[], Named | Listed]
+Reader = Callable[[], Named | ListContender]
 
 
 def read_contenders(
@@ -38,8 +38,8 @@ def read_contenders(
 
 
 def with_baseline(
-    named: list[Named | Listed], given: Given | int | None, lists: Collection[str]
-) -> tuple[str, list[Named | Listed]]:
+    named: list[Named | ListContender], given: Given | int | None, lists: Collection[str]
+) -> tuple[str, list[Named | ListContender]]:
     """The label of the baseline, and the contenders including it, in front if it was not among them."""
     labels = [one.label for one in named]
     if given is None:

@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from steelyard.arrays import Floats
-from steelyard.errors import ConfigError, together
-from steelyard_eval.compare.arena import Arena, Row
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import ConfigError, together
+from steelyard_eval.compare.arena import Arena, ArenaRow
 from steelyard_eval.compare.asked import read_contenders, with_baseline
+from steelyard_eval.compare.comparison_document import ComparisonCase, document
 from steelyard_eval.compare.contenders import Given, GivenMany, Named, distinct, read_all, separate
-from steelyard_eval.compare.document import Case, document
-from steelyard_eval.compare.lists import Listed
+from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.result import Comparison
 from steelyard_eval.compare.verification import run_folder, verify_runs
 from steelyard_eval.datasets import Dataset, as_dataset
@@ -105,7 +105,7 @@ def compare(
         *read_all(labels, lists or ()),
     ]
     found = together(partial(parse_measures, names), partial(distinct, readers))
-    asked, named = cast("tuple[tuple[Measure, ...], list[Named | Listed]]", found)
+    asked, named = cast("tuple[tuple[Measure, ...], list[Named | ListContender]]", found)
     measures = _with_judged(asked)
     base, named = with_baseline(named, baseline, lists or ())
     chosen = dataset.split(split)
@@ -121,7 +121,7 @@ def compare(
         files = _write_runs(folder, rows) if folder else {}
         own = {query.id: dataset.qrels[query.id] for query in queries}
         verified = {"verification": verify_runs(files, own, values, measures)} if verify and queries else {}
-    case = Case(
+    case = ComparisonCase(
         dataset=dataset,
         arena=arena,
         named=named,
@@ -154,7 +154,7 @@ def _values(ranked: Ranked, dataset: Dataset, measures: Sequence[Measure]) -> di
     return {str(measure): values for measure, values in ranked.metrics(dataset.qrels, measures).items()}
 
 
-def _write_runs(folder: Path, rows: Sequence[Row]) -> dict[str, Path]:
+def _write_runs(folder: Path, rows: Sequence[ArenaRow]) -> dict[str, Path]:
     """Write a file for each contender, named by `Row.tag` with a number if needed; return the files by label."""
     tags = [row.tag for row in rows]
     names = [f"{tag}.{tags[:at].count(tag) + 1}" if tags.count(tag) > 1 else tag for at, tag in enumerate(tags)]

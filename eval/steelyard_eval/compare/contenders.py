@@ -1,8 +1,8 @@
 """Reads contenders, and reduces their configurations to what a data set can supply.
 
-A contender is a system (``echovault:shipped``), a strategy (``rrf(bm25, vector)``), a weights file (``*.json``), a
-TREC run (``*.run``), an HTTP endpoint (``http://...``), a table of lists, or a function; ``label=`` may precede
-any of them.
+A contender is a system (``echovault:shipped``, ``spec_kit[graph.hops=1]``), a strategy (``rrf(bm25, vector)``), a
+weights file (``*.json``), a TREC run (``*.run``), an HTTP endpoint (``http://...``), a table of lists, or a
+function; ``label=`` may precede any of them.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from steelyard.config import LISTS, SearchConfig
-from steelyard.errors import ConfigError, nearest, shown, together
+from steelyard.base.errors import ConfigError, nearest, shown, together
+from steelyard.config.search_config import LISTS, SearchConfig
+from steelyard.finish import stages_without
 from steelyard.fusion import parse_strategy
 from steelyard.retrievers import RetrieverConfig
 from steelyard.signals import PRIORS
-from steelyard.systems import SYSTEMS, find_system
-from steelyard.table import FETCHED
-from steelyard_eval.compare.endpoint import HttpSearch
-from steelyard_eval.compare.lists import Listed, Search, of_frame, of_run, of_search
+from steelyard.systems import SYSTEMS, find_system, plain_name
+from steelyard.table.signal_table import FETCHED, RERANK
+from steelyard_eval.compare.http_search import HttpSearch
+from steelyard_eval.compare.list_contenders import ListContender, Search, of_frame, of_run, of_search
 from steelyard_eval.recording.record import needed
 from steelyard_eval.recording.workspace import Workspace
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Given: TypeAlias = "str | Path | SearchConfig | Search | HttpSearch | Named | Listed | pd.DataFrame"
+Given: TypeAlias = "str | Path | SearchConfig | Search | HttpSearch | Named | ListContender | pd.DataFrame"
 """One contender, as it may be written."""
 GivenMany: TypeAlias = "Given | Sequence[Given] | Mapping[str, Given]"
 """Several contenders: one string separated by commas, a list, or a mapping from labels to contenders."""
@@ -115,7 +116,7 @@ class Named:
         return find_system(str(self.given)).config(setting.size, setting.model, os.environ)
 
 
-def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | Listed:
+def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | ListContender:
     """Read one contender; a name that is both a system and a signal means the system.
 
     `lists` are the names of recorded lists. Raises ConfigError for anything that is not a contender, and
@@ -128,10 +129,10 @@ def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | 
         return _read_text(str(given), label, lists)
     if isinstance(given, SearchConfig):
         return Named(label or given.name, "weights", given)
-    if isinstance(given, Named | Listed):
+    if isinstance(given, Named | ListContender):
         return replace(given, label=label or given.label)
     if isinstance(given, HttpSearch):
-        return of_search(label or given.address, "endpoint", given.url, given)
+        return of_search(label or given.address, "endpoint", given.shown, given)
     if hasattr(given, "columns"):
         return of_frame(label or "frame", cast("pd.DataFrame", given))
     if callable(given):
@@ -142,12 +143,12 @@ def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | 
     )
 
 
-def _read_text(text: str, label: str, lists: Collection[str]) -> Named | Listed:
+def _read_text(text: str, label: str, lists: Collection[str]) -> Named | ListContender:
     own, text = _parted(text)
     label = label or own
     if text.startswith(("http://", "https://")):
         search = HttpSearch.of(text)
-        return of_search(label or search.address, "endpoint", search.url, search)
+        return of_search(label or search.address, "endpoint", search.shown, search)
     if text.endswith(".run"):
         return of_run(label or Path(text).name, Path(text))
     if text.endswith(".json"):
@@ -159,7 +160,7 @@ def _read_name(text: str, label: str, lists: Collection[str]) -> Named:
     if text in lists or (lists and "(" in text):
         return Named(label or str(parse_strategy(text, lists)), "strategy", text)
     systems = {name.removesuffix(":documented"): name for name in SYSTEMS} | {name: name for name in SYSTEMS}
-    if text in systems:
+    if plain_name(text)[0] in systems:
         return Named(label or text.removesuffix(":documented"), "system", text)
     if "(" in text or text in FETCHED | PRIORS.keys():
         return Named(label or str(parse_strategy(text)), "strategy", text)
@@ -200,7 +201,7 @@ def separate(text: str) -> list[str]:
     return [part.strip() for part in (*parts, text[start:]) if part.strip()]
 
 
-def read_all(many: GivenMany | None, lists: Collection[str] = ()) -> list[Callable[[], Named | Listed]]:
+def read_all(many: GivenMany | None, lists: Collection[str] = ()) -> list[Callable[[], Named | ListContender]]:
     """Make a reader for each contender, so that the faults of all of them can be reported together."""
     if many is None:
         return []
@@ -213,7 +214,7 @@ def read_all(many: GivenMany | None, lists: Collection[str] = ()) -> list[Callab
     return [partial(read, many, "", lists)]
 
 
-def read_systems(many: str | Iterable[str]) -> list[Callable[[], Named | Listed]]:
+def read_systems(many: str | Iterable[str]) -> list[Callable[[], Named | ListContender]]:
     """Make a reader for each system; an unknown name is reported as an unknown system."""
     names = separate(many) if isinstance(many, str) else list(many)
     return [partial(read_system, name) for name in names]
@@ -226,7 +227,9 @@ def read_system(text: str) -> Named:
     return Named(label or name.removesuffix(":documented"), "system", name)
 
 
-def read_strategies(many: str | Iterable[str], lists: Collection[str] = ()) -> list[Callable[[], Named | Listed]]:
+def read_strategies(
+    many: str | Iterable[str], lists: Collection[str] = ()
+) -> list[Callable[[], Named | ListContender]]:
     """Make a reader for each strategy, including a single signal that has the name of a system."""
     texts = separate(many) if isinstance(many, str) else list(many)
     return [partial(read_strategy, text, lists) for text in texts]
@@ -244,7 +247,7 @@ def read_weights(text: str) -> Named:
     return Named(label or Path(path).name, "weights", path)
 
 
-def read_run_file(text: str) -> Listed:
+def read_run_file(text: str) -> ListContender:
     """Read one TREC run of any name, with an optional label; DataError when it cannot be read."""
     label, path = _parted(text)
     return of_run(label or Path(path).name, Path(path))
@@ -265,7 +268,7 @@ def _parted(text: str) -> tuple[str, str]:
     return (labelled[1], labelled[2]) if labelled else ("", text.strip())
 
 
-def distinct(readers: Iterable[Callable[[], Named | Listed]]) -> list[Named | Listed]:
+def distinct(readers: Iterable[Callable[[], Named | ListContender]]) -> list[Named | ListContender]:
     """Read the contenders and check that labels are distinct; ConfigError lists every fault at once."""
     found = together(*readers)
     labels = [one.label for one in found]
@@ -278,10 +281,14 @@ def distinct(readers: Iterable[Callable[[], Named | Listed]]) -> list[Named | Li
 
 
 def usable(space: Workspace, row: Contender) -> tuple[Contender, list[str]]:
-    """Reduce a contender to the signals that this data set can supply, with a notice when any are missing.
+    """Reduce a contender to the signals that can be had, with a notice when any are missing, or a re-ranker.
 
     Raises ConfigError when nothing is left.
     """
+    if why := space.unranked(row.config):
+        finish = stages_without(row.config.finish, {RERANK})
+        bare, notices = usable(space, replace(row, config=replace(row.config, finish=finish)))
+        return bare, [*notices, f"{row.label} is not re-ranked: {why}"]
     asked = needed([row.config])
     missing = sorted(set(asked) - set(space.usable(asked)))
     left = row.config.without(missing)

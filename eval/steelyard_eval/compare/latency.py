@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.config import SearchConfig
-from steelyard.query import Query
-from steelyard.table import LAYERS
+from steelyard.config.search_config import SearchConfig
+from steelyard.memory.query import Query
+from steelyard.table.signal_table import LAYERS
 from steelyard_eval.recording.workspace import Workspace
 
 TIMED = 50
@@ -50,6 +50,7 @@ def latencies(
     is that of searching alone.
     """
     searcher = space.searcher(config)
+    queries = space.dataset.asked(queries, searcher.knows)
     first_of = {query.filters: query for query in reversed(queries[:most])}
     for query in first_of.values() if warm else queries[:most]:
         searcher.search(query)

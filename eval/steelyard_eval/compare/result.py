@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.arrays import Floats
-from steelyard.errors import ConfigError, nearest, shown, visible
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import ConfigError, nearest, shown, visible
+from steelyard_eval.common.renderers import drawn, written
+from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.measures.metrics import parse_measures
-from steelyard_eval.results import Result, frame_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,17 +99,13 @@ class Comparison(Result):
             means (with intervals), differences (to the baseline), queries (the difference on each), categories,
             cost (quality against latency).
         """
-        from steelyard_eval.figures import compared
-
         self._refuse_unlabelled("plot")
-        return compared(self.record, what, metric)
+        return drawn("compared", self.record, what, metric)
 
     def report(self, path: str | Path) -> list[Path]:
         """Write the report (HTML, Markdown, JSON, timing.json) into this folder and return the paths."""
-        from steelyard_eval.report import write_report
-
         self._refuse_unlabelled("report")
-        return write_report(self.to_json(), path)
+        return written(self.to_json(), path)
 
     def _refuse_unlabelled(self, what: str) -> None:
         if not self.record["results"]:

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from urllib.parse import urlsplit
 
-from steelyard.endpoint import Endpoint, EndpointError
-from steelyard.errors import MachineError, shown
+from steelyard.base.errors import MachineError, shown
+from steelyard.net.endpoint import Answer, Endpoint, EndpointError
 
 
-def exchange(url: str, body: object, seconds: float) -> tuple[int, str]:
-    """Status and text of the answer; GET where the body is None, else POST as JSON.
+def exchange(url: str, body: object, seconds: float, hide: Callable[[str], str]) -> Answer:
+    """The answer, without what `hide` takes out of texts; GET where the body is None, else POST as JSON.
 
-    Raises MachineError when the endpoint gives no whole answer within the time or the size, or when the extra
-    `api` is not installed; ConfigError for an address that is none, or holds a user.
+    A search changes nothing, so it is asked once more, in what is left of the time, when the connection broke off:
+    servers close those that they kept without a word. Raises MachineError when there is no whole answer within the
+    time or the size, or when the extra `api` is not installed; ConfigError for an address that is none.
     """
     parts = urlsplit(url)
     base = f"{parts.scheme}://{parts.netloc}"
+    path, until = url.removeprefix(base), time.monotonic() + seconds
     try:
-        answer = _endpoint(base).ask(url.removeprefix(base), body, timeout=seconds)
+        answer = _twice(_endpoint(base), path, body, until)
     except EndpointError as error:
-        raise MachineError(f"the endpoint {shown(url)} {error.problem}") from None
-    return answer.status, answer.text
+        raise MachineError(f"the endpoint {shown(hide(url))} {hide(error.problem)}") from None
+    return replace(answer, text=hide(answer.text))
+
+
+def _twice(endpoint: Endpoint, path: str, body: object, until: float) -> Answer:
+    try:
+        return endpoint.ask(path, body, timeout=until - time.monotonic())
+    except EndpointError as error:
+        if not error.again or (left := until - time.monotonic()) <= 0:
+            raise
+    return endpoint.ask(path, body, timeout=left)
 
 
 @cache

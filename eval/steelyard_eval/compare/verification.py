@@ -10,8 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from steelyard.arrays import Floats
-from steelyard.errors import DataError, shown
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import DataError, shown
 from steelyard_eval.measures.metrics import Measure
 
 TOLERANCE = 1e-9

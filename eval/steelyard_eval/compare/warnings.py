@@ -1,4 +1,4 @@
-"""What a reader has to know before the table: too few queries, unjudged hits, queries that share a scope, LSA."""
+"""What a reader has to know before the table: too few queries, unjudged hits, queries that vary together, LSA."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats
-from steelyard.query import Query
+from steelyard.base.arrays import Floats, Indices
+from steelyard.base.errors import shown
+from steelyard.memory.query import Query
+from steelyard_eval.datasets.alike import Pair
+from steelyard_eval.datasets.faults import counted
+from steelyard_eval.datasets.groups import joined, unit_numbers
 from steelyard_eval.measures.metrics import Measure
 
 FEW = 25
@@ -22,6 +26,8 @@ USUAL = 0.05
 UNJUDGED = 0.05
 """A difference in Judged@10 that can make a loser of a better list."""
 JUDGED = Measure("Judged", 10)
+PAIRS = 3
+"""Pairs of queries that are named in one warning."""
 SHOWN = 4
 """Contenders that are named in one warning."""
 Values = Mapping[str, Floats]
@@ -35,29 +41,32 @@ def warnings(
     baseline: str,
     comparisons: Sequence[Mapping[str, Any]],
     model: str,
+    near: Sequence[Pair] = (),
 ) -> list[str]:
     """The warnings, most important first.
 
     `values` has the primary metric of every contender, `judged` its Judged@10, where there is one; `comparisons`
-    are the records of the tests; `model` is the name of the vectors' model.
+    are the records of the tests; `model` is the name of the vectors' model; `near` are the pairs of queries that
+    ask nearly the same.
     """
     return [
-        *_few(len(queries), comparisons),
-        *shared_scopes(queries, values, baseline),
+        *_few(queries, comparisons),
+        *dependent(queries, near, values, baseline),
         *_unjudged(judged, baseline),
         *_lsa(model),
     ]
 
 
-def _few(count: int, comparisons: Sequence[Mapping[str, Any]]) -> list[str]:
+def _few(queries: Sequence[Query], comparisons: Sequence[Mapping[str, Any]]) -> list[str]:
     """How many queries would do: as many times more as the detectable difference squared is too large."""
     detectable = [row["mde"] for row in comparisons if row["mde"]]
+    count, units = len(queries), len(set(unit_numbers(queries).tolist()))
     if not detectable:
         return (
-            [f"{count} judged queries tell little apart; label at least {FEW}, better 60"] if count < FEW else []
+            [f"{count} judged queries tell little apart; label at least {FEW}, better 60"] if units < FEW else []
         )
     usual = median(detectable)
-    if count >= FEW and usual <= COARSE:
+    if units >= FEW and usual <= COARSE:
         return []
     more = math.ceil(count * (usual / USUAL) ** 2)
     return [
@@ -66,23 +75,31 @@ def _few(count: int, comparisons: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def shared_scopes(queries: Sequence[Query], values: Values, baseline: str) -> list[str]:
-    """Queries of one scope vary together: how many independent queries they are worth in a comparison.
+def dependent(queries: Sequence[Query], near: Sequence[Pair], values: Values, baseline: str) -> list[str]:
+    """Queries that share a scope, or ask nearly the same, vary together without being declared a group.
 
-    That is the median over the contenders, of their differences from the baseline.
+    How many independent queries they are worth is the median over the contenders, of their differences from the
+    baseline, with everything that varies together as one.
     """
-    if not lack_groups(queries):
+    scopes = [str(query.filters) for query in queries] if lack_groups(queries) else []
+    first: dict[str, int] = {}
+    pairs = [*near, *((first.setdefault(scope, at), at) for at, scope in enumerate(scopes))]
+    if not pairs:
         return []
-    base = values[baseline]
+    base, unit = values[baseline], joined(unit_numbers(queries), pairs)
     differences = [own - base for label, own in values.items() if label != baseline] or [base]
-    scopes = [str(query.filters) for query in queries]
-    effective = median(effective_number(one, scopes) for one in differences)
-    if effective > 0.9 * len(queries):
-        return []
-    return [
-        f"the {len(queries)} queries share {len(set(scopes))} scopes, and those of one scope vary together: they "
-        f"are worth about {effective:.0f} independent queries; give them `group` to have that counted"
-    ]
+    effective = median(effective_number(one, unit) for one in differences)
+    worth = f"worth about {effective:.0f} independent queries; give them `group` to have that counted"
+    found = []
+    if scopes and effective <= 0.9 * len(queries):
+        shared = f"the {len(queries)} queries share {len(first)} scopes, and those of one scope vary together"
+        found.append(f"{shared}: they are {worth}")
+    if near:
+        asked = counted(len({other for _, other in near}), "query asks", "queries ask")
+        some = "; ".join(f"{shown(queries[one].id)} and {shown(queries[other].id)}" for one, other in near[:PAIRS])
+        more = "; ..." if len(near) > PAIRS else ""
+        found.append(f"{asked} nearly what another one asks ({some}{more}): the {len(queries)} are {worth}")
+    return found
 
 
 def lack_groups(queries: Sequence[Query]) -> bool:
@@ -91,13 +108,15 @@ def lack_groups(queries: Sequence[Query]) -> bool:
     return not any(query.group for query in queries) and 2 <= len(scopes) <= len(queries) / 3
 
 
-def effective_number(values: Floats, groups: Sequence[str]) -> float:
+def effective_number(values: Floats, groups: Sequence[str] | Indices) -> float:
     """N over the design effect: the variance of the mean over whole groups, beside that of independent queries.
 
-    Kish, Survey Sampling (1965), 5.4; at most n.
+    Kish, Survey Sampling (1965), 5.4; at most n, and 1 for a single group.
     """
     n = len(values)
     _, code, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    if len(counts) < 2:
+        return 1.0
     alone = float(values.var(ddof=1)) / n
     away = np.bincount(code, values) - values.mean() * counts
     together = float((away**2).sum()) * len(counts) / (len(counts) - 1) / n**2

@@ -1,6 +1,16 @@
 """Data sets: a corpus, queries and graded judgments in a folder, checked completely before anything runs."""
 
+from steelyard_eval.datasets.dataset import CLASSIFIED, GIVEN, LOGGED, Dataset, Report, tuning_queries
 from steelyard_eval.datasets.folder import as_dataset, check, load
-from steelyard_eval.datasets.model import LOGGED, Dataset, Report, tuning_queries
 
-__all__ = ["LOGGED", "Dataset", "Report", "as_dataset", "check", "load", "tuning_queries"]
+__all__ = [
+    "CLASSIFIED",
+    "GIVEN",
+    "LOGGED",
+    "Dataset",
+    "Report",
+    "as_dataset",
+    "check",
+    "load",
+    "tuning_queries",
+]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from steelyard_eval.datasets.files import FolderReader
+from steelyard_eval.datasets.file_reader import FolderReader
+from steelyard_eval.datasets.json_lines import read_entries, read_queries
 from steelyard_eval.datasets.manifest import Manifest
-from steelyard_eval.datasets.parts import Parts
+from steelyard_eval.datasets.parts import DatasetParts
 from steelyard_eval.datasets.qrels import Qrels
-from steelyard_eval.datasets.tables import read_entries, read_queries
 
 SPLITS = ("test", "dev", "train")
 """A query judged in several files belongs to the first of these, so that test queries are never tuned on."""
@@ -22,7 +22,7 @@ def is_beir(folder: Path) -> bool:
     return (folder / "qrels").is_dir() and not (folder / "dataset.json").exists()
 
 
-def read_beir(reader: FolderReader) -> Parts:
+def read_beir(reader: FolderReader) -> DatasetParts:
     """Read a BEIR folder; each query gets the split of the file that judges it."""
     entries = read_entries(reader, _RENAMED)
     queries = read_queries(reader, _RENAMED)
@@ -42,7 +42,7 @@ def read_beir(reader: FolderReader) -> Parts:
     )
     shared = sum(map(len, named.values())) - len(split)
     notices = [f"{shared} queries are judged in more than one split; test goes before dev, dev before train"]
-    return Parts(manifest, entries, queries, qrels.grades, notices if shared else [])
+    return DatasetParts(manifest, entries, queries, qrels.grades, notices if shared else [])
 
 
 def _file(reader: FolderReader, split: str) -> Path:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from steelyard.errors import Fault, shown
+from steelyard.base.errors import Fault, shown
 
 EXAMPLES = 3
 """The number of faults of one rule that are shown."""

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from steelyard.errors import DataError, Fault
+from steelyard.base.errors import DataError, Fault
+from steelyard.base.inputs import open_regular
 from steelyard_eval.datasets.beir import is_beir, read_beir
+from steelyard_eval.datasets.dataset import Dataset, Report
 from steelyard_eval.datasets.faults import counted, grouped
-from steelyard_eval.datasets.files import FolderReader
+from steelyard_eval.datasets.file_reader import FolderReader
+from steelyard_eval.datasets.json_lines import read_entries, read_queries
 from steelyard_eval.datasets.manifest import check_report_split, read_manifest
 from steelyard_eval.datasets.memories import is_memory, read_memory
-from steelyard_eval.datasets.model import Dataset, Report
-from steelyard_eval.datasets.parts import Parts, assemble
+from steelyard_eval.datasets.parts import DatasetParts, assemble
 from steelyard_eval.datasets.qrels import Qrels
-from steelyard_eval.datasets.tables import read_entries, read_queries
 
 _VAULT = b"SQLite format 3\0"
 
 
-def load(path: str | Path) -> Dataset:
-    """Load a folder of Steelyard's own format or of BEIR's.
+def load(path: str | Path, intents: str | None = None) -> Dataset:
+    """Load a folder of Steelyard's own format or of BEIR's; `intents` as in `Dataset`.
 
     Raises DataError when there are faults, with their number and up to three of each rule.
     """
     report = check(path, log=False)
     if report.dataset is None:
         raise DataError(fault_message(str(path), report.faults))
-    return report.dataset
+    return replace(report.dataset, intents=intents)
 
 
 def as_dataset(source: Dataset | str | Path) -> Dataset:
@@ -51,7 +53,7 @@ def check(path: str | Path, *, log: bool = True) -> Report:
     return assemble(reader, read_beir(reader) if is_beir(folder) else read_folder(reader), log)
 
 
-def read_folder(reader: FolderReader) -> Parts:
+def read_folder(reader: FolderReader) -> DatasetParts:
     """Read the parts of a folder of Steelyard's own format."""
     manifest = read_manifest(reader)
     entries, queries = read_entries(reader), read_queries(reader)
@@ -61,7 +63,7 @@ def read_folder(reader: FolderReader) -> Parts:
     file = _qrels_file(reader)
     if reader.has(file):  # a set without labels can still be searched, and its lists compared
         qrels.read(file)
-    return Parts(manifest, entries, queries, qrels.grades, [])
+    return DatasetParts(manifest, entries, queries, qrels.grades, [])
 
 
 def _qrels_file(reader: FolderReader) -> str:
@@ -85,7 +87,7 @@ def _no_folder(path: Path) -> Fault:
 
 def _is_vault(path: Path) -> bool:
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             return stream.read(len(_VAULT)) == _VAULT
     except OSError:
         return False

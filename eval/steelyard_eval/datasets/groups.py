@@ -1,29 +1,68 @@
-"""Groups of queries that vary together because they share a cause; a query without a group is its own unit."""
+"""Which queries vary together: those of one `group`, those that ask the same, and whatever these two join.
+
+A question that was asked five times is one piece of evidence, not five. So queries whose texts have the same
+letters and digits are one unit everywhere, in whatever scope they were asked: the words and the vector that every
+list starts from are the same, and a unit that is too large costs labels, one that is too small a wrong word.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from unicodedata import category, normalize
 
 import numpy as np
 
-from steelyard.arrays import Indices
-from steelyard.query import Query
-
-Unit = tuple[str, str]
-"""``("group", name)`` or ``("query", id)``, so that a group and a query of the same name differ."""
+from steelyard.base.arrays import Indices
+from steelyard.memory.query import Query
 
 
-def unit_of(query: Query) -> Unit:
-    """Return the unit that a query belongs to."""
-    return ("group", query.group) if query.group else ("query", query.id)
+def wording(text: str) -> str:
+    """The letters and digits of a text with their marks, without case; of a text without any, all but white space.
+
+    >>> wording("Where's the KEY?") == wording("wheres  the key")
+    True
+    """
+    folded = normalize("NFKC", normalize("NFKC", text).casefold())
+    kept, inside = [], False
+    for character in folded:
+        kind = category(character)[0]
+        inside = kind in "LN" or (inside and kind in "MC")  # a mark or joiner belongs to the letter before it
+        if inside and kind != "C":
+            kept.append(character)
+    return "".join(kept) or "".join(folded.split())
 
 
-def units(queries: Sequence[Query]) -> list[Unit] | None:
-    """Return the unit of each query, for resampling; None when no query has a group."""
-    return [unit_of(query) for query in queries] if any(query.group for query in queries) else None
+def questions(queries: Sequence[Query]) -> int:
+    """How many different questions these queries ask."""
+    return len({wording(query.text) for query in queries})
 
 
 def unit_numbers(queries: Sequence[Query]) -> Indices:
-    """Number the unit of each query, from 0 in the order of first appearance; int64[Q]."""
-    known: dict[Unit, int] = {}
-    return np.array([known.setdefault(unit_of(query), len(known)) for query in queries], dtype=np.int64)
+    """Number what varies as one, from 0 in the order of first appearance; int64[Q]."""
+    first: dict[tuple[str, str], int] = {}
+    pairs = []
+    for at, query in enumerate(queries):
+        keys = [("text", wording(query.text)), *([("group", query.group)] if query.group else [])]
+        pairs += [(first.setdefault(key, at), at) for key in keys]
+    return components(pairs, len(queries))
+
+
+def components(pairs: Sequence[tuple[int, int]], size: int) -> Indices:
+    """Number the sets that pairs join, from 0 in the order of first appearance; int64[size]."""
+    above = list(range(size))
+
+    def first(at: int) -> int:
+        while above[at] != at:
+            above[at] = at = above[above[at]]
+        return at
+
+    for pair in pairs:
+        one, other = sorted(map(first, pair))
+        above[other] = one
+    return np.unique([first(at) for at in range(size)], return_inverse=True)[1].astype(np.int64)
+
+
+def joined(unit: Indices, pairs: Sequence[tuple[int, int]]) -> Indices:
+    """The units int64[Q] with those that pairs of queries join taken together; int64[Q]."""
+    ends = [(int(unit[one]), int(unit[other])) for one, other in pairs]
+    return components(ends, int(unit.max(initial=-1)) + 1)[unit]

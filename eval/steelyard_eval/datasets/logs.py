@@ -1,9 +1,14 @@
-"""Checks the lines of a feedback log, one at a time, however long it is."""
+"""Reads and checks the lines of a feedback log, one at a time, however long it is."""
 
 from __future__ import annotations
 
-from steelyard.errors import DataError
-from steelyard_eval.datasets.files import FolderReader
+from collections.abc import Iterator
+from pathlib import Path
+
+from steelyard.base.errors import PATH_WIDTH, DataError, shown
+from steelyard.base.inputs import lines
+from steelyard_eval.datasets.file_reader import FolderReader
+from steelyard_eval.datasets.log_schema import LONGEST_LINE, decode
 
 MOST = 1_000
 """Faults of a log that are collected; the rest is like them."""
@@ -11,15 +16,11 @@ MOST = 1_000
 
 def check_log(reader: FolderReader, name: str) -> None:
     """Record a fault for each line of a log that breaks its schema."""
-    from steelyard_eval.learn.reader import lines_of
-    from steelyard_eval.learn.schema import decode
-
     found = 0
     try:
-        for number, raw in enumerate(lines_of(reader.folder / name), 1):
+        for number, raw in lines_of(reader.folder / name):
             try:
-                if raw.strip():
-                    decode(raw)
+                decode(raw)
             except ValueError as error:
                 reader.fault(name, number, "", "", str(error), "Correct the line; learning sets it aside")
                 found += 1
@@ -27,3 +28,12 @@ def check_log(reader: FolderReader, name: str) -> None:
                 return
     except DataError as error:
         reader.fault(name, 0, "", "", f"cannot be read ({error})", "Put a readable log there")
+
+
+def lines_of(path: str | Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a log that are not blank with their numbers, compressed or not; DataError for no such file."""
+    try:
+        yield from lines(path, LONGEST_LINE)
+    except OSError as error:
+        place, reason = shown(str(path), PATH_WIDTH), error.strerror or error
+        raise DataError(f"cannot read the feedback log {place}: {reason}; name a JSON Lines file") from None

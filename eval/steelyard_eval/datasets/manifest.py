@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.entry import FIELDS, read_fields
-from steelyard.errors import ConfigError, shown
-from steelyard.fields import parse_time
-from steelyard.template import template_fields
+from steelyard.base.errors import ConfigError, shown
+from steelyard.base.fields import parse_time
+from steelyard.memory.entry import FIELDS, read_fields
+from steelyard.memory.template import template_fields
 from steelyard_eval.datasets.faults import meant
-from steelyard_eval.datasets.files import FolderReader
+from steelyard_eval.datasets.file_reader import FolderReader
+from steelyard_eval.datasets.labels import JudgedPool, read_pool, read_sampled
+from steelyard_eval.datasets.named import RULE, Naming
 
 FILE = "dataset.json"
 
@@ -27,6 +29,8 @@ class Manifest:
     recipe: str = ""
     report_split: str = ""
     system: str = ""
+    sampled: str = ""
+    pool: JudgedPool | None = None
 
 
 _TEXT = FIELDS["text"]
@@ -39,7 +43,8 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "report_split": _TEXT,
     "system": _TEXT,
 }
-_KEYS = _PARSERS.keys() | {"counts", "files"}
+_KEYS = _PARSERS.keys() | {"counts", "files", "sampled"}
+"""Keys whose misspellings are faults; `pool` is too much like other words, such as tool."""
 
 
 def read_manifest(reader: FolderReader) -> Manifest:
@@ -54,10 +59,12 @@ def read_manifest(reader: FolderReader) -> Manifest:
     if record.get("name") in (None, ""):
         reader.fault(FILE, 0, "name", "", "is missing or empty", 'Add "name": "..."')
     recipe = values.pop("text_for_embedding", "")
+    values["system"] = _system(reader, values.get("system", ""))
     _check_keys(reader, record)
     _check_recipe(reader, recipe)
     _check_files(reader, record.get("files"))
-    return Manifest(recipe=recipe, **values)
+    sampled = read_sampled(reader, FILE, record.get("sampled"))
+    return Manifest(recipe=recipe, sampled=sampled, pool=read_pool(reader, FILE, record.get("pool")), **values)
 
 
 def check_report_split(reader: FolderReader, manifest: Manifest, splits: set[str]) -> None:
@@ -66,6 +73,16 @@ def check_report_split(reader: FolderReader, manifest: Manifest, splits: set[str
         rule = f"is the split of no query (there are: {', '.join(sorted(splits)) or 'none'})"
         value = shown(manifest.report_split)
         reader.fault(FILE, 0, "report_split", value, rule, "Name one of them, or leave the field out")
+
+
+def _system(reader: FolderReader, text: str) -> str:
+    """What is used today, as a command would name it; empty, and a fault, for what no file may name."""
+    try:
+        return Naming(FILE, reader.folder).contender(text) if text else ""
+    except ConfigError:
+        rule = f"is no system, no strategy and no weights file or run in the folder ({RULE})"
+        reader.fault(FILE, 0, "system", shown(text), rule, "Correct it, or name what you use on the command line")
+        return ""
 
 
 def _check_keys(reader: FolderReader, record: Mapping[str, Any]) -> None:

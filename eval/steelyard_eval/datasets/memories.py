@@ -1,7 +1,8 @@
 """Folders of memory files: ``session/.../10_00.md`` beside ``.abstract.md`` and ``.overview.md`` (Cortex-Mem).
 
 A folder below the root is a directory of memories, its URI ``cortex://`` and the path. Its two layer files make
-one entry, every other ``.md`` file one more. What has no URI is left out, with a notice.
+one entry, every other ``.md`` file one more. What has no URI is left out, with a notice. The participants of a
+session stand in its ``.session.json``.
 """
 
 from __future__ import annotations
@@ -12,18 +13,22 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from steelyard.entry import Entry
-from steelyard.errors import DataError, shown
-from steelyard.query import Query
+from steelyard.base.errors import DataError, shown
+from steelyard.base.fields import read_texts
+from steelyard.base.files import STRICT_JSON
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.cortex_mem.layers import directory, id_of
-from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, uri_of
+from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, SCHEME, uri_of
 from steelyard_eval.datasets.faults import counted
-from steelyard_eval.datasets.files import FolderReader
+from steelyard_eval.datasets.file_reader import FolderReader
+from steelyard_eval.datasets.json_lines import JsonLines
 from steelyard_eval.datasets.manifest import Manifest
-from steelyard_eval.datasets.parts import Parts
-from steelyard_eval.datasets.tables import Table
+from steelyard_eval.datasets.parts import DatasetParts
 
+SESSION_FILE = ".session.json"
+"""What the program keeps of a session beside its messages."""
 SHOWN = 3
 """How many of the files that are left out are named."""
 
@@ -34,7 +39,7 @@ def is_memory(folder: Path) -> bool:
     return not own and any((folder / name).is_dir() for name in DIMENSIONS)
 
 
-def read_memory(reader: FolderReader) -> Parts:
+def read_memory(reader: FolderReader) -> DatasetParts:
     """The parts of a folder of memory files, which has no queries."""
     entries: dict[str, Entry] = {}
     skipped: list[str] = []
@@ -44,6 +49,7 @@ def read_memory(reader: FolderReader) -> Parts:
             _add(entries, reader, name)
         except DataError as error:
             skipped.append(str(error))
+    _add_participants(entries, reader, skipped)
     out = f"{counted(len(skipped), 'file is', 'files are')} left out: {'; '.join(skipped[:SHOWN])}"
     notices = [out] if skipped else []
     manifest = Manifest(
@@ -51,8 +57,8 @@ def read_memory(reader: FolderReader) -> Parts:
     )
     found = tuple(entries[id_] for id_ in sorted(entries, key=str.encode))
     lines = dict.fromkeys(entries, 1)
-    queries: Table[Query] = Table("", (), {}, 0, frozenset(), 0)
-    return Parts(manifest, Table("", found, lines, len(found), frozenset(), 0), queries, {}, notices)
+    queries: JsonLines[Query] = JsonLines("", (), {}, 0, frozenset(), 0)
+    return DatasetParts(manifest, JsonLines("", found, lines, len(found), frozenset(), 0), queries, {}, notices)
 
 
 def unchanged(vault: Vault, entries: Iterable[Entry]) -> list[Entry]:
@@ -80,11 +86,37 @@ def _files(folder: Path) -> Iterator[Path]:
         yield from (Path(place) / name for name in names if name.endswith(".md"))
 
 
+def _add_participants(entries: dict[str, Entry], reader: FolderReader, skipped: list[str]) -> None:
+    """Give the entries of each session its participants."""
+    known: dict[str, tuple[str, ...]] = {}
+    for id_, entry in entries.items():
+        dimension, name, *inside = entry.uri.removeprefix(SCHEME).split("/", 2)
+        if dimension == "session" and (inside or name):
+            if name not in known:
+                known[name] = _participants(reader, f"{dimension}/{name}/{SESSION_FILE}", skipped)
+            entries[id_] = replace(entry, participants=known[name])
+
+
+def _participants(reader: FolderReader, name: str, skipped: list[str]) -> tuple[str, ...]:
+    """The participants that a session's file names; none, and a notice, where it cannot be read."""
+    path = reader.folder / name
+    if path.is_symlink() or path.parent.is_symlink() or not path.is_file():
+        return ()
+    try:
+        record = STRICT_JSON.decode((reader.content(name) or b"").decode("utf-8"))
+        return read_texts(record["participants"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        skipped.append(f'{shown(name)} names no "participants"')
+        return ()
+
+
 def _add(entries: dict[str, Entry], reader: FolderReader, name: PurePosixPath) -> None:
     """The file as an entry, or as a layer of its directory's; DataError when it is no memory."""
     path = reader.folder / name
     if path.is_symlink():
         raise DataError(f"{shown(str(name))} is a link")
+    if not path.is_file():
+        raise DataError(f"{shown(str(name))} is no regular file")
     layer = LAYER_FILES.get(name.name)
     if layer is None and name.name.startswith("."):
         raise DataError(f"{shown(str(name))} is hidden")

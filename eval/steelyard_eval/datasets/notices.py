@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from steelyard.entry import FIELDS, Entry
-from steelyard.errors import shown
-from steelyard.query import QUERY_FIELDS, Query
+from steelyard.base.errors import shown
+from steelyard.memory.entry import FIELDS, Entry
+from steelyard.memory.query import QUERY_FIELDS, Query
+from steelyard_eval.datasets.duplicates import asked_again, asked_again_in_words
 from steelyard_eval.datasets.faults import counted, meant
-from steelyard_eval.datasets.tables import Item, Table
+from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.datasets.json_lines import Item, JsonLines
 
 Grades = Mapping[str, Mapping[str, int]]
 _NAMES_SHOWN = 10
 
 
-def notices(entries: Table[Entry], queries: Table[Query], qrels: Grades) -> Iterator[str]:
+def notices(entries: JsonLines[Entry], queries: JsonLines[Query], qrels: Grades) -> Iterator[str]:
     """Yield the notices on corpus, queries and judgments, in a fixed order."""
     yield from _unknown_fields(entries, FIELDS, ("entry has", "entries have"), "kept in Entry.extra")
     yield from _unknown_fields(queries, QUERY_FIELDS, ("query has", "queries have"), "left in the file")
@@ -32,10 +34,12 @@ def notices(entries: Table[Entry], queries: Table[Query], qrels: Grades) -> Iter
         (_split_groups(queries.items), "group has", "groups have", "queries in more than one split"),
     )
     yield from (f"{counted(count, one, many)} {what}" for count, one, many, what in found if count)
+    if again := asked_again_in_words(asked_again(queries.items)):
+        yield again
 
 
 def _unknown_fields(
-    table: Table[Item], known: Collection[str], words: tuple[str, str], where: str
+    table: JsonLines[Item], known: Collection[str], words: tuple[str, str], where: str
 ) -> Iterator[str]:
     if table.unknown:
         names = sorted(table.unknown)
@@ -45,20 +49,20 @@ def _unknown_fields(
         yield f"{count} fields the format does not name, {where}: {listed}{more}{_suggested(table, known)}"
 
 
-def _suggested(table: Table[Item], known: Collection[str]) -> str:
+def _suggested(table: JsonLines[Item], known: Collection[str]) -> str:
     """Suggest fields of the format that no line has and that unknown fields may have meant."""
     absent = [name for name in known if not any(getattr(item, name) for item in table.items)]
     pairs = [(name, other) for name in absent if (other := meant(name, table.unknown))]
     return "".join(f"; did you mean {name!r} by {shown(other, 40)}?" for name, other in pairs)
 
 
-def _unknown_targets(entries: Table[Entry]) -> int:
+def _unknown_targets(entries: JsonLines[Entry]) -> int:
     targets = [r.target for e in entries.items for r in e.relations]
     targets += [e.superseded_by for e in entries.items if e.superseded_by]
     return sum(target not in entries.lines for target in targets)
 
 
-def _out_of_scope(entries: Table[Entry], queries: Table[Query], qrels: Grades) -> int:
+def _out_of_scope(entries: JsonLines[Entry], queries: JsonLines[Query], qrels: Grades) -> int:
     by_id = {entry.id: entry for entry in entries.items}
     return sum(
         grade > 0 and entry in by_id and bool(query.filters.failed(by_id[entry]))
@@ -69,8 +73,7 @@ def _out_of_scope(entries: Table[Entry], queries: Table[Query], qrels: Grades) -
 
 
 def _split_groups(queries: Sequence[Query]) -> int:
-    splits: dict[str, set[str]] = {}
-    for query in queries:
-        if query.group:
-            splits.setdefault(query.group, set()).add(query.split)
+    splits: dict[int, set[str]] = {}
+    for unit, query in zip(unit_numbers(queries).tolist(), queries, strict=True):
+        splits.setdefault(unit, set()).add(query.split)
     return sum(len(found) > 1 for found in splits.values())

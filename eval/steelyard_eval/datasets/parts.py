@@ -6,30 +6,30 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from steelyard.entry import Entry
-from steelyard.fields import format_time
-from steelyard.query import Query
-from steelyard_eval.datasets.files import FolderReader
+from steelyard.base.fields import format_time
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard_eval.datasets.dataset import Dataset, Report
+from steelyard_eval.datasets.embeddings import read_vectors
+from steelyard_eval.datasets.file_reader import FolderReader
+from steelyard_eval.datasets.json_lines import JsonLines
 from steelyard_eval.datasets.logs import check_log
 from steelyard_eval.datasets.manifest import Manifest
-from steelyard_eval.datasets.model import Dataset, Report
 from steelyard_eval.datasets.notices import notices
-from steelyard_eval.datasets.tables import Table
-from steelyard_eval.datasets.vectors import read_vectors
 
 
 @dataclass(frozen=True)
-class Parts:
+class DatasetParts:
     """What the reader of a format returns; None for a table that could not be read."""
 
     manifest: Manifest
-    entries: Table[Entry] | None
-    queries: Table[Query] | None
+    entries: JsonLines[Entry] | None
+    queries: JsonLines[Query] | None
     qrels: dict[str, dict[str, int]]
     notices: list[str]
 
 
-def assemble(reader: FolderReader, parts: Parts, log: bool) -> Report:
+def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
     """Read the vectors, collect the notices, and build the data set when there are no faults.
 
     With `log` the lines of a feedback log are checked; it may be long, and only learning reads it.
@@ -43,11 +43,11 @@ def assemble(reader: FolderReader, parts: Parts, log: bool) -> Report:
     if vectors.ignored:
         found.append(f"{len(vectors.ignored)} .npy files have no name of the format and are ignored")
     if entries is None or queries is None:
-        return Report(tuple(sorted(reader.faults)), tuple(found), None)
+        return Report(reader.told(), tuple(found), None)
     as_of, clock = _clock(manifest.as_of, entries.items, queries.items)
     found += [*clock, *notices(entries, queries, parts.qrels)]
     if reader.faults:
-        return Report(tuple(sorted(reader.faults)), tuple(found), None)
+        return Report(reader.told(), tuple(found), None)
     dataset = Dataset(
         name=manifest.name,
         path=reader.folder,
@@ -57,6 +57,8 @@ def assemble(reader: FolderReader, parts: Parts, log: bool) -> Report:
         recipe=manifest.recipe,
         report_split=manifest.report_split,
         system=manifest.system,
+        sampled=manifest.sampled,
+        pool=manifest.pool,
         entries=entries.items,
         queries=queries.items,
         qrels=parts.qrels,

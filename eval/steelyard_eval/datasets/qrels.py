@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from steelyard.entry import Entry
-from steelyard.errors import shown
-from steelyard.query import Query
-from steelyard_eval.datasets.files import FolderReader
-from steelyard_eval.datasets.tables import Item, Table
+from steelyard.base.errors import shown
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard_eval.datasets.file_reader import FolderReader
+from steelyard_eval.datasets.json_lines import Item, JsonLines
 
 GRADES = {"-1": 0, "0": 0, "1": 1, "2": 2, "3": 3, "4": 4}
 """Grades as they are written. TREC sets write -1 for "judged, not relevant"."""
@@ -22,8 +22,8 @@ class Qrels:
     """The judgments read so far: query -> entry -> grade. Ids of a table that is None are not checked."""
 
     reader: FolderReader
-    queries: Table[Query] | None
-    entries: Table[Entry] | None
+    queries: JsonLines[Query] | None
+    entries: JsonLines[Entry] | None
     grades: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def read(self, file: str) -> set[str]:
@@ -59,7 +59,9 @@ class Qrels:
             rule = f"contradicts grade {first} given before for query {shown(query)}, entry {shown(entry)}"
             self.reader.fault(file, line, "grade", shown(written), rule, "Keep one of the judgments")
 
-    def _check_known(self, file: str, line: int, name: str, identifier: str, known: Table[Item] | None) -> None:
+    def _check_known(
+        self, file: str, line: int, name: str, identifier: str, known: JsonLines[Item] | None
+    ) -> None:
         # When no line of the table has an id, that is the fault to report, and not every judgment.
         if known is not None and known.lines and identifier not in known.lines:
             rule = f"is the id of no {name}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError
-from steelyard.table import LAYERS
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
+from steelyard.table.signal_table import LAYERS
 from steelyard_eval.compare.contenders import Contender, Given, Named, read, usable
 from steelyard_eval.recording.workspace import Workspace
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from steelyard.signals import PRIORS
-from steelyard_eval.explain.lists import ListView
 from steelyard_eval.explain.view import View, contributions
+from steelyard_eval.explain.without_signals import ListView
 
 SAME = 1e-12
 """Changes closer to zero than this are rounding."""

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.entry import Entry
-from steelyard.query import Query
-from steelyard.table import RETRIEVERS
-from steelyard_eval.explain.lists import ListView
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard.table.signal_table import RETRIEVERS
 from steelyard_eval.explain.view import View
+from steelyard_eval.explain.without_signals import ListView
 
 Lists = dict[str, dict[str, int | None]]
 

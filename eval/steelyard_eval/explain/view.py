@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.config import SearchConfig
-from steelyard.explain import Explanation
+from steelyard.config.search_config import SearchConfig
 from steelyard.finish import scored_again
 from steelyard.fusion import Plan, Signal, compile_plan, leaves
-from steelyard.query import Query
-from steelyard.table import SignalTable
+from steelyard.fusion.explain import Explanation
+from steelyard.memory.query import Query
+from steelyard.table.signal_table import SignalTable
 from steelyard_eval.explain.configs import left_of, reaching
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.record import record
@@ -50,6 +50,8 @@ class View:
         """Record the query to the full depth and replay it, by the code of live search."""
         config = left_of(space, asked_for)
         deep = record(space, [query], [reaching(config, len(space.dataset.entries))])
+        searcher = space.searcher(config)
+        (asked,) = space.dataset.asked([query], searcher.knows)
         run, whole = replay(deep, config), replay(deep, replace(config, finish=()))
         needs = config.effective.needs(run.table, tuple(config.retrievers))
         return cls(
@@ -62,7 +64,7 @@ class View:
             ranked=_ranks(whole),
             asked=frozenset(name for name, queries in needs.items() if queries.any()),
             rows={deep.entries[entry]: row for row, entry in enumerate(deep.entry)},
-            query=space.searcher(config).admitted(query),
+            query=searcher.admitted(asked),
         )
 
     @property
@@ -82,9 +84,16 @@ class View:
             "depths": {name: depth for name, depth in config.depths.items() if name in self.asked},
             "asked": sorted(self.asked),
             "intent": self.query.intent,
+            "confidence": self.query.confidence,
             "matched": self.query.keywords,
+            "emptied": self._emptied(),
             "finish": [str(stage) for stage in config.finish],
         }
+
+    def _emptied(self) -> str:
+        """Which step of a layered search left nothing to show; empty where there is a list."""
+        progress = None if self.listed else self.config.effective.progress(self.table)
+        return "" if progress is None else progress.emptied()
 
     def fused(self, id_: str) -> Explanation | None:
         """Explain the score that the strategy gives an entry; None when it ranks it not."""

@@ -5,8 +5,8 @@ To add a target, write a module with a `TARGET` and list it here.
 
 from __future__ import annotations
 
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError, nearest, shown
+from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Cut
 from steelyard.stores.base import COSINE
 from steelyard_eval.export import (

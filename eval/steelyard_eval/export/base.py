@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.config import SearchConfig
-from steelyard.files import canonical
+from steelyard.base.escape import visible
+from steelyard.base.files import canonical
+from steelyard.config.search_config import SearchConfig
 
 Parts = tuple[dict[str, Any], list[str]]
 """The parts of a document by name, and its notes."""
@@ -77,4 +78,4 @@ class Export:
         if self.target.form == "json":
             return canonical(self.to_json())
         head = [f"strategy: {self.strategy}", f"follows: {self.target.follows}", *self.notes]
-        return "".join(f"# {line}\n" for line in head) + str(self.parts["profile"])
+        return "".join(f"# {visible(line)}\n" for line in head) + str(self.parts["profile"])

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 
-from steelyard.config import SearchConfig
+from steelyard.config.search_config import SearchConfig
+from steelyard.fusion import changes
 from steelyard.systems import find_system
 from steelyard_eval.export.base import Lost, Parts, Target
 
-_CUT = re.compile(r"cut=(-?[0-9.]+)")
+_THRESHOLD = re.compile(r"(?:threshold|cut)=(-?[0-9.e-]+)")
 FIXED = (
     "its layers, their weights, its ladder of thresholds and its intents are fixed in its program; "
     "it can only be given a limit and a threshold"
@@ -25,10 +26,12 @@ def write(config: SearchConfig) -> Parts:
         raise Lost(FIXED)
     if str(ask(None, config.limit)) == str(config.strategy):
         return {"options": {"limit": config.limit}}, []
-    for threshold in sorted({float(text) for text in _CUT.findall(str(config.strategy))}):
+    for threshold in sorted({float(text) for text in _THRESHOLD.findall(str(config.strategy))}):
         if str(ask(threshold, config.limit)) == str(config.strategy):
             return {"options": {"limit": config.limit, "threshold": threshold}}, []
-    raise Lost(config.strategy.describe().beyond if config.strategy.by_query else FIXED)
+    lost = changes(ask(None, config.limit), config.strategy)
+    ours = config.system == "cortex_mem" and not any(change.name.startswith("strategy") for change in lost)
+    raise Lost(FIXED, *(map(str, lost) if ours else ()))
 
 
 TARGET = Target(

@@ -7,7 +7,7 @@ so they stay as they are.
 
 from __future__ import annotations
 
-from steelyard.config import SearchConfig
+from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import RECIPROCAL, Expr, Fallback, Linear, Signal
 from steelyard_eval.export.base import Lost, Parts, Target
 from steelyard_eval.export.hybrid import weights_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.config import SearchConfig
+from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard_eval.export import TARGETS, Lost, Target, say
 
@@ -29,6 +29,7 @@ FAMILIES = (
     "weighted_sum(1*rrf(vector, fts, k=60), 0.2*recency(half_life=69h), 0.1*importance)",
     "weighted_sum(0.4*tfidf, 0.15*severity, 0.15*recency(half_life=365d), 0.15*tags, 0.15*domain)",
     "rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1))",
+    "boost(rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1)), promised, document_type)",
     "boost(rrf(fts, vector, k=60), 0.5*decay)",
     "tiered(fts, min_results=3, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))",
     "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3])",

@@ -6,21 +6,24 @@ by the same number, so the order stays. `Fusion.shares` relies on this, and is t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from steelyard.config import SearchConfig
+from steelyard.base.errors import shown
+from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import RECIPROCAL, Expr, Linear, Term
 from steelyard.grammar import number_text
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import find_system
-from steelyard.table import LAYERS, RETRIEVERS, SCORERS
+from steelyard.table.signal_table import LAYERS, RETRIEVERS, SCORERS
 from steelyard_eval.export.base import Lost
 
 KEYWORDS = ("fts", "bm25")
 LISTS = (*KEYWORDS, "vector")
 QUERY_TEXT = "<query text>"
 QUERY_VECTOR = "<query vector>"
+_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEEP_ORDER = ("alone", RECIPROCAL, "none", "minmax", "zscore", "rank")
 """Kinds that order one list as it was; max flattens a list without a positive value."""
 _SUM_SLACK = 1e-9  # how far from 1 a sum of weights may lie by rounding alone
@@ -171,8 +174,13 @@ def whole(value: float, what: str, low: int, high: int) -> int:
 
 
 def fields(config: SearchConfig, name: str) -> dict[str, float]:
-    """Return the weight of every keyword field; 1 for each when the configuration has no weights."""
+    """Return the weight of every keyword field; 1 for each when the configuration has no weights.
+
+    Raises Lost for a name that would be more than a name there: a wildcard, a boost, a piece of a schema.
+    """
     weights = config.retrievers[name].field_weights if name in config.retrievers else {}
+    if odd := [field for field in weights if not _FIELD.fullmatch(field)]:
+        raise Lost(f"{shown(odd[0])} is no name of a field; write letters, digits, _")
     index = find_system(config.name).reading.index
     return dict(weights) or dict.fromkeys(
         index.fields if isinstance(index, KeywordIndex) else ("title", "text"), 1.0

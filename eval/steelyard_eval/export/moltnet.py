@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from steelyard.config import SearchConfig
+from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import RECIPROCAL, Linear, Signal, Term
 from steelyard.grammar import Duration
 from steelyard_eval.export.base import Lost, Parts, Target

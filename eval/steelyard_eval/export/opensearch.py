@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from steelyard.config import SearchConfig
+from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import RECIPROCAL
 from steelyard_eval.export.base import Parts, Target
 from steelyard_eval.export.hybrid import (

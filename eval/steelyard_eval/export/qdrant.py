@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from steelyard.config import SearchConfig
+from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import RECIPROCAL, Expr, Signal, Term, leaves
 from steelyard.signals.importance import UNSTATED
 from steelyard_eval.export.base import Lost, Parts, Target

@@ -7,7 +7,7 @@ number, so no order of vault entries changes.
 
 from __future__ import annotations
 
-from steelyard.config import SearchConfig
+from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import RECIPROCAL, Expr, Linear
 from steelyard.grammar import Duration
 from steelyard_eval.export.base import Lost, Parts, Target

@@ -2,29 +2,54 @@
 
 from __future__ import annotations
 
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError
-from steelyard.systems.spec_kit.foreign import write_foreign
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
+from steelyard.finish import Cut
+from steelyard.systems.spec_kit.foreign import read_foreign, write_foreign
 from steelyard_eval.export.base import Lost, Parts, Target
 
 
 def write(config: SearchConfig) -> Parts:
-    """The file's parts."""
+    """The file's parts, with a note on every setting that importing it does not bring back."""
     try:
         record = write_foreign(config)
     except ConfigError as error:
         raise Lost(str(error)) from None
+    fusion = record["rrfFusion"]
+    zeros = [name for name in ("k", "convergenceBonus", "graphWeightBoost") if not fusion[name]]
     notes = [
         "the program reads only smartRanking and maxTriggersPerMemory of this file; rrfFusion and crossEncoder "
         "have to be set in its code",
-        "what boost(...) multiplies by is not in the file",
+        *([f"the program takes 0 for not given: {', '.join(zeros)}"] if zeros else []),
+        *_left_out(config, read_foreign(record)),
     ]
     return record, notes
+
+
+def _left_out(config: SearchConfig, back: SearchConfig) -> list[str]:
+    """What a configuration has beside its strategy, and the file has no words for."""
+    own, theirs = _settings(config), _settings(back)
+    return [
+        f"not in the file: {name} is {own.get(name)}, which comes back as {theirs.get(name)}"
+        for name in sorted(own.keys() | theirs.keys())
+        if own.get(name) != theirs.get(name)
+    ]
+
+
+def _settings(config: SearchConfig) -> dict[str, object]:
+    """The limit, the stages, and the settings of the lists that are read, each by its name."""
+    read = config.effective.signals() & config.retrievers.keys()
+    found: dict[str, object] = {"limit": config.limit, "rewrite": config.rewrite, "rerank": config.rerank.provider}
+    found["finish"] = ", ".join(str(stage) for stage in config.finish if stage != Cut(config.limit)) or "cut alone"
+    for name in read:
+        own = {key: value for key, value in config.retrievers[name].to_json().items() if key != "model"}
+        found |= {f"retrievers.{name}.{key}": value for key, value in own.items()}
+    return found
 
 
 TARGET = Target(
     "spec_kit",
     "system-spec-kit's configs/search-weights.json, version 1.8.0",
-    "tune rrf over vector, bm25 and graph, with k, a bonus times(x) and a weight for graph alone",
+    "tune boost(rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1)), promised, document_type)",
     write,
 )

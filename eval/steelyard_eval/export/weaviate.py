@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from steelyard.config import SearchConfig
+from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import RECIPROCAL
 from steelyard.grammar import number_text
 from steelyard_eval.export.base import Lost, Parts, Target

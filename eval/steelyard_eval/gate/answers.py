@@ -6,13 +6,14 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError, shown, together
-from steelyard.identity import share
-from steelyard.query import Query
-from steelyard.table import SignalTable
+from steelyard.base.errors import ConfigError, SteelyardError, shown, together
+from steelyard.config.search_config import SearchConfig
+from steelyard.live.identity import share
+from steelyard.memory.query import Query
+from steelyard.table.signal_table import SignalTable
 from steelyard_eval.compare.contenders import (
     Contender,
     Given,
@@ -21,16 +22,15 @@ from steelyard_eval.compare.contenders import (
     Setting,
     distinct,
     read,
-    read_run_file,
     read_strategy,
     read_system,
-    read_weights,
     separate,
     usable,
     without_label,
 )
-from steelyard_eval.compare.lists import Listed
+from steelyard_eval.compare.list_contenders import ListContender, of_run
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.named import Naming
 from steelyard_eval.gate.invariants import broken
 from steelyard_eval.gate.values import DEEPEST, Values, measure
 from steelyard_eval.measures.runs import Ranked, Scored
@@ -40,37 +40,39 @@ from steelyard_eval.recording.workspace import Workspace
 
 LIMIT = 10
 """The length of the lists where neither a weights file nor an option names another."""
-READERS: Mapping[str, Callable[[str], Named | Listed]] = {
+READERS: Mapping[str, Callable[[str], Named | ListContender]] = {
     "system": read_system,
     "strategy": read_strategy,
-    "weights": read_weights,
-    "run": read_run_file,
-    "endpoint": read,
+    "weights": lambda path: read(SearchConfig.load(path)),
+    "run": lambda path: of_run(path, Path(path)),
 }
-"""How a contender that a baseline names is read again, by its kind. Functions and tables live in Python only."""
+"""How a contender that a baseline names is read again, by its kind; others are named where the gate is run."""
 
 
 @dataclass(frozen=True)
 class Asked:
     """A contender to be gated, with the text that names it again in another process; empty when none does."""
 
-    one: Named | Listed
+    one: Named | ListContender
     written: str
 
     @classmethod
     def of(cls, given: Given, label: str = "") -> Asked:
         """Read any contender; ConfigError when it is none."""
         one = read(given, label)
-        if isinstance(one, Listed):
+        if isinstance(one, ListContender):
             return cls(one, _again(given, one))
         return cls(one, "" if isinstance(one.given, SearchConfig) else one.given)
 
     @classmethod
-    def again(cls, label: str, kind: str, written: str) -> Asked:
-        """Read what a baseline names; ConfigError when it is gone."""
-        if kind not in READERS:
-            raise ConfigError(f"{shown(label)} is a {kind}, which only Python can run; gate it there")
-        return cls(replace(READERS[kind](written), label=label), written)
+    def again(cls, naming: Naming, label: str, kind: str, written: str) -> Asked:
+        """Read what a baseline names; ConfigError when it may not name that, or it is gone."""
+        text = naming.of_kind(kind, written)
+        try:
+            return cls(replace(READERS[kind](text), label=label), written)
+        except SteelyardError:  # its message may quote the file, which the baseline chose
+            problem = f"{shown(written)}, which is no {kind} that can be read"
+            raise ConfigError(f"{naming.file} names {problem}; name it on the command line to see why") from None
 
     @property
     def kind(self) -> str:
@@ -91,15 +93,13 @@ def read_asked(many: GivenMany) -> list[Asked]:
     return asked
 
 
-def _again(given: Given, one: Listed) -> str:
-    """The text that names lists again, a run's path or an endpoint's address; empty where none can."""
-    if isinstance(given, str):
-        return without_label(given)
-    return one.source if one.kind == "run" else ""
+def _again(given: Given, one: ListContender) -> str:
+    """Where lists come from, for those who read the baseline; a run can be read from there again."""
+    return without_label(given) if isinstance(given, str) and one.kind == "run" else one.source
 
 
 @dataclass(frozen=True)
-class Answers:
+class GateAnswers:
     """What a contender answered.
 
     Attributes
@@ -137,7 +137,7 @@ class Answers:
     def strategy(self) -> str:
         """The strategy, or where the lists come from."""
         one = self.asked.one
-        return str(self.config.effective) if self.config else one.source if isinstance(one, Listed) else ""
+        return str(self.config.effective) if self.config else one.source if isinstance(one, ListContender) else ""
 
 
 @dataclass(frozen=True)
@@ -149,17 +149,17 @@ class Field:
     limit: int | None
     workspace: Callable[[], Workspace]
 
-    def run(self, asked: Iterable[Asked]) -> list[Answers]:
+    def run(self, asked: Iterable[Asked]) -> list[GateAnswers]:
         """Run the contenders, in order; those that retrieve alike share a recording."""
         every = list(asked)
-        found: dict[str, Answers] = {}
+        found: dict[str, GateAnswers] = {}
         own = [one for one in every if isinstance(one.one, Named)]
         if own:
             found |= {one.label: one for one in self._replayed(own, self.workspace())}
-        found |= {one.one.label: self._listed(one, one.one) for one in every if isinstance(one.one, Listed)}
+        found |= {one.one.label: self._listed(one, one.one) for one in every if isinstance(one.one, ListContender)}
         return [found[one.one.label] for one in every]
 
-    def _replayed(self, asked: Sequence[Asked], space: Workspace) -> list[Answers]:
+    def _replayed(self, asked: Sequence[Asked], space: Workspace) -> list[GateAnswers]:
         built = [usable(space, _contender(one.one, Setting(self.limit, space.model))) for one in asked]
         found = []
         for group in share([row.config for row, _ in built]):
@@ -170,24 +170,26 @@ class Field:
                 found.append(self._answers(asked[at], row.config, table, notices))
         return found
 
-    def _answers(self, asked: Asked, config: SearchConfig, table: SignalTable, notices: Sequence[str]) -> Answers:
+    def _answers(
+        self, asked: Asked, config: SearchConfig, table: SignalTable, notices: Sequence[str]
+    ) -> GateAnswers:
         own, deep = replay(table, config), replay(table, deeper(config))
         values = measure(own.ranked, deep.ranked, self.dataset.qrels)
         lists = scored(own)
         facts = tuple(broken(self.dataset, self.queries, lists))
-        return Answers(asked, config, lists, scored(deep), values, facts, tuple(notices), table)
+        return GateAnswers(asked, config, lists, scored(deep), values, facts, tuple(notices), table)
 
-    def _listed(self, asked: Asked, one: Listed) -> Answers:
+    def _listed(self, asked: Asked, one: ListContender) -> GateAnswers:
         size = self.limit or LIMIT
         answered = one.answers(self.queries, max(size, DEEPEST))
         lists, deep = ([found[:most] for found in answered.lists] for most in (size, max(size, DEEPEST)))
         values = measure(ranked(self.queries, lists), ranked(self.queries, deep), self.dataset.qrels)
         facts = tuple(broken(self.dataset, self.queries, lists))
-        return Answers(asked, None, lists, deep, values, facts, tuple(answered.notices))
+        return GateAnswers(asked, None, lists, deep, values, facts, tuple(answered.notices))
 
 
-def _contender(one: Named | Listed, setting: Setting) -> Contender:
-    if isinstance(one, Listed):
+def _contender(one: Named | ListContender, setting: Setting) -> Contender:
+    if isinstance(one, ListContender):
         raise TypeError(f"{one.label} has lists only")
     return Contender(one.label, one.config(setting), one.kind)
 
@@ -209,7 +211,7 @@ def ranked(queries: Sequence[Query], lists: Sequence[Sequence[Scored]]) -> Ranke
     return Ranked.of([query.id for query in queries], [[id_ for id_, _ in own] for own in lists])
 
 
-def about(answers: Answers) -> dict[str, Any]:
+def about(answers: GateAnswers) -> dict[str, Any]:
     """What a contender is, for documents."""
     config = answers.config
     return {

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from steelyard import __version__
-from steelyard.arrays import Floats
-from steelyard.errors import PATH_WIDTH, DataError, shown
-from steelyard.files import STRICT_JSON, canonical
-from steelyard.inputs import read_text
-from steelyard.schemas import Schema
-from steelyard_eval.gate.answers import Answers
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import PATH_WIDTH, DataError, shown
+from steelyard.base.files import STRICT_JSON, canonical
+from steelyard.base.inputs import read_text
+from steelyard.base.schemas import Schema
+from steelyard_eval.gate.answers import GateAnswers
 from steelyard_eval.gate.hashes import digest, list_hash, scores_hash
+from steelyard_eval.gate.ties import Run, runs, settled_hash
 from steelyard_eval.gate.values import SHALLOW, Values
 from steelyard_eval.measures.runs import Scored
 
@@ -37,7 +38,11 @@ SEAL = "seal"
 
 @dataclass(frozen=True)
 class KeptList:
-    """What is kept of one list: values, the anchor's where they differ, hashes, the first ten ids with scores."""
+    """What is kept of one list: values, the anchor's where they differ, hashes, the first ten ids with scores.
+
+    `ties` are the runs of its list and of the one down to place 100, and `settled_hash` is made with them (see
+    `ties.py`); older baselines have neither.
+    """
 
     id: str
     values: tuple[float, ...]
@@ -46,6 +51,8 @@ class KeptList:
     scores_hash: str
     first: tuple[Scored, ...]
     broken: Mapping[str, int]
+    ties: tuple[tuple[Run, ...], ...] = ()
+    settled_hash: str = ""
 
     @property
     def ids(self) -> list[str]:
@@ -54,7 +61,7 @@ class KeptList:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptContender:
     """What is kept of one contender; `written` names it again, by its kind, and `configuration` is a hash."""
 
     label: str
@@ -69,6 +76,11 @@ class Kept:
     lists: tuple[KeptList, ...]
 
     @property
+    def named(self) -> tuple[str, str, str]:
+        """Its label, its kind, and the text that may name it again."""
+        return self.label, self.kind, self.written
+
+    @property
     def values(self) -> Values:
         """The values when it was accepted."""
         return Values(_matrix([own.values for own in self.lists]), self.deep)
@@ -79,7 +91,7 @@ class Kept:
         return Values(_matrix([own.anchor or own.values for own in self.lists]), self.anchor_deep)
 
     @classmethod
-    def of(cls, answers: Answers, configuration: str, queries: Sequence[str], date: str) -> Kept:
+    def of(cls, answers: GateAnswers, configuration: str, queries: Sequence[str], date: str) -> KeptContender:
         """Keep what a contender answered, as its own anchor."""
         config, deep = answers.config, answers.values.deep
         columns = answers.values.matrix.T.tolist()
@@ -93,6 +105,8 @@ class Kept:
                 scores_hash=scores_hash(own, far),
                 first=tuple((id_, float(f"{score:.{DIGITS}g}")) for id_, score in own[:SHALLOW]),
                 broken=dict(broken),
+                ties=(ties := (runs(own), runs(far))),
+                settled_hash=settled_hash((own, far), ties),
             )
             for query, values, own, far, broken in rows
         )
@@ -109,7 +123,7 @@ class Kept:
             lists=lists,
         )
 
-    def anchored(self, older: Kept) -> Kept:
+    def anchored(self, older: KeptContender) -> KeptContender:
         """The same with the anchor of an older baseline."""
         pairs = zip(self.lists, older.lists, strict=True)
         anchors = [(own, other.anchor or other.values) for own, other in pairs]
@@ -134,9 +148,9 @@ class Baseline:
     hashes: Mapping[str, str]
     platform: str
     history: str
-    contenders: tuple[Kept, ...]
+    contenders: tuple[KeptContender, ...]
 
-    def find(self, label: str) -> Kept | None:
+    def find(self, label: str) -> KeptContender | None:
         """The contender of a label; None when it is not kept."""
         return next((kept for kept in self.contenders if kept.label == label), None)
 
@@ -201,7 +215,7 @@ def _checked(record: Any, place: str, rebaseline: str) -> Baseline:  # noqa: ANN
 def _read(record: dict[str, Any]) -> Baseline:
     del record["schema_version"]
     kept = [
-        Kept(**{**own, "lists": tuple(KeptList(**_tuples(row)) for row in own["lists"])})
+        KeptContender(**{**own, "lists": tuple(KeptList(**_tuples(row)) for row in own["lists"])})
         for own in record.pop("contenders")
     ]
     return Baseline(**record, contenders=tuple(kept))
@@ -210,7 +224,8 @@ def _read(record: dict[str, Any]) -> Baseline:
 def _tuples(row: dict[str, Any]) -> dict[str, Any]:
     first = tuple((id_, float(score)) for id_, score in row["first"])
     anchor = tuple(row["anchor"]) if row["anchor"] else None
-    return {**row, "values": tuple(row["values"]), "anchor": anchor, "first": first}
+    ties = tuple(tuple((begin, end) for begin, end in own) for own in row.get("ties", ()))
+    return {**row, "values": tuple(row["values"]), "anchor": anchor, "first": first, "ties": ties}
 
 
 @cache

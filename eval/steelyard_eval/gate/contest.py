@@ -9,57 +9,66 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats, Indices
-from steelyard.query import Query
+from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.memory.query import Query
 from steelyard_eval.datasets.faults import counted
-from steelyard_eval.gate.answers import Answers, about
-from steelyard_eval.gate.baseline import Kept, KeptList
+from steelyard_eval.gate.answers import GateAnswers, about
+from steelyard_eval.gate.baseline import KeptContender, KeptList
 from steelyard_eval.gate.hashes import list_hash, scores_hash
 from steelyard_eval.gate.invariants import WORDS
 from steelyard_eval.gate.rule import ALPHA, SMALL, Changes, Findings, judge
+from steelyard_eval.gate.ties import near, settled_hash
 from steelyard_eval.gate.values import NAMES, SHALLOW, Values, composite
+from steelyard_eval.measures.runs import Scored
 from steelyard_eval.measures.statistics import TIE, benjamini_hochberg, difference_interval
 
 Record = dict[str, Any]
-SCORE_TOLERANCE = 1e-6
-"""How far scores may differ on another platform than the baseline's."""
 WORST = 10
 """Queries that are shown with both rankings."""
 LEAST = 5
-"""Queries of a slice, below which it is not tested."""
-ORDER = ("fail", "inconclusive", "pass")
+"""Units of a slice, below which it is not tested."""
+ORDER = ("fail", "mismatch", "inconclusive", "pass")
 
 
 @dataclass(frozen=True)
 class Contest:
     """A contender now, and what the baseline keeps of it; lists are in the order of `queries`.
 
-    `same` is the check that the hashes of configuration, sources and platform allow: bits (all are equal), lists
-    (all but the platform), or nothing (something changed, so quality decides).
+    `same` says whether configuration and sources are the baseline's, so that nothing may differ; otherwise quality
+    decides. `elsewhere` says in words how this platform is not the baseline's; there rounding may differ.
     """
 
-    now: Answers
-    kept: Kept
+    now: GateAnswers
+    kept: KeptContender
     queries: Sequence[Query]
     unit: Indices
     budget: float
-    same: str
+    same: bool
+    elsewhere: str = ""
     block_slices: bool = False
 
     @cached_property
     def lists_changed(self) -> Bools:
-        """bool[Q]: whose list, down to place 100, differs."""
-        return np.array([list_hash(own, far) != kept.list_hash for own, far, kept in self._rows])
+        """bool[Q]: whose list, down to place 100, differs; on another platform by more than ties."""
+        return np.array([self._differs(own, far, kept) for own, far, kept in self._rows])
+
+    def _differs(self, own: Sequence[Scored], far: Sequence[Scored], kept: KeptList) -> bool:
+        if list_hash(own, far) == kept.list_hash:
+            return False
+        return not self.elsewhere or settled_hash((own, far), kept.ties) != kept.settled_hash
 
     @cached_property
     def scores_changed(self) -> Bools:
-        """bool[Q]: whose scores differ in any bit."""
+        """bool[Q]: whose scores differ in any bit; on another platform the first ten by more than rounding."""
+        if self.elsewhere:
+            return np.array([_far_apart(own[:SHALLOW], kept.first) for own, _, kept in self._rows])
         return np.array([scores_hash(own, far) != kept.scores_hash for own, far, kept in self._rows])
 
     @cached_property
     def touched(self) -> Bools:
         """bool[Q]: whose first ten places differ."""
-        return np.array([[id_ for id_, _ in own[:SHALLOW]] != kept.ids for own, _, kept in self._rows])
+        ids = np.array([[id_ for id_, _ in own[:SHALLOW]] != kept.ids for own, _, kept in self._rows])
+        return ids & self.lists_changed
 
     @property
     def _rows(self) -> list[tuple[Any, Any, KeptList]]:
@@ -68,7 +77,7 @@ class Contest:
     @property
     def check(self) -> str:
         """Identity or quality."""
-        return "quality" if self.same == "nothing" else "identity"
+        return "identity" if self.same else "quality"
 
     @cached_property
     def against_baseline(self) -> Findings:
@@ -83,7 +92,7 @@ class Contest:
     def _changes(self, before: Values) -> Changes:
         deep = before.deep and self.now.values.deep
         difference = self.now.values.matrix - before.matrix
-        return Changes.of(difference[0], composite(difference, deep), self.unit, deep=deep)
+        return Changes.of(difference[0], composite(difference, deep), self.unit)
 
     @cached_property
     def newly_broken(self) -> list[Record]:
@@ -95,11 +104,6 @@ class Contest:
             for name, count in broken.items()
             if name not in never_kept
         ]
-
-    @cached_property
-    def differing_scores(self) -> Bools:
-        """bool[Q]: where a score of the first ten differs by more than platforms may."""
-        return np.array([_far_apart(own[:SHALLOW], kept.first) for own, _, kept in self._rows])
 
     @cached_property
     def findings(self) -> list[Record]:
@@ -119,21 +123,19 @@ class Contest:
         return str(self.findings[0]["verdict"])
 
     def _identity(self) -> list[Record]:
-        changed, scores = int(self.lists_changed.sum()), self.differing_scores
-        where = "with the same sources, configuration and data"
-        if changed:
-            what = f"the lists of {counted(changed, 'query', 'queries')} differ {where}"
-            text = f"{what}: something is not deterministic"
-            return [_finding("identity", "fail", text)]
-        if self.same == "bits":
-            scores = self.scores_changed
-        if scores.any():
-            text = f"the scores of {counted(int(scores.sum()), 'query', 'queries')} differ {where}"
-            return [_finding("identity", "fail", text)]
-        return [_finding("identity", "pass", "every list and every score is the same")]
+        lists, scores = int(self.lists_changed.sum()), int(self.scores_changed.sum())
+        if not lists and not scores:
+            but = f", but for ties and rounding on another platform ({self.elsewhere})" if self.elsewhere else ""
+            return [_finding("identity", "pass", f"every list and every score is the same{but}")]
+        what = f"the {'lists' if lists else 'scores'} of {counted(lists or scores, 'query', 'queries')} differ"
+        where = f"{what} with the same sources, configuration and data"
+        if self.elsewhere:
+            return [_finding("identity", "mismatch", f"{where}, on another platform ({self.elsewhere})")]
+        return [_finding("identity", "fail", f"{where}: something is not deterministic")]
 
     def _quality(self) -> list[Record]:
-        if not self.lists_changed.any() and not (self.now.values.matrix != self.kept.values.matrix).any():
+        moved = not self.elsewhere and (self.now.values.matrix != self.kept.values.matrix).any()
+        if not self.lists_changed.any() and not moved:
             scores = int(self.scores_changed.sum())
             told = f"; the scores of {counted(scores, 'query', 'queries')} changed" if scores else ""
             return [_finding("unchanged", "pass", f"no list changed{told}"), *self._drift()]
@@ -171,10 +173,9 @@ class Contest:
     def _slice(self, inside: Bools) -> Record:
         deep = self.kept.deep and self.now.values.deep
         difference = (self.now.values.matrix - self.kept.values.matrix)[:, inside]
-        found = judge(
-            Changes.of(difference[0], composite(difference, deep), renumbered(self.unit[inside]), deep=deep)
-        )
-        p = float(found.p_worse) if inside.sum() >= LEAST else None
+        unit = renumbered(self.unit[inside])
+        found = judge(Changes.of(difference[0], composite(difference, deep), unit))
+        p = float(found.p_worse) if unit.max() + 1 >= LEAST else None
         return {
             "queries": int(inside.sum()),
             "delta": float(found.ndcg),
@@ -252,16 +253,14 @@ class Contest:
             "p_worse": float(found.p_worse),
             "p_better": float(found.p_better),
             "p_ndcg": float(found.p_ndcg),
-            "upper": float(found.upper) if np.isfinite(found.upper) else None,
-            "limit": float(found.limit),
+            "upper": _finite(found.upper),
+            "limit": _finite(found.limit),
         }
 
 
-def _far_apart(own: Sequence[tuple[str, float]], kept: Sequence[tuple[str, float]]) -> bool:
+def _far_apart(own: Sequence[Scored], kept: Sequence[Scored]) -> bool:
     pairs = zip(own, kept, strict=False)
-    return len(own) != len(kept) or any(
-        abs(a - b) > SCORE_TOLERANCE * max(1.0, abs(b)) for (_, a), (_, b) in pairs
-    )
+    return len(own) != len(kept) or not all(near(a, b) for (_, a), (_, b) in pairs)
 
 
 def renumbered(unit: Indices) -> Indices:
@@ -273,15 +272,17 @@ def renumbered(unit: Indices) -> Indices:
 def in_words(found: Findings, budget: float, what: str) -> str:
     """What the rule found, in a clause that follows the name of the contender."""
     change = f"{float(found.ndcg):+.3f} nDCG@10 against {what}"
-    p = min(float(found.p_worse), float(found.p_ndcg))
     if found.verdict == "fail":
-        by = f"p = {p:.2g}" if found.tested else f"the composite dropped by more than {float(found.limit):.3f}"
-        return f"{change}, {by}"
+        return f"{change}, p = {min(float(found.p_worse), float(found.p_ndcg)):.2g}"
     if found.better:
         return f"{change}, significantly better"
     if found.within:
         return f"{change}, at most {max(float(found.upper), 0.0):.3f} worse with 90% confidence"
     return f"{change}; it may be worse by {_most(found)}, and {budget:g} is the budget"
+
+
+def _finite(value: Floats) -> float | None:
+    return float(value) if np.isfinite(value) else None
 
 
 def _most(found: Findings) -> str:

@@ -10,12 +10,12 @@ from typing import Any
 
 import click
 
-from steelyard.files import canonical, write_text, write_texts
-from steelyard.inputs import read_text
+from steelyard.base.files import canonical, write_text, write_texts
+from steelyard.base.inputs import read_text
+from steelyard_eval.decide.provenance import day
 from steelyard_eval.gate.github import workflow_commands
 from steelyard_eval.gate.junit import junit_xml
 from steelyard_eval.gate.markdown import markdown_page
-from steelyard_eval.recommend.provenance import day
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """The variable with the file of the step's summary."""

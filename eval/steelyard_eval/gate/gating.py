@@ -5,27 +5,29 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import ConfigError, DataError, nearest, shown, together
-from steelyard.files import write_texts
-from steelyard.query import Query
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, shown, together
+from steelyard.base.files import write_texts
+from steelyard.memory.query import Query
+from steelyard_eval.compare.comparison_document import DIALECT
 from steelyard_eval.compare.contenders import GivenMany
-from steelyard_eval.compare.document import DIALECT
-from steelyard_eval.datasets import Dataset, as_dataset
+from steelyard_eval.datasets import CLASSIFIED, GIVEN, Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.gate.answers import Answers, Asked, Field, read_asked
-from steelyard_eval.gate.baseline import Baseline, Kept, load_baseline, tool
+from steelyard_eval.datasets.named import Naming
+from steelyard_eval.decide.provenance import day
+from steelyard_eval.gate.answers import Asked, Field, GateAnswers, read_asked
+from steelyard_eval.gate.baseline import Baseline, KeptContender, load_baseline, tool
 from steelyard_eval.gate.contest import Contest, means
-from steelyard_eval.gate.document import document, mismatch
-from steelyard_eval.gate.hashes import configuration_hash, data_hashes, platform_name, sources_hash
+from steelyard_eval.gate.gate_document import document, mismatch
+from steelyard_eval.gate.hashes import configuration_hash, data_hashes, elsewhere, platform_name, sources_hash
 from steelyard_eval.gate.history import author, continued, history_path, history_text, last_hash, load_history
 from steelyard_eval.gate.result import Gating
 from steelyard_eval.gate.rule import BUDGET, SMALL
-from steelyard_eval.recommend.provenance import day
+from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.workspace import Workspace, judged
 
 BASELINE = Path("reports/baseline.json")
@@ -92,7 +94,8 @@ class Gate:
         differing = self._differing(baseline)
         if differing:
             return Gating(mismatch(self, baseline, history, differing))
-        asked = named_by(baseline) if contenders is None else read_asked(contenders)
+        baseline = self._aligned(baseline)
+        asked = self._named_by(baseline) if contenders is None else read_asked(contenders)
         pairs = [(one, _kept(baseline, one, alone=len(asked) == 1)) for one in asked]
         answers = self._field(baseline).run(asked)
         contests = [self._contest(own, kept, baseline) for own, (_, kept) in zip(answers, pairs, strict=True)]
@@ -119,15 +122,15 @@ class Gate:
             raise ConfigError('an update needs a reason for those who review it: --because "..."')
         if contenders is None and old is None:
             raise ConfigError(f"there is no baseline at {self.path} to update; name the contenders to begin one")
-        asked = named_by(old) if contenders is None and old else read_asked(contenders or ())
+        asked = self._named_by(old) if contenders is None and old else read_asked(contenders or ())
+        comparable = self._aligned(old) if old is not None and not self._differing(old) else None
         answers = self._field(old).run(asked)
-        comparable = old is not None and not self._differing(old)
-        gating = self._gated(answers, old, history) if old is not None and comparable else None
+        gating = self._gated(answers, comparable, history) if comparable else None
         if not accept_worse:
             self._refuse_worse(answers, old, gating)
-        line = self._line(answers, old if comparable else None, because, accept_worse, gating)
+        line = self._line(answers, comparable, because, accept_worse, gating)
         lines = continued(history, line)
-        kept = self._keep(answers, old if comparable else None)
+        kept = self._keep(answers, comparable)
         new = self._baseline(kept, old, last_hash(lines))
         files = {history_path(self.path): history_text(lines), self.path: new.text()}
         write_texts(files)
@@ -136,8 +139,13 @@ class Gate:
     @property
     def rebaseline(self) -> str:
         """The command that writes a new baseline of the same contenders."""
-        folder, file = shlex.quote(str(self.dataset.path)), shlex.quote(str(self.path))
+        folder, file = (shlex.quote(word(path)) for path in (self.dataset.path, self.path))
         return f'steelyard gate {folder} --baseline {file} --update --because "..."'
+
+    def _named_by(self, baseline: Baseline) -> list[Asked]:
+        """The contenders of a baseline; ConfigError for one that no file may name."""
+        naming = Naming.of_baseline(self.path)
+        return together(*(partial(Asked.again, naming, *kept.named) for kept in baseline.contenders))
 
     def queries(self, baseline: Baseline | None) -> tuple[Query, ...]:
         """The judged queries of the split."""
@@ -152,13 +160,35 @@ class Gate:
         return Field(self.dataset, self.queries(baseline), limit, lambda: self._space(baseline))
 
     def _space(self, baseline: Baseline | None) -> Workspace:
-        return self.workspace(self.embedder or (baseline.embedder if baseline else "auto"))
+        if self.embedder or not baseline:
+            return self.workspace(self.embedder or "auto")
+        return self.workspace(Naming.of_baseline(self.path).embedder(baseline.embedder))
+
+    def _aligned(self, baseline: Baseline) -> Baseline:
+        """The baseline with its lists in the order of our queries; DataError when it has not one list a query."""
+        ids = [query.id for query in self.queries(baseline)]
+        contenders = []
+        for kept in baseline.contenders:
+            lists = {own.id: own for own in kept.lists}
+            if len(kept.lists) != len(ids) or lists.keys() != set(ids):
+                raise DataError(
+                    f"the baseline {shown(str(self.path), PATH_WIDTH)} has not one list a query of "
+                    f"{shown(kept.label)}; restore it from version control, or write it again: {self.rebaseline}"
+                )
+            contenders.append(replace(kept, lists=tuple(lists[id_] for id_ in ids)))
+        return replace(baseline, contenders=tuple(contenders))
 
     def _differing(self, baseline: Baseline) -> dict[str, tuple[str, str]]:
         """What was not measured on the same: name -> the baseline's hash and ours."""
         own = data_hashes(self.dataset, self.queries(baseline)) | {"dialect": DIALECT}
         theirs = {**baseline.hashes, "dialect": baseline.dialect}
         return {name: (theirs[name], own[name]) for name in (*DATA, "dialect") if theirs[name] != own[name]}
+
+    def written_with(self, baseline: Baseline) -> str | None:
+        """The other source of intents, where the baseline's queries were asked with it; else None."""
+        other = CLASSIFIED if self.dataset.intents == GIVEN else GIVEN
+        hashes = data_hashes(replace(self.dataset, intents=other), self.queries(baseline))
+        return other if hashes["queries"] == baseline.hashes["queries"] else None
 
     def _check_history(self, baseline: Baseline, history: Sequence[Record]) -> None:
         if baseline.history != last_hash(history):
@@ -167,30 +197,24 @@ class Gate:
                 "restore both from version control"
             )
 
-    def _contest(self, answers: Answers, kept: Kept, baseline: Baseline) -> Contest:
+    def _contest(self, answers: GateAnswers, kept: KeptContender, baseline: Baseline) -> Contest:
         queries = self.queries(baseline)
-        same = self._same(self._configuration(answers, baseline), kept, baseline)
-        return Contest(answers, kept, queries, unit_numbers(queries), self.budget, same, self.block_slices)
+        own = (self._configuration(answers, baseline), sources_hash())
+        same = bool(own[0]) and own == (kept.configuration, baseline.hashes["sources"])
+        where = elsewhere(baseline.platform)
+        return Contest(answers, kept, queries, unit_numbers(queries), self.budget, same, where, self.block_slices)
 
-    def _configuration(self, answers: Answers, baseline: Baseline | None) -> str:
+    def _configuration(self, answers: GateAnswers, baseline: Baseline | None) -> str:
         model = self._space(baseline).model if answers.config else ""
         return configuration_hash(answers.config, self.dataset, model)
 
-    def _same(self, configuration: str, kept: Kept, baseline: Baseline) -> str:
-        if not configuration or (configuration, sources_hash()) != (
-            kept.configuration,
-            baseline.hashes["sources"],
-        ):
-            return "nothing"
-        return "bits" if platform_name() == baseline.platform else "lists"
-
-    def _gated(self, answers: Sequence[Answers], old: Baseline, history: Sequence[Record]) -> Gating | None:
+    def _gated(self, answers: Sequence[GateAnswers], old: Baseline, history: Sequence[Record]) -> Gating | None:
         known = [(own, kept) for own in answers if (kept := old.find(own.label)) is not None]
         if not known:
             return None
         return Gating(document(self, old, history, [self._contest(own, kept, old) for own, kept in known]))
 
-    def _refuse_worse(self, answers: Sequence[Answers], old: Baseline | None, gating: Gating | None) -> None:
+    def _refuse_worse(self, answers: Sequence[GateAnswers], old: Baseline | None, gating: Gating | None) -> None:
         """ConfigError for an adverse update: it fails, loses more than .01 nDCG@10, or drops a contender."""
         labels = {own.label for own in answers}
         gone = [kept.label for kept in old.contenders if kept.label not in labels] if old else []
@@ -207,12 +231,12 @@ class Gate:
                 "Add --accept-worse if that is meant"
             )
 
-    def _keep(self, answers: Sequence[Answers], old: Baseline | None) -> list[Kept]:
+    def _keep(self, answers: Sequence[GateAnswers], old: Baseline | None) -> list[KeptContender]:
         """What is kept. The anchor stays, unless the contender is significantly better, or accepted as worse."""
         queries = [query.id for query in self.queries(old)]
         found = []
         for own in answers:
-            kept = Kept.of(own, self._configuration(own, old), queries, day(self.now))
+            kept = KeptContender.of(own, self._configuration(own, old), queries, day(self.now))
             before = old.find(own.label) if old else None
             if old and before:
                 against = self._contest(own, before, old).against_anchor
@@ -220,7 +244,7 @@ class Gate:
             found.append(kept)
         return found
 
-    def _baseline(self, kept: Sequence[Kept], old: Baseline | None, history: str) -> Baseline:
+    def _baseline(self, kept: Sequence[KeptContender], old: Baseline | None, history: str) -> Baseline:
         return Baseline(
             tool=tool(),
             date=day(self.now),
@@ -237,7 +261,7 @@ class Gate:
 
     def _line(
         self,
-        answers: Sequence[Answers],
+        answers: Sequence[GateAnswers],
         old: Baseline | None,
         because: str,
         accepted_worse: bool,
@@ -266,12 +290,7 @@ class Gate:
         }
 
 
-def named_by(baseline: Baseline) -> list[Asked]:
-    """The contenders of a baseline; ConfigError for one that cannot be run from here."""
-    return together(*(partial(Asked.again, kept.label, kept.kind, kept.written) for kept in baseline.contenders))
-
-
-def _kept(baseline: Baseline, asked: Asked, alone: bool) -> Kept:
+def _kept(baseline: Baseline, asked: Asked, alone: bool) -> KeptContender:
     """What the baseline keeps of a contender; a single one goes with a single one, whatever their names."""
     label = asked.one.label
     kept = baseline.find(label)

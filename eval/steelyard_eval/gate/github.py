@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from steelyard.errors import visible
+from steelyard.base.errors import visible
 
 LEVELS = {"fail": "error", "mismatch": "error", "inconclusive": "warning", "pass": "notice"}
 

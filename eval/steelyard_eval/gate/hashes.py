@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import numpy as np
+from threadpoolctl import threadpool_info
 
-from steelyard.config import SearchConfig
-from steelyard.query import Query
+from steelyard.base.errors import visible
+from steelyard.config.search_config import SearchConfig
+from steelyard.memory.query import Query
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.runs import Scored
 
@@ -37,6 +40,7 @@ def digest(value: object) -> str:
 def data_hashes(dataset: Dataset, queries: Sequence[Query]) -> dict[str, str]:
     """The hashes of what must not change between two measurements: corpus, queries, labels."""
     own = [query.id for query in queries]
+    queries = dataset.asked(queries)
     return {
         "corpus": digest([dataset.as_of, sorted((entry.to_json() for entry in dataset.entries), key=_id)]),
         "queries": digest(sorted(map(_asked, queries))),
@@ -76,11 +80,29 @@ def _files(folder: Path) -> Iterable[tuple[str, str]]:
 
 @cache
 def platform_name() -> str:
-    """The machine and the versions that decide the last bits of scores."""
+    """The machine, the versions and the kernels of its processor, which decide the last bits of scores."""
     versions = [f"{name.lower()} {metadata.version(name)}" for name in NUMERIC]
     python = ".".join(platform.python_version_tuple()[:2])
     first = f"{platform.system()} {platform.machine()}, python {python}, sqlite {apsw.sqlite_lib_version()}"
-    return ", ".join([first, *versions])
+    return ", ".join([first, *versions, *_kernels()])
+
+
+def elsewhere(platform_before: str) -> str:
+    """How this platform differs from another by its name; empty where it does not."""
+    here, there = platform_name().split(", "), visible(platform_before).split(", ")
+    own, other = ([part for part in a if part not in b] for a, b in ((here, there), (there, here)))
+    return f"{', '.join(own)}; the baseline's: {', '.join(other) or 'not known'}" if here != there else ""
+
+
+def _kernels() -> list[str]:
+    """The kernels that numpy's BLAS chose, and a hash of what numpy's own and they round."""
+    blas = {one.get("architecture") for one in threadpool_info() if "numpy" in one["filepath"]}
+    names = [f"blas {name}" for name in sorted(filter(None, blas))]
+    some = np.linspace(0.1, 9, 2500).reshape(50, 50)
+    bits = [
+        one.tobytes() for a in (some, some.astype(np.float32)) for one in (np.exp(a), np.log(a), a**0.3, a @ a)
+    ]
+    return [*names, f"rounding {sha256(b''.join(bits)).hexdigest()[:8]}"]
 
 
 def list_hash(*lists: Sequence[Scored]) -> str:

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import PATH_WIDTH, DataError, shown
-from steelyard.files import STRICT_JSON
-from steelyard.inputs import read_text
+from steelyard.base.errors import PATH_WIDTH, DataError, shown
+from steelyard.base.files import STRICT_JSON
+from steelyard.base.inputs import read_text
 from steelyard_eval.gate.hashes import digest
 
 Record = dict[str, Any]

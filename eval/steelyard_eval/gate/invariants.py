@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from steelyard.entry import Entry
-from steelyard.filters import valid_at
-from steelyard.query import Query
-from steelyard.text import content
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import valid_at
+from steelyard.memory.query import Query
+from steelyard.memory.text import content
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.runs import Scored
 

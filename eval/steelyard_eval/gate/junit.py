@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
 
-from steelyard.errors import visible
-from steelyard_eval.gate.text import change
+from steelyard.base.errors import visible
+from steelyard_eval.gate.gate_text import change
 
 SUITE = "steelyard.gate"
 Record = Mapping[str, Any]
@@ -48,7 +48,7 @@ def junit_xml(record: Record, strict: bool = False, date: str = "1970-01-01") ->
 def _case(row: Record, strict: bool) -> ElementTree.Element:
     case = _test(row["label"])
     text = visible(row["text"])
-    if row["verdict"] == "fail" or (strict and row["verdict"] == "inconclusive"):
+    if row["verdict"] in ("fail", "mismatch") or (strict and row["verdict"] == "inconclusive"):
         failure = ElementTree.SubElement(case, "failure", {"message": text, "type": row["verdict"]})
         failure.text = visible(f"nDCG@10 {change(row)}; worst: {', '.join(one['id'] for one in row['worst'])}")
     elif row["verdict"] == "inconclusive":

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from steelyard_eval.gate.text import change, drop_text, percent, trust
-from steelyard_eval.report.text import markdown
+from steelyard_eval.common.markup import markdown
+from steelyard_eval.gate.gate_text import change, drop_text, percent, trust
 
 Record = Mapping[str, Any]
 CLIPPED = 160

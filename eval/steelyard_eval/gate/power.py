@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats, Indices
-from steelyard.config import SearchConfig
-from steelyard.entry import Entry
-from steelyard.errors import ConfigError
-from steelyard.query import Query
-from steelyard.table import EMBEDDING, SignalTable
-from steelyard.text import content, unique_words
+from steelyard.base.arrays import Floats, Indices
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard.memory.text import content, unique_words
+from steelyard.table.signal_table import EMBEDDING, SignalTable
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.gate.answers import Answers, deeper, ranked
+from steelyard_eval.gate.answers import GateAnswers, deeper, ranked
 from steelyard_eval.gate.rule import Changes, judge
 from steelyard_eval.gate.values import composite, measure
 from steelyard_eval.measures.runs import Scored
@@ -82,7 +82,7 @@ class Power:
         }
 
 
-def power_of(answers: Answers, dataset: Dataset, queries: Sequence[Query], unit: Indices, seed: int) -> Power:
+def power_of(answers: GateAnswers, dataset: Dataset, queries: Sequence[Query], unit: Indices, seed: int) -> Power:
     """The power statement of a contender, from its answers of today."""
     base = answers.values
     found = dict(planted(answers, dataset, queries, seed))
@@ -102,9 +102,7 @@ def statement(
         if -mean < CHURN * drop:
             rows.append((name, mean, None))
             continue
-        caught, false = _blocked(
-            Changes.of(difference[0], composite(difference, deep), unit, deep=deep), drop, rng
-        )
+        caught, false = _blocked(Changes.of(difference[0], composite(difference, deep), unit), drop, rng)
         rows.append((name, mean, caught))
         alarms.append(false)
     shares = [caught for _, _, caught in rows if caught is not None]
@@ -130,9 +128,7 @@ def _blocked(planted: Changes, drop: float, rng: np.random.Generator) -> tuple[f
             Changes(
                 kept * signs * planted.ndcg[drawn],
                 kept * signs * planted.composite[drawn],
-                kept * planted.squares[drawn],
                 planted.counts[drawn],
-                planted.deep,
             )
         ).fails.mean()
         for signs in (worse, equal)
@@ -141,7 +137,7 @@ def _blocked(planted: Changes, drop: float, rng: np.random.Generator) -> tuple[f
 
 
 def planted(
-    answers: Answers, dataset: Dataset, queries: Sequence[Query], seed: int
+    answers: GateAnswers, dataset: Dataset, queries: Sequence[Query], seed: int
 ) -> Iterator[tuple[str, Floats]]:
     """Every planted regression by name, float64[3, Q] each."""
     if answers.config is not None and answers.recorded is not None:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.errors import visible
-from steelyard_eval.results import Result, frame_html
+from steelyard.base.errors import visible
+from steelyard_eval.common.renderers import drawn, written
+from steelyard_eval.common.results import Result, frame_html
+from steelyard_eval.gate.gate_text import text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,8 +96,6 @@ class Gating(Result):
         return visible(f"Gating({self.sentence})")
 
     def __str__(self) -> str:
-        from steelyard_eval.gate.text import text
-
         return text(self.record)
 
     def _repr_html_(self) -> str:
@@ -103,13 +103,9 @@ class Gating(Result):
 
     def report(self, path: str | Path) -> list[Path]:
         """Write the report (HTML, Markdown, JSON) into this folder and return the paths."""
-        from steelyard_eval.report import write_report
-
-        return write_report(self.to_json(), path)
+        return written(self.to_json(), path)
 
     def plot(self) -> Figure:
         """Plot the change of nDCG@10 of every contender with its interval, beside the budget."""
-        from steelyard_eval.plots import changes
-
         rows = [{"label": row["label"], **row["against"][0]} for row in self.record["contenders"]]
-        return changes(rows, self.record["budget"])
+        return drawn("changes", rows, self.record["budget"])

@@ -16,15 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from steelyard import __version__
-from steelyard.errors import PATH_WIDTH, ConfigError, DataError, shown
-from steelyard.fields import format_time
-from steelyard.files import canonical, write_text
-from steelyard_eval.compare.contenders import Given
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
+from steelyard.base.fields import format_time
+from steelyard.base.files import canonical, regular_target, write_text
+from steelyard_eval.compare.contenders import Given, read
+from steelyard_eval.compare.http_search import holds_key
 from steelyard_eval.datasets import Dataset, check, load
 from steelyard_eval.datasets.beir import is_beir
 from steelyard_eval.datasets.folder import fault_message
+from steelyard_eval.datasets.labels import JudgedPool, stated
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.gate.gating import BASELINE, Gate
+from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.workspace import Workspace
 
 WORKFLOW = Path(".github/workflows/relevance.yml")
@@ -64,6 +67,8 @@ def start(
     baseline: Path = BASELINE,
     workflow: Path = WORKFLOW,
     embedder: str = "auto",
+    sampled: str = "",
+    pool: JudgedPool | None = None,
     now: Callable[[], float] = time.time,
 ) -> Started:
     """Write what is missing of dataset.json, the baseline and the workflow.
@@ -79,19 +84,26 @@ def start(
         Where they go.
     embedder : str
         See `Workspace.open`.
+    sampled, pool : str, JudgedPool
+        How the labelled queries were drawn and what was judged, for a dataset.json that is written now.
 
     Raises
     ------
     DataError
         When there is no data set, or it has faults; nothing is written then.
     ConfigError
-        When it has no labels, or a path that a workflow cannot quote.
+        When it has no labels, or a path or an endpoint that a workflow cannot hold.
+    MachineError
+        When a file cannot be written.
     """
     place = find_dataset(Path()) if folder is None else Path(folder)
+    asked = _asked(current)
     _check_plain(place, baseline)
+    for path in (place / MANIFEST, baseline, workflow):
+        regular_target(path)
     written: list[Path] = []
     kept: list[Path] = []
-    (written if _describe(place) else kept).append(place / MANIFEST)
+    (written if _describe(place, sampled, pool) else kept).append(place / MANIFEST)
     dataset = load(place)
     given = _current(dataset) if current is None else current
     if baseline.exists():
@@ -102,7 +114,7 @@ def start(
     if workflow.exists():
         kept.append(workflow)
     else:
-        write_text(workflow, workflow_text(place, baseline, embedder))
+        write_text(workflow, workflow_text(place, baseline, embedder, asked))
         written.append(workflow)
     return Started(str(place), str(given), tuple(map(str, written)), tuple(map(str, kept)))
 
@@ -125,7 +137,16 @@ def _check_plain(*paths: Path) -> None:
             )
 
 
-def _describe(folder: Path) -> bool:
+def _asked(current: Given | None) -> str:
+    """An endpoint, which the workflow has to name because no baseline may; empty for anything else."""
+    if current is None or read(current).kind != "endpoint":
+        return ""
+    if not isinstance(current, str) or holds_key(current) or "${{" in current:
+        raise ConfigError("an endpoint with a key cannot stand in a workflow; gate it by `steelyard gate` alone")
+    return current
+
+
+def _describe(folder: Path, sampled: str, pool: JudgedPool | None) -> bool:
     """Write dataset.json where it is missing; whether it was. DataError, and nothing written, for other faults."""
     path = folder / MANIFEST
     if path.exists() or is_beir(folder):
@@ -133,7 +154,8 @@ def _describe(folder: Path) -> bool:
     faults = [fault for fault in check(folder).faults if fault.file != MANIFEST]
     if faults or not folder.is_dir():
         raise DataError(fault_message(str(folder), faults or check(folder).faults))
-    record: dict[str, Any] = {"name": folder.resolve().name}
+    said = {name: value for name, value in stated(sampled, pool).items() if value is not None}
+    record: dict[str, Any] = {"name": folder.resolve().name, **said}
     write_text(path, canonical(record))
     dataset = load(folder)
     counts = {"documents": len(dataset.entries), "queries": len(dataset.queries)}
@@ -148,12 +170,13 @@ def _current(dataset: Dataset) -> str:
     return str(WEIGHTS) if WEIGHTS.is_file() else dataset.system or DEFAULT
 
 
-def workflow_text(dataset: Path, baseline: Path, embedder: str = "auto") -> str:
-    """The workflow that gates every pull request."""
+def workflow_text(dataset: Path, baseline: Path, embedder: str = "auto", asked: str = "") -> str:
+    """The workflow that gates every pull request; `asked` is an endpoint, or empty."""
     text = resources.files("steelyard_eval.gate").joinpath(TEMPLATE).read_text(encoding="utf-8")
+    words = [*([asked] if asked else []), *(["--embedder", embedder] if embedder == "api" else [])]
     values = {
-        "PACKAGE": f"steelyard{EXTRAS.get(embedder, '')}=={__version__}",
-        "DATASET": shlex.quote(str(dataset)),
-        "BASELINE": shlex.quote(str(baseline)),
+        "PACKAGE": f"steelyard{EXTRAS.get('api' if asked else embedder, '')}=={__version__}",
+        "DATASET": shlex.join([word(dataset), *words]),
+        "BASELINE": shlex.quote(word(baseline)),
     }
     return re.sub(r"@(\w+)@", lambda found: values[found[1]], text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Floats
+from steelyard.base.arrays import Floats
 from steelyard_eval.measures.metrics import Judgments, Measure, evaluate
 from steelyard_eval.measures.runs import Ranked
 

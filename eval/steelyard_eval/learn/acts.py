@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.feedback import ACTIONS
+from steelyard.feedback.log import ACTIONS
 
 KINDS = ACTIONS
 NEGATIVE_KINDS = frozenset({"dismissed", "failed", "thumbs_down", "none_useful"})

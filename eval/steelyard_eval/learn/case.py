@@ -8,29 +8,30 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats, Indices
-from steelyard.config import SearchConfig, policy_of
-from steelyard.embed import RecordedEmbedder
-from steelyard.errors import ConfigError, DataError
-from steelyard.fields import format_time
-from steelyard.identity import share
-from steelyard.query import Query, clean_query
+from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.base.errors import ConfigError, DataError
+from steelyard.base.fields import format_time
+from steelyard.config.search_config import SearchConfig, policy_of
+from steelyard.embedders.embed import RecordedEmbedder
+from steelyard.live.identity import share
+from steelyard.memory.query import Query, clean_query
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.learn.cells import Cells
-from steelyard_eval.learn.lists import PLACES, Lists, lists_of
+from steelyard_eval.learn.first_ten import PLACES, CandidateLists, lists_of
 from steelyard_eval.learn.policies import Hits, Policy, match, recognise
 from steelyard_eval.learn.reader import Known, Log, read_log
 from steelyard_eval.measures.metrics import Judgments
-from steelyard_eval.recommend.answer import DEFAULT
-from steelyard_eval.recommend.current import read_current
-from steelyard_eval.recommend.source import Live
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.tune.current import read_current
+from steelyard_eval.tune.recommendation import DEFAULT
+from steelyard_eval.tune.source import Live
 
 
 @dataclass(frozen=True)
-class Case:
+class LogCase:
     """Everything that is learned from.
 
     Attributes
@@ -47,7 +48,7 @@ class Case:
     log: Log
     label: str
     config: SearchConfig
-    lists: Lists
+    lists: CandidateLists
     queries: tuple[Query, ...]
     policies: tuple[Policy, ...]
     hits: Hits
@@ -77,7 +78,7 @@ def prepare(
     embedder: str = "auto",
     workspace: Workspace | None = None,
     now: float,
-) -> Case:
+) -> LogCase:
     """Read a log, record the queries that it holds, and count what was recognised.
 
     Raises DataError when the log cannot be read or has no impression that can be used, and ConfigError when what
@@ -96,7 +97,10 @@ def prepare(
     queries, query_of = _queries(dataset, asked, log.axes.queries)
     sharing = [one for one in configurations.values() if len(share([config, one])) == 1]
     table = record(space, queries, [config, *(one.with_limit(config.limit) for one in sharing)])
-    lists = lists_of(table, config)
+    queries = [
+        replace(query, intent=own) for query, own in zip(queries, table.asked.labels["intent"], strict=True)
+    ]
+    lists = replace(lists_of(table, config), unit=unit_numbers(queries))
     at = {name: number for number, name in enumerate(table.entries)}
     entry_of = np.array([*(at.get(name, -1) for name in numbered), -1], dtype=np.int64)
     hits = match(log, whole, lists, query_of, entry_of)
@@ -105,7 +109,7 @@ def prepare(
     halves = [match(log, half, lists, query_of, entry_of) for half in log.history.halves()]
     earlier, later = (half.cells(lists, known[half.policy]) for half in halves)
     labelled = _labelled(dataset, lists)
-    return Case(
+    return LogCase(
         space=space,
         path=Path(path),
         log=log,
@@ -197,13 +201,13 @@ def _queries(dataset: Dataset, asked: Sequence[tuple[int, Query]], size: int) ->
     return [*queries, *(query for query in judged(dataset, dataset.queries) if query.id not in there)], query_of
 
 
-def _labelled(dataset: Dataset, lists: Lists) -> Indices:
+def _labelled(dataset: Dataset, lists: CandidateLists) -> Indices:
     """int64[n]: the queries of the lists that are labelled for tuning."""
     own = {query.id for query in judged(dataset, dataset.queries)}
     return np.array([number for number, name in enumerate(lists.queries) if name in own], dtype=np.int64)
 
 
-def _labels(dataset: Dataset, lists: Lists, at: Indices) -> Floats:
+def _labels(dataset: Dataset, lists: CandidateLists, at: Indices) -> Floats:
     """float64[G, n]: nDCG@10 of every candidate on some queries."""
     judgments = Judgments.of(dataset.qrels, lists.queries, lists.entries)
     return lists.values(lists.grades(judgments), at)

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.learn.acts import KINDS, POSITIVE
 from steelyard_eval.learn.counts import sums
-from steelyard_eval.learn.lists import Lists
+from steelyard_eval.learn.first_ten import CandidateLists
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Cells:
     query: Indices
 
     @classmethod
-    def of(cls, lists: Lists, row: Indices, place: Indices, shown: Floats, acts: Floats) -> Cells:
+    def of(cls, lists: CandidateLists, row: Indices, place: Indices, shown: Floats, acts: Floats) -> Cells:
         """Count equal (row, place) pairs together; rows of -1 are left out."""
         keep = row >= 0
         key = row[keep] * 1000 + place[keep]

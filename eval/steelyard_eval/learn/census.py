@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.escape import visible
+from steelyard.base.escape import visible
 
 EXAMPLES = 3
 """Lines that are named for each rule."""

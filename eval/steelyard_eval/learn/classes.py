@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from steelyard.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.learn.acts import KINDS, POSITIVE
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.examination import curve
-from steelyard_eval.learn.lists import PLACES, Lists
+from steelyard_eval.learn.first_ten import PLACES, CandidateLists
 
 TEMPER = 50.0
 """However often one entry was shown, it counts as fewer shows than this: one entry can speak only so loud."""
@@ -65,7 +65,7 @@ class Classes:
         return {kind: float(ratio[KINDS.index(kind)]) for kind in cells.by_kind()}
 
 
-def fit(lists: Lists, cells: Cells, exponent: float, rounds: int = 40) -> Classes:
+def fit(lists: CandidateLists, cells: Cells, exponent: float, rounds: int = 40) -> Classes:
     """Fit the two classes to the cells; every row of the lists gets a probability.
 
     The rates start from ``place ** -exponent`` and are shrunk to it, so few acts at a place leave it as it was.
@@ -94,7 +94,7 @@ def fit(lists: Lists, cells: Cells, exponent: float, rounds: int = 40) -> Classe
     return Classes(posterior, prior, _whole(a, kinds), _whole(b, kinds))
 
 
-def shown_rows(lists: Lists, cells: Cells) -> Bools:
+def shown_rows(lists: CandidateLists, cells: Cells) -> Bools:
     """bool[N]: which rows were ever shown."""
     seen = np.zeros(lists.rows, dtype=bool)
     seen[cells.row] = True

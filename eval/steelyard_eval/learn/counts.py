@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.arrays import Floats
+from steelyard.base.arrays import Floats
 
 
 def sums(at: NDArray[np.integer[Any]], weights: Floats, size: int = 0) -> Floats:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.counts import sums
-from steelyard_eval.learn.lists import PLACES, Lists
+from steelyard_eval.learn.first_ten import PLACES, CandidateLists
 
 STEEPEST = 3.0
 """The largest exponent that is believed."""
@@ -69,7 +69,7 @@ def curve(exponent: float) -> Floats:
     return np.arange(1, PLACES + 1.0) ** -exponent
 
 
-def examine(lists: Lists, cells: Cells, given: Floats | None = None) -> Examination:
+def examine(lists: CandidateLists, cells: Cells, given: Floats | None = None) -> Examination:
     """Estimate the exponent from the best source there is.
 
     `given` (float64[PLACES]) is the mean of the probabilities that a log holds, NaN for places without any.
@@ -111,7 +111,7 @@ def harvest(cells: Cells, strength: float = 8.0) -> tuple[Examination, int]:
     return found, int(cells.positive[use].sum())
 
 
-def joint(lists: Lists, cells: Cells, precision: float = 2.0) -> Examination:
+def joint(lists: CandidateLists, cells: Cells, precision: float = 2.0) -> Examination:
     """The exponent together with weights of the signals, by the likelihood of which entries were acted upon.
 
     However many acts fall on one query, they count as fewer than `LOUDEST`.

@@ -6,14 +6,16 @@ once. Wins are compared by the exact two-sided sign test (Chapelle, Joachims, Ra
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import comb
 from typing import Any
 
+from steelyard_eval.datasets.log_schema import LogLine, decode
+from steelyard_eval.datasets.logs import lines_of
 from steelyard_eval.learn.acts import NEGATIVE_KINDS
-from steelyard_eval.learn.reader import DAY, lines_of
-from steelyard_eval.learn.schema import Line, decode
+from steelyard_eval.learn.reader import DAY
+from steelyard_eval.learn.waiting import Waiting, token
 
 MOST_TEAMS = 1_000
 """Other rankings that are told apart."""
@@ -64,34 +66,29 @@ def duels(path: str) -> list[Duel]:
     return sorted(found.values(), key=lambda one: (-(one.wins + one.losses + one.ties), one.other))
 
 
-def _balance(line: Line, other: str) -> int:
+def _balance(line: LogLine, other: str) -> int:
     """Acts that speak for entries of the other ranking, less those for the policy's own."""
     team = {hit.object_id: hit.interleaved for hit in line.hits}
     liked = {act.object_id for act in line.actions or () if act.action_name not in NEGATIVE_KINDS}
     return sum(1 if team[name] == other else -1 for name in liked & team.keys())
 
 
-def _lists(raw: Iterable[bytes]) -> Iterable[Line]:
+def _lists(raw: Iterable[tuple[int, bytes]]) -> Iterator[LogLine]:
     """The interleaved lists with the acts that were logged for them, each client's search of a day once."""
-    seen: set[tuple[str, str, int]] = set()
-    waiting: dict[str, Line] = {}
-    for one in raw:
+    seen: set[int] = set()
+    waiting = Waiting()
+    for number, one in raw:
+        gone: Iterable[tuple[LogLine, int]] = ()
         try:
             line = decode(one)
-        except ValueError:
+            if not line.hits:
+                gone = waiting.act(line, len(one))
+        except (ValueError, KeyError):
             continue
-        if not line.hits and line.query_id in waiting:
-            own = waiting[line.query_id]
-            own.actions = [*(own.actions or ()), *(line.actions or ())]
-            continue
-        if not any(hit.interleaved for hit in line.hits):
-            continue
-        key = (line.client_id, line.user_query, int((line.seconds or 0.0) // DAY))
-        if key in seen:
-            continue
-        seen.add(key)
-        if line.actions is not None:
-            yield line
-        elif line.query_id:
-            waiting[line.query_id] = line
-    yield from waiting.values()
+        if any(hit.interleaved for hit in line.hits):
+            key = token(line.client_id, line.user_query, int((line.seconds or 0.0) // DAY))
+            if key not in seen:
+                seen.add(key)
+                gone = waiting.put(line, number, len(one)) if line.actions is None else [(line, number)]
+        yield from (done for done, _ in gone)
+    yield from (done for done, _ in waiting.rest())

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.learn.acts import POSITIVE
-from steelyard_eval.learn.case import Case
+from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import fit
-from steelyard_eval.learn.lists import Lists
+from steelyard_eval.learn.first_ten import CandidateLists
 from steelyard_eval.learn.offpolicy import OffPolicy, Value, refusal_of
 from steelyard_eval.measures.statistics import normal_interval
 
@@ -43,7 +43,7 @@ class Weighed:
     act_squares: Floats
 
     @classmethod
-    def of(cls, case: Case) -> Weighed:
+    def of(cls, case: LogCase) -> Weighed:
         """Those of the policies that were recognised."""
         hits = case.hits
         kept = case.recognised & (hits.tally.weighed[:, 0] > 0) & (hits.query >= 0)
@@ -52,7 +52,7 @@ class Weighed:
         return cls(hits.query[kept], place[kept], hits.row[kept], hits.tally.shown[kept], *own)
 
 
-def of_log(case: Case, candidate: int, exponent: float) -> dict[str, Any] | None:
+def of_log(case: LogCase, candidate: int, exponent: float) -> dict[str, Any] | None:
     """What the lists of a candidate would have been worth; None where the log has no probabilities."""
     shown = Weighed.of(case)
     if not len(shown.query):
@@ -60,7 +60,7 @@ def of_log(case: Case, candidate: int, exponent: float) -> dict[str, Any] | None
     return valued(case.lists, case.cells, shown, candidate, exponent).to_json()
 
 
-def valued(lists: Lists, cells: Cells, shown: Weighed, candidate: int, exponent: float) -> OffPolicy:
+def valued(lists: CandidateLists, cells: Cells, shown: Weighed, candidate: int, exponent: float) -> OffPolicy:
     """Acts per show of a candidate: by inverse propensities, self-normalised, and doubly robust.
 
     A show is of use where the candidate has that entry at that place. Intervals are normal, from exact sums.
@@ -88,7 +88,7 @@ def valued(lists: Lists, cells: Cells, shown: Weighed, candidate: int, exponent:
     )
 
 
-def _rewards(lists: Lists, cells: Cells, shown: Weighed, row: Indices, exponent: float) -> Floats:
+def _rewards(lists: CandidateLists, cells: Cells, shown: Weighed, row: Indices, exponent: float) -> Floats:
     """float64[M]: the acts expected of a row at its place, by its signals and the other half of the queries."""
     half = np.random.default_rng(0).integers(0, 2, len(lists.queries))
     found = np.zeros(len(row))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats, Indices
+from steelyard.base.arrays import Floats, Indices
 from steelyard_eval.learn.counts import sums
 
 LEAST_EFFECTIVE = 100.0
@@ -98,7 +98,7 @@ def estimate(
     return OffPolicy(
         of=of,
         ips=_value(lambda at: product[at].mean(), len(reward), rng),
-        snips=_value(lambda at: product[at].sum() / weight[at].sum(), len(reward), rng),
+        snips=_value(lambda at: product[at].sum() / max(weight[at].sum(), 1e-300), len(reward), rng),
         dr=_value(lambda at: corrected[at].mean(), len(reward), rng),
         effective=effective,
         mean_weight=mean,

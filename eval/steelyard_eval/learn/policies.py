@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats, Indices, Ints
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError
-from steelyard.table import SignalTable
+from steelyard.base.arrays import Bools, Floats, Indices, Ints
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
+from steelyard.table.signal_table import SignalTable
 from steelyard_eval.learn.cells import Cells
-from steelyard_eval.learn.lists import PLACES, Lists
+from steelyard_eval.learn.first_ten import PLACES, CandidateLists
 from steelyard_eval.learn.reader import Log
 from steelyard_eval.learn.tally import Tally
 from steelyard_eval.recording.replay import replay
@@ -62,13 +62,13 @@ class Hits:
     row: Indices
     tally: Tally
 
-    def cells(self, lists: Lists, kept: Bools) -> Cells:
+    def cells(self, lists: CandidateLists, kept: Bools) -> Cells:
         """The counts of some keys (bool[M]) as cells."""
         own = self.tally
         return Cells.of(lists, self.row[kept], self.place[kept], own.shown[kept], own.acts[kept])
 
 
-def match(log: Log, tally: Tally, lists: Lists, query_of: Indices, entry_of: Indices) -> Hits:
+def match(log: Log, tally: Tally, lists: CandidateLists, query_of: Indices, entry_of: Indices) -> Hits:
     """Translate a log's numbers: `query_of` to queries of the lists, `entry_of` to entries of the recording.
 
     Both are int64, -1 for what the lists lack; the last of `entry_of` stands for unknown entries.
@@ -82,7 +82,7 @@ def match(log: Log, tally: Tally, lists: Lists, query_of: Indices, entry_of: Ind
 
 
 def recognise(
-    log: Log, hits: Hits, lists: Lists, table: SignalTable, configurations: Mapping[str, SearchConfig]
+    log: Log, hits: Hits, lists: CandidateLists, table: SignalTable, configurations: Mapping[str, SearchConfig]
 ) -> list[Policy]:
     """Compare the lists of every policy with ours."""
     found = []
@@ -134,7 +134,7 @@ def _square(offsets: Indices, entry: Ints, queries: int) -> Indices:
     return found
 
 
-def _nearest(hits: Hits, own: Bools, lists: Lists, shown: Floats) -> tuple[int, float]:
+def _nearest(hits: Hits, own: Bools, lists: CandidateLists, shown: Floats) -> tuple[int, float]:
     """The candidate whose lists agree most with what was shown, and how far."""
     query, place, row = np.maximum(hits.query[own], 0), hits.place[own], hits.row[own]
     valid = row >= 0

@@ -7,30 +7,25 @@ that nobody outvotes the rest.
 
 from __future__ import annotations
 
-import gzip
-import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats
-from steelyard.errors import PATH_WIDTH, DataError, shown
-from steelyard.inputs import open_regular
+from steelyard.base.arrays import Floats
+from steelyard_eval.datasets.log_schema import LogLine, decode
+from steelyard_eval.datasets.logs import lines_of
 from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, POSITIVE
 from steelyard_eval.learn.census import Census
-from steelyard_eval.learn.lists import PLACES
-from steelyard_eval.learn.schema import LONGEST_LINE, Line, decode
+from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.tally import MOST_POLICIES, Axes, History, Seen, Tally
+from steelyard_eval.learn.waiting import Waiting, token
 
 DAY = 86_400.0
 MOST_A_DAY = 1_000
 """Searches of one client and day; more are those of a program that is out of hand."""
-OPEN = 10_000
-"""Impressions that wait for acts written later: an act reaches back so many searches."""
 CHUNK = 20_000
 """Impressions that are counted together at most; at the beginning fewer, so that halves of a short log differ."""
 LEAST_CHUNK = 100
@@ -63,7 +58,7 @@ class Known:
     extensible: bool = False
     added: list[str] = field(default_factory=list)
 
-    def query(self, line: Line) -> int:
+    def query(self, line: LogLine) -> int:
         """The number of the query that was asked: by its id, else by its text; -1 where it is unknown."""
         at = self.by_id.get(line.query_id)
         if at is not None and line.user_query in ("", self.texts[line.query_id]):
@@ -106,19 +101,6 @@ class Log:
     given: Floats
 
 
-def lines_of(path: str | Path) -> Iterator[bytes]:
-    """The lines of a log, compressed or not; DataError when it cannot be read."""
-    place = shown(str(path), PATH_WIDTH)
-    try:
-        with open_regular(path) as raw:
-            stream = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if str(path).endswith(".gz") else raw
-            while line := stream.readline(LONGEST_LINE + 1):
-                yield line
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise DataError(f"cannot read the feedback log {place}: {reason}; name a JSON Lines file") from None
-
-
 def read_log(path: str | Path, known: Known, now: float, progress: Callable[[int], object] | None = None) -> Log:
     """Read a log to its end; see the module.
 
@@ -126,9 +108,9 @@ def read_log(path: str | Path, known: Known, now: float, progress: Callable[[int
     with the number of lines of each part.
     """
     reading = _Reading(known, now)
-    for number, raw in enumerate(lines_of(path), 1):
+    for at, (number, raw) in enumerate(lines_of(path), 1):
         reading.take(raw, number)
-        if progress and not number % CHUNK:
+        if progress and not at % CHUNK:
             progress(CHUNK)
     return reading.finish()
 
@@ -145,16 +127,14 @@ class _Reading:
         self.policies: dict[str, int] = {}
         self.searches: dict[str, int] = {}
         self.configurations: dict[str, Mapping[str, Any]] = {}
-        self.waiting: dict[str, tuple[Line, int]] = {}
-        self.per_client: dict[tuple[str, int], int] = {}
+        self.waiting = Waiting()
+        self.per_client: dict[int, int] = {}
         self.seen = Seen()
         self.examined = np.zeros((2, PLACES))
         self.chunk = _Chunk()
 
     def take(self, raw: bytes, number: int) -> None:
         """One line."""
-        if not raw.strip():
-            return
         self.census.lines += 1
         try:
             line = decode(raw)
@@ -166,14 +146,13 @@ class _Reading:
             if len(self.configurations) < MOST_POLICIES:
                 self.configurations[line.policy] = line.configuration
         elif line.hits:
-            self._impression(line, number)
+            self._impression(line, number, len(raw))
         elif line.actions:
-            self._acts(line, number)
+            self._acts(line, number, len(raw))
 
     def finish(self) -> Log:
         """Everything that still waits, and the result."""
-        for line, number in self.waiting.values():
-            self._emit(line, number)
+        self._emit_all(self.waiting.rest())
         self._flush()
         with np.errstate(invalid="ignore", divide="ignore"):
             given = self.examined[0] / self.examined[1]
@@ -188,21 +167,16 @@ class _Reading:
             given,
         )
 
-    def _impression(self, line: Line, number: int) -> None:
+    def _impression(self, line: LogLine, number: int, size: int) -> None:
         fault = self._fault(line)
         if fault:
             self.census.set_aside(fault, number)
-            return
-        if line.actions is not None:
+        elif line.actions is not None:
             self._emit(line, number)
-            return
-        if line.query_id in self.waiting:
-            self._emit(*self.waiting.pop(line.query_id))
-        elif len(self.waiting) >= OPEN:
-            self._emit(*self.waiting.pop(next(iter(self.waiting))))
-        self.waiting[line.query_id] = (line, number)
+        else:
+            self._emit_all(self.waiting.put(line, number, size))
 
-    def _fault(self, line: Line) -> str:
+    def _fault(self, line: LogLine) -> str:
         time = line.seconds
         if time is None:
             return "has no timestamp"
@@ -217,21 +191,26 @@ class _Reading:
         return self._client_fault(line.client_id, time)
 
     def _client_fault(self, client: str, time: float) -> str:
-        key = (client, int(time // DAY))
+        key = token(client, int(time // DAY))
         if len(self.per_client) >= MOST_CLIENTS:
             self.per_client.clear()
         count = self.per_client[key] = self.per_client.get(key, 0) + 1
         busy = bool(client) and count > MOST_A_DAY
         return f"is one of more than {MOST_A_DAY:,} searches of its client that day (a program)" if busy else ""
 
-    def _acts(self, line: Line, number: int) -> None:
-        waiting = self.waiting.get(line.query_id)
-        if waiting is None:
+    def _acts(self, line: LogLine, number: int, size: int) -> None:
+        try:
+            gone = self.waiting.act(line, size)
+        except KeyError:
             self.census.set_aside("acts on an impression that is not in the log, or long past", number)
-            return
-        waiting[0].actions = [*(waiting[0].actions or ()), *(line.actions or ())]
+        else:
+            self._emit_all(gone)
 
-    def _emit(self, line: Line, number: int) -> None:
+    def _emit_all(self, found: Iterable[tuple[LogLine, int]]) -> None:
+        for line, number in found:
+            self._emit(line, number)
+
+    def _emit(self, line: LogLine, number: int) -> None:
         query = self.known.query(line)
         if query < 0:
             self.census.set_aside(UNKNOWN if self.known.extensible else UNEMBEDDED, number)
@@ -278,7 +257,7 @@ class _Chunk:
         self.hits: list[tuple[int, int, int]] = []
         self.probability: list[float] = []
 
-    def add(self, line: Line, number: int, policy: int, query: int, reading: _Reading) -> None:
+    def add(self, line: LogLine, number: int, policy: int, query: int, reading: _Reading) -> None:
         """One impression: policy, whether its list was mixed, query; then a row a hit."""
         entries = reading.known.entries
         acts = {act.object_id: CODE[act.action_name] for act in line.actions or ()}
@@ -300,8 +279,7 @@ class _Chunk:
         time = line.seconds or 0.0
         reading.census.disordered += time < (reading.census.last_time or 0.0) - DAY
         reading.census.saw(time)
-        token = f"{line.client_id}\0{query}\0{int(time // DAY)}".encode(errors="surrogatepass")
-        self.hashes.append(int.from_bytes(blake2b(token, digest_size=8).digest(), "little"))
+        self.hashes.append(token(line.client_id, query, int(time // DAY)))
         self.numbers.append(number)
         self.sizes.append(size)
         self.heads.append((policy, int(mixed), query))

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.arrays import Floats, Indices
+from steelyard.base.arrays import Floats, Indices
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import shown_rows
 from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.examination import Examination
-from steelyard_eval.learn.lists import Lists, discounted
+from steelyard_eval.learn.first_ten import CandidateLists, discounted
 
 RULES = ("naive", "ips", "dr")
 LEAST_EXPOSURE = 0.3
@@ -23,7 +23,7 @@ LARGEST = 3.0
 """Acts per examination that an entry is credited with at most."""
 
 
-def rivals(lists: Lists, cells: Cells, examination: Examination) -> dict[str, int]:
+def rivals(lists: CandidateLists, cells: Cells, examination: Examination) -> dict[str, int]:
     """The candidate that each rule would choose."""
     queries, shown = cells.queries, shown_rows(lists, cells)
     plain = _rate(lists, cells, np.ones(len(examination.curve)))
@@ -40,19 +40,19 @@ def _largest(values: Floats) -> int:
     return int(values.mean(axis=1).argmax())
 
 
-def exposure(lists: Lists, cells: Cells, examined: Floats) -> tuple[Floats, Floats]:
+def exposure(lists: CandidateLists, cells: Cells, examined: Floats) -> tuple[Floats, Floats]:
     """float64[N] each: how often every row was examined, and acted upon."""
     often = sums(cells.row, cells.shown * examined[cells.place], lists.rows)
     return often, sums(cells.row, cells.positive, lists.rows)
 
 
-def _rate(lists: Lists, cells: Cells, examined: Floats) -> Floats:
+def _rate(lists: CandidateLists, cells: Cells, examined: Floats) -> Floats:
     often, acts = exposure(lists, cells, examined)
     rate = np.divide(acts, often, out=np.zeros(lists.rows), where=often > 0)
     return np.minimum(rate, LARGEST)
 
 
-def doubly_robust(lists: Lists, cells: Cells, examination: Examination) -> Floats:
+def doubly_robust(lists: CandidateLists, cells: Cells, examination: Examination) -> Floats:
     """float64[N]: expected acts per examination, of every row."""
     often, acts = exposure(lists, cells, examination.curve)
     shown = np.flatnonzero(often > 0)

@@ -9,23 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats, Indices
-from steelyard.config import SearchConfig, policy_of, ranking_of
-from steelyard.errors import ConfigError
-from steelyard.feedback import SCHEMA_VERSION, line
-from steelyard.fields import format_time
-from steelyard.files import write_text
-from steelyard.query import Query
+from steelyard.base.arrays import Floats, Indices
+from steelyard.base.errors import ConfigError
+from steelyard.base.fields import format_time
+from steelyard.base.files import write_text
+from steelyard.config.search_config import SearchConfig, policy_of, ranking_of
+from steelyard.feedback.log import SCHEMA_VERSION, line
+from steelyard.memory.query import Query
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.learn.lists import PLACES, Lists, lists_of
+from steelyard_eval.learn.first_ten import PLACES, CandidateLists, lists_of
 from steelyard_eval.learn.reader import DAY
 from steelyard_eval.learn.simulator import SHARE, Sessions, probabilities, simulate
 from steelyard_eval.measures.metrics import Judgments
-from steelyard_eval.recommend.current import read_current
-from steelyard_eval.recommend.source import Live
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.tune.current import read_current
+from steelyard_eval.tune.source import Live
 
 CLIENTS = 40
 DAYS = 90
@@ -105,7 +105,7 @@ def _config(space: Workspace, given: Given) -> SearchConfig:
     return used.config
 
 
-def _signal(lists: Lists, name: str | None) -> int:
+def _signal(lists: CandidateLists, name: str | None) -> int:
     if name is None:
         return 0
     if name not in lists.names:
@@ -113,7 +113,7 @@ def _signal(lists: Lists, name: str | None) -> int:
     return lists.names.index(name)
 
 
-def _policy_lines(lists: Lists, found: Sessions) -> Iterator[str]:
+def _policy_lines(lists: CandidateLists, found: Sessions) -> Iterator[str]:
     """The configurations that ranked, under their hashes."""
     explored = found.explored[found.explored >= 0]
     ranked = sorted({0, *(explored.tolist() if (found.team != 0).any() else [])})[:PLACES]
@@ -125,7 +125,7 @@ def _policy_lines(lists: Lists, found: Sessions) -> Iterator[str]:
 
 def _impressions(
     queries: Sequence[Query],
-    lists: Lists,
+    lists: CandidateLists,
     found: Sessions,
     times: Floats,
     act: str,
@@ -177,7 +177,7 @@ def _kind(act: str, found: Sessions, at: int, place: int, rng: np.random.Generat
 
 
 def _hits(
-    lists: Lists, rows: Indices, teams: Sequence[str] | None, chances: Floats | None
+    lists: CandidateLists, rows: Indices, teams: Sequence[str] | None, chances: Floats | None
 ) -> list[dict[str, Any]]:
     found = []
     for place, row in enumerate(rows.tolist()):

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats, Indices
-from steelyard.errors import ConfigError, nearest, shown
-from steelyard.explore import draft_teams
+from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.feedback.explore import draft_teams
 from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, KINDS, WORTH
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.clicks import MODELS, SAYS_NONE, Shown, looks, nothing_of_use
-from steelyard_eval.learn.lists import PLACES, Lists
+from steelyard_eval.learn.first_ten import PLACES, CandidateLists
 
 EXPLORATIONS = ("none", "swap", "tail", "mix", "interleave")
 """What is shown instead of the policy's list in a share of the sessions."""
@@ -57,7 +57,7 @@ class Sessions:
 
 
 def simulate(
-    lists: Lists,
+    lists: CandidateLists,
     grades: Floats,
     policy: int,
     model: str,
@@ -95,7 +95,7 @@ def simulate(
     return Sessions(query, row, acted, none, explored, team, view.worth)
 
 
-def probabilities(lists: Lists, sessions: Sessions, policy: int, share: float) -> Floats:
+def probabilities(lists: CandidateLists, sessions: Sessions, policy: int, share: float) -> Floats:
     """float64[S, PLACES]: how likely each hit was to be shown there, where `mix` explored a share."""
     found = np.empty(sessions.row.shape)
     for place in range(PLACES):
@@ -104,7 +104,7 @@ def probabilities(lists: Lists, sessions: Sessions, policy: int, share: float) -
     return found
 
 
-def cells_of(sessions: Sessions, lists: Lists, kind: str = "clicked") -> Cells:
+def cells_of(sessions: Sessions, lists: CandidateLists, kind: str = "clicked") -> Cells:
     """The counts of sessions; every act of one kind."""
     size = sessions.row.size
     acts = np.zeros((size, len(KINDS)))
@@ -116,7 +116,7 @@ def cells_of(sessions: Sessions, lists: Lists, kind: str = "clicked") -> Cells:
     return Cells.of(lists, row, place, np.ones(size), acts)
 
 
-def _view(lists: Lists, grades: Floats, query: Indices, row: Indices, signal: int) -> Shown:
+def _view(lists: CandidateLists, grades: Floats, query: Indices, row: Indices, signal: int) -> Shown:
     """What a reader sees of the rows."""
     worth = np.append(grades, 0.0)[row] / max(float(grades.max(initial=0.0)), 1.0)
     drawn = np.append(lists.features[:, signal], 0.0)[row]
@@ -124,7 +124,7 @@ def _view(lists: Lists, grades: Floats, query: Indices, row: Indices, signal: in
 
 
 def _shown(
-    lists: Lists, query: Indices, policy: int, explore: str, share: float, rng: np.random.Generator
+    lists: CandidateLists, query: Indices, policy: int, explore: str, share: float, rng: np.random.Generator
 ) -> tuple[Indices, Indices, Indices]:
     """The rows shown, the candidate explored with, and the candidate that placed each hit."""
     row = lists.top[policy, query].astype(np.int64)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.learn.acts import KINDS, WORTH
 from steelyard_eval.learn.counts import sums
-from steelyard_eval.learn.lists import PLACES
+from steelyard_eval.learn.first_ten import PLACES
 
 MOST_POLICIES = 16
 PERIODS = 8

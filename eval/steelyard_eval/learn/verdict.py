@@ -13,13 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats
+from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard_eval.decide.decision import Verdict
+from steelyard_eval.decide.refusal import Refusal
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import Classes, fit
 from steelyard_eval.learn.examination import Examination, examine
-from steelyard_eval.learn.lists import Lists
+from steelyard_eval.learn.first_ten import CandidateLists
 from steelyard_eval.learn.views import Views, statistics, views
-from steelyard_eval.recommend.decision import Verdict
 
 SURE = (3.0, 2.0)
 """Query errors and refit errors that a gain has to exceed in every view."""
@@ -32,7 +33,7 @@ Z_TRY = 1.0
 QUERIES, ACTS, LIFT = 150, 300, 2.3
 """Below so many distinct queries, acts, or so little difference between the classes, a log proves nothing."""
 LABELS = 30
-"""Labelled queries from which on they are pooled."""
+"""Labelled queries, those that ask the same counted once, from which on they are pooled."""
 DOUBT = 0.5
 """The log's pooled error includes this share of its gain: it may be biased by as much."""
 LEAST_ERROR = 0.002
@@ -40,15 +41,16 @@ LEAST_ERROR = 0.002
 
 
 @dataclass(frozen=True)
-class Source:
+class KnownGains:
     """What is known of the candidates' gains beside the log: float64[G] each, an infinite error for nothing.
 
-    `queries` is how many labelled queries it is worth.
+    `queries` is how many labelled queries it is worth, `units` how many of them vary by themselves.
     """
 
     gain: Floats
     error: Floats
     queries: int
+    units: int
 
 
 @dataclass(frozen=True)
@@ -57,28 +59,19 @@ class Pooled:
 
     gain: Floats
     error: Floats
-    labels: Source | None
+    labels: KnownGains | None
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """Why nothing ships from a log, and what would help."""
-
-    reason: str
-    remedy: str
-
-    def __str__(self) -> str:
-        return f"{self.reason}; {self.remedy}"
-
-
-@dataclass(frozen=True)
-class Evidence:
+class LogEvidence:
     """What was learned from a log, before anything is decided."""
 
     cells: Cells
     examination: Examination
     classes: Classes
     views: Views
+    units: int
+    """Distinct questions that the log asks."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +93,7 @@ class Judged:
     candidate: int
     best: int
     refusal: Refusal | None
-    evidence: Evidence
+    evidence: LogEvidence
     pooled: Pooled | None
 
     @property
@@ -125,11 +118,12 @@ class Judged:
 
 
 def judge(
-    lists: Lists,
+    lists: CandidateLists,
     cells: Cells,
     labels: Floats | None = None,
     given: Floats | None = None,
     errors: tuple[float, float] = SURE,
+    unit: Indices | None = None,
 ) -> Judged:
     """Learn from the cells of a log, and decide.
 
@@ -141,28 +135,36 @@ def judge(
         Probabilities of examination that the log holds.
     errors : tuple of float
         Query errors and refit errors that a gain has to exceed to ship, where no labels are pooled.
+    unit : int64[n]
+        Which of the labelled queries vary as one; by default every one by itself.
     """
     examination = examine(lists, cells, given)
     classes = fit(lists, cells, examination.exponent)
     seen = views(lists, cells, classes, examination.exponent)
-    return decide(Evidence(cells, examination, classes, seen), labels, errors)
+    units = len(np.unique(lists.unit[cells.queries]))
+    return decide(LogEvidence(cells, examination, classes, seen, units), labels, errors, unit)
 
 
-def decide(evidence: Evidence, labels: Floats | None = None, errors: tuple[float, float] = SURE) -> Judged:
-    """Decide on what was learned; `labels` and `errors` as in `judge`.
+def decide(
+    evidence: LogEvidence,
+    labels: Floats | None = None,
+    errors: tuple[float, float] = SURE,
+    unit: Indices | None = None,
+) -> Judged:
+    """Decide on what was learned; `labels`, `errors` and `unit` as in `judge`.
 
     A log of fewer than `QUERIES` distinct queries ships nothing; what would have shipped otherwise is worth a try.
     """
     seen = evidence.views
-    enough = labels is not None and labels.shape[1] >= LABELS
-    together = pool(seen, [], of_labels(labels)) if labels is not None and enough else None
+    given = None if labels is None else of_labels(labels, unit)
+    together = pool(seen, [], given) if given and given.units >= LABELS else None
     mean = seen.mean if together is None else together.gain
     proven = seen.bound(*errors) > 0 if together is None else sure(together, Z_POOLED)
     likely = seen.bound(Z_TRY, Z_TRY) > 0 if together is None else sure(together, Z_TRY)
-    refusal = refused(evidence.cells, evidence.examination, evidence.classes)
+    refusal = refused(evidence)
     verdict: Verdict = "keep"
     candidate = 0
-    tryable = likely if refusal is None else proven & (refusal.reason == too_few(evidence.cells))
+    tryable = likely if refusal is None else proven & (refusal.reason == too_few(evidence.units))
     if refusal is None and (shipped := best_of(mean, proven)):
         verdict, candidate = "ship", shipped
     elif tried := best_of(mean, tryable):
@@ -170,9 +172,9 @@ def decide(evidence: Evidence, labels: Floats | None = None, errors: tuple[float
     return Judged(verdict, candidate, best_of(mean, mean > 0), refusal, evidence, together)
 
 
-def refused(cells: Cells, examination: Examination, classes: Classes) -> Refusal | None:
+def refused(evidence: LogEvidence) -> Refusal | None:
     """Why nothing ships from this log, if there is a reason; too few queries come last, for they leave a try."""
-    acts = int(cells.positive.sum())
+    examination, acts = evidence.examination, int(evidence.cells.positive.sum())
     if acts < ACTS:
         return Refusal(f"the log has {acts} acts, and {ACTS} are needed", "log for longer")
     if examination.at_bound:
@@ -181,28 +183,28 @@ def refused(cells: Cells, examination: Examination, classes: Classes) -> Refusal
             f"the log suggests {examination.estimate:.1f})",
             "interleave a tenth of the searches (steelyard interleave), which tells it",
         )
-    if classes.lift < LIFT:
+    if evidence.classes.lift < LIFT:
         return Refusal(
-            f"acts hardly tell entries apart (lift {classes.lift:.1f}, and {LIFT} is needed)",
+            f"acts hardly tell entries apart (lift {evidence.classes.lift:.1f}, and {LIFT} is needed)",
             "log acts that mean more, such as accepted or cited, or label some queries",
         )
-    reason = too_few(cells)
+    reason = too_few(evidence.units)
     return Refusal(reason, "log more, or label some") if reason else None
 
 
-def too_few(cells: Cells) -> str:
+def too_few(count: int) -> str:
     """That there are too few distinct queries to ship anything; empty where there are enough."""
-    count = len(cells.queries)
     return f"the log has {count} distinct queries, and {QUERIES} are needed to ship" if count < QUERIES else ""
 
 
-def of_labels(labels: Floats) -> Source:
-    """The gains by labelled queries, float64[G, n]."""
-    gain, error = statistics(labels)
-    return Source(gain, np.maximum(error, LEAST_ERROR), labels.shape[1])
+def of_labels(labels: Floats, unit: Indices | None = None) -> KnownGains:
+    """The gains by labelled queries, float64[G, n], whose units are int64[n]."""
+    unit = np.arange(labels.shape[1]) if unit is None else unit
+    gain, error = statistics(labels, unit)
+    return KnownGains(gain, np.maximum(error, LEAST_ERROR), labels.shape[1], len(np.unique(unit)))
 
 
-def pool(seen: Views, sources: Sequence[Source], labels: Source | None = None) -> Pooled:
+def pool(seen: Views, sources: Sequence[KnownGains], labels: KnownGains | None = None) -> Pooled:
     """Weigh the log, the labels and other sources by the inverse of their variances.
 
     The log's gain is the smaller of its two cautious views; its error includes `DOUBT` times the gain.

@@ -12,17 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats
+from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard_eval.decide.posterior import Moments
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import Classes, fit, shown_rows
-from steelyard_eval.learn.lists import DISCOUNT, Lists
+from steelyard_eval.learn.first_ten import DISCOUNT, CandidateLists
 
 STRENGTHS = (1.0, 0.5, 0.25)
 """How much of what its signals suggest an entry that was never shown is credited with, in each view."""
 FOLDS = 6
 """Of the refit jackknife."""
 UNKNOWN = 1.0
-"""The error of a gain that a single query shows: nDCG@10 is 1 at most."""
+"""The error of a gain that a single unit shows: nDCG@10 is 1 at most."""
 ROUNDS = 20
 """Of EM in each refit."""
 
@@ -60,28 +61,32 @@ def imputed(classes: Classes, shown: Bools, strength: float) -> Floats:
     return np.where(shown, classes.relevance, strength * classes.prior)
 
 
-def statistics(values: Floats) -> tuple[Floats, Floats]:
-    """float64[G] each: the mean difference to candidate 0 over queries, and its standard error."""
-    differences = values - values[0]
-    n = differences.shape[1]
-    spread = differences.std(axis=1, ddof=1) if n > 1 else np.full(len(differences), UNKNOWN)
-    spread[0] = 0.0
-    return differences.mean(axis=1), np.maximum(spread / np.sqrt(n), 1e-9)
+def statistics(values: Floats, unit: Indices) -> tuple[Floats, Floats]:
+    """float64[G] each: the mean difference to candidate 0 over queries, and its standard error over units.
+
+    `values` are float64[G, n], `unit` int64[n].
+    """
+    sums = Moments.of(values - values[0], unit)
+    error = np.where(np.isfinite(sums.error), sums.error, UNKNOWN)
+    error[0] = 0.0
+    return sums.mean, np.maximum(error, 1e-9)
 
 
-def views(lists: Lists, cells: Cells, classes: Classes, exponent: float) -> Views:
+def views(lists: CandidateLists, cells: Cells, classes: Classes, exponent: float) -> Views:
     """Value every candidate on every logged query, then again without each fold of queries."""
     queries = cells.queries
     shown = shown_rows(lists, cells)
     scale = lists.ideal(classes.relevance, queries)
-    found = [statistics(lists.values(imputed(classes, shown, s), queries) / scale) for s in STRENGTHS]
+    unit = lists.unit[queries]
+    found = [statistics(lists.values(imputed(classes, shown, s), queries) / scale, unit) for s in STRENGTHS]
     gain, error = (np.array(part) for part in zip(*found, strict=True))
     return Views(gain, error, _refit(lists, cells, exponent))
 
 
-def _refit(lists: Lists, cells: Cells, exponent: float) -> Floats:
-    """float64[V, G]: the jackknife error over folds of queries; 0 in the first view."""
-    fold = np.random.default_rng(0).permutation(len(cells.queries)) % FOLDS
+def _refit(lists: CandidateLists, cells: Cells, exponent: float) -> Floats:
+    """float64[V, G]: the jackknife error over folds of queries, units kept whole; 0 in the first view."""
+    known, unit = np.unique(lists.unit[cells.queries], return_inverse=True)
+    fold = (np.random.default_rng(0).permutation(len(known)) % FOLDS)[unit]
     parts = [cells.queries[fold != one] for one in np.unique(fold)]
     means = np.array([_means(lists, cells.on(kept), exponent) for kept in parts if len(kept)])
     errors = np.zeros((len(STRENGTHS), len(lists)))
@@ -92,7 +97,7 @@ def _refit(lists: Lists, cells: Cells, exponent: float) -> Floats:
     return errors
 
 
-def _means(lists: Lists, cells: Cells, exponent: float) -> Floats:
+def _means(lists: CandidateLists, cells: Cells, exponent: float) -> Floats:
     """float64[V - 1, G]: the mean gains of classes fitted to some queries, on those queries."""
     classes = fit(lists, cells, exponent, ROUNDS)
     shown = shown_rows(lists, cells)
@@ -101,7 +106,7 @@ def _means(lists: Lists, cells: Cells, exponent: float) -> Floats:
     return np.array([(one - one[0]).mean(axis=1) for one in values])
 
 
-def flip(lists: Lists, cells: Cells, classes: Classes, candidate: int) -> float | None:
+def flip(lists: CandidateLists, cells: Cells, classes: Classes, candidate: int) -> float | None:
     """The strength of imputation at which a gain is no longer above two query errors; None where it never falls.
 
     Near 1: the gain rests on entries that nobody was shown.
@@ -112,19 +117,21 @@ def flip(lists: Lists, cells: Cells, classes: Classes, candidate: int) -> float 
     for strength in np.linspace(1.0, 0.0, 21):
         gains = np.append(imputed(classes, shown, float(strength)), 0.0)
         values = (gains[top] @ DISCOUNT) / scale
-        gain, error = statistics(values)
+        gain, error = statistics(values, lists.unit[queries])
         if gain[1] - 2 * error[1] <= 0:
             return float(round(strength, 2))
     return None
 
 
-def unseen(lists: Lists, cells: Cells, candidate: int) -> float:
+def unseen(lists: CandidateLists, cells: Cells, candidate: int) -> float:
     """The share of a candidate's first places that hold entries the log never showed."""
     shown = np.append(shown_rows(lists, cells), True)
     return 1.0 - float(shown[lists.top[candidate][cells.queries]].mean())
 
 
-def per_query(lists: Lists, cells: Cells, classes: Classes, candidate: int, strength: float = 0.5) -> Floats:
+def per_query(
+    lists: CandidateLists, cells: Cells, classes: Classes, candidate: int, strength: float = 0.5
+) -> Floats:
     """float64[n]: the gain of one candidate on each logged query, in the middle view."""
     queries, shown = cells.queries, shown_rows(lists, cells)
     gains = np.append(imputed(classes, shown, strength), 0.0) / lists.ideal(classes.relevance, queries)

@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.arrays import Indices
-from steelyard.errors import ConfigError, nearest, shown
+from steelyard.base.arrays import Indices
+from steelyard.base.errors import ConfigError, nearest, shown
 
 Floats = NDArray[np.float64]
 
@@ -326,6 +326,15 @@ def evaluate(
         raise ValueError(f"{length.size} lists for {judgments.relevant.size} judged queries")
     lists = _Lists(_dense(offsets, entry, judgments, _depth(length, measures)), length, judgments)
     return {m: _FAMILIES[m.family].compute(lists, m.cutoff) for m in measures}
+
+
+def condensed(
+    offsets: Indices, entry: NDArray[np.integer], judgments: Judgments
+) -> tuple[Indices, NDArray[np.integer]]:
+    """The lists without the entries that were not judged (Sakai, SIGIR 2007); arguments as in `evaluate`."""
+    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    kept = judgments.grades(query, entry) != _UNJUDGED
+    return np.concatenate([[0], np.cumsum(kept)])[offsets], entry[kept]
 
 
 def _depth(length: Indices, measures: tuple[Measure, ...]) -> int:

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.arrays import Indices, Ints
-from steelyard.errors import PATH_WIDTH, ConfigError, DataError, shown
-from steelyard.files import write_text
+from steelyard.base.arrays import Indices, Ints
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
+from steelyard.base.files import write_text
+from steelyard.base.inputs import read_text
 from steelyard_eval.measures.metrics import Floats, Judgments, Measure, evaluate
 
 Scored = tuple[str, float]
@@ -105,7 +106,7 @@ def read_run(path: Path) -> dict[str, list[Scored]]:
         When lines do not follow the format; the message shows the first ones with the rule.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(

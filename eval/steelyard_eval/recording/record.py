@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.config import SearchConfig
+from steelyard.config.search_config import SearchConfig
 from steelyard.finish import reranked, to_rerank
 from steelyard.fusion import fuse
-from steelyard.query import Query
+from steelyard.memory.query import Query
 from steelyard.systems import find_system, find_systems
-from steelyard.table import DEPENDENT, FETCHED, FINDERS, LAYERS, SignalTable
-from steelyard_eval.datasets import Dataset
-from steelyard_eval.progress import bar
-from steelyard_eval.recording.files import save
+from steelyard.table.signal_table import DEPENDENT, FETCHED, FINDERS, LAYERS, SignalTable
+from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.datasets import CLASSIFIED, Dataset
+from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.workers import parts_of
 from steelyard_eval.recording.workspace import Workspace, resumable
 
@@ -37,6 +37,7 @@ def record(
     depth = max(known, default=None) if len(known) == len(depths) else None
     label = f"recording {', '.join(sorted({config.system for config in chosen}))}"
     searcher = workspace.searcher(replace(chosen[0], retrievers=every))
+    queries = workspace.dataset.asked(queries, searcher.knows)
     with resumable(workspace.embedder):
         parts = None
         if min(workspace.jobs, len(queries)) > 1:
@@ -53,7 +54,9 @@ def record(
         table = searcher.record(queries, signals, depth, workspace.dataset.sha256, bar(label), parts)
     if any(reranked(config.finish) for config in chosen):
         table = rescored(workspace, queries, chosen, table, rerank)
-    return replace(table, fingerprint={**table.fingerprint, "vectors": workspace.dataset.vectors_sha256})
+    data = workspace.dataset
+    own = {"vectors": data.vectors_sha256, "intents": data.intents or CLASSIFIED}
+    return replace(table, fingerprint={**table.fingerprint, **own})
 
 
 def rescored(

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints
-from steelyard.config import SearchConfig
+from steelyard.base.arrays import Floats, Ints
+from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Ranking
-from steelyard.identity import agree
-from steelyard.search import rank_table
-from steelyard.table import DEPENDENT, EMBEDDING, SignalTable
+from steelyard.live.identity import agree
+from steelyard.live.search import rank_table
+from steelyard.table.signal_table import DEPENDENT, EMBEDDING, SignalTable
 from steelyard_eval.measures.metrics import Judgments, Measure, evaluate
 from steelyard_eval.measures.runs import Ranked
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError, DataError, nearest, shown
-from steelyard.table import Facts, Labels, SignalTable, TagSets
-from steelyard_eval.datasets import Dataset
-from steelyard_eval.recording.files import load
+from steelyard.base.errors import ConfigError, DataError, nearest, shown
+from steelyard.config.search_config import SearchConfig
+from steelyard.table.signal_table import Facts, Labels, SignalTable, TagSets
+from steelyard_eval.datasets import CLASSIFIED, GIVEN, Dataset
+from steelyard_eval.recording.disk import load
 
 LISTS = "lists"
 """The key of the fingerprint for lists of other engines, each with the hash of its contents."""
@@ -27,7 +27,20 @@ def open_recording(folder: Path, dataset: Dataset) -> SignalTable:
             f"recording {shown(str(folder))} is of a data set with hash {shown(table.fingerprint.get('corpus'))}, "
             f"{dataset.name} has {dataset.sha256!r}; record again"
         )
+    own = intents_of(dataset, table)
+    if own and dataset.intents not in (None, own):
+        raise ConfigError(
+            f"the intents of recording {shown(str(folder))} are {own}, not {dataset.intents}; record again with "
+            f"--intents {dataset.intents}"
+        )
     return table
+
+
+def intents_of(dataset: Dataset, table: SignalTable | None = None) -> str | None:
+    """Where the intents of queries, or of a recording, are from; None where the data set names none to choose."""
+    if not any(query.intent for query in dataset.queries):
+        return None
+    return dataset.intents or CLASSIFIED if table is None else str(table.fingerprint.get("intents", GIVEN))
 
 
 def recorded_lists(table: SignalTable | None) -> tuple[str, ...] | None:

@@ -15,16 +15,16 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.candidates import BLOCK
-from steelyard.config import SearchConfig
-from steelyard.embed import Embedder, Kind, Vectors
-from steelyard.errors import EmbedderError, MachineError, shown
-from steelyard.join import Part
-from steelyard.query import Query
-from steelyard.search import Searcher
-from steelyard.sources import embedded
+from steelyard.base.errors import EmbedderError, MachineError, shown
+from steelyard.config.search_config import SearchConfig
+from steelyard.embedders.embed import Embedder, Kind, Vectors
+from steelyard.live.candidates import BLOCK
+from steelyard.live.search import Searcher
+from steelyard.live.sources import embedded
+from steelyard.memory.query import Query
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import analyses, find_system
+from steelyard.table.join import Part
 
 SHARE = 4
 """Blocks that each process is given at least, so that none waits long for the last one."""

@@ -10,21 +10,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.config import SearchConfig
-from steelyard.embed import LAYER_RECIPES, Embedder, RecordedEmbedder, embed_missing, layers_of, space_of
+from steelyard.base.errors import ConfigError, EmbedderError, RerankError, shown
+from steelyard.config.search_config import SearchConfig
 from steelyard.embedders import KINDS, CachedEmbedder, open_embedder
-from steelyard.errors import ConfigError, EmbedderError, shown
+from steelyard.embedders.embed import LAYER_RECIPES, Embedder, RecordedEmbedder, embed_missing, layers_of, space_of
+from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.finish import reranked
-from steelyard.lsa import LsaEmbedder
-from steelyard.query import Query
-from steelyard.rerank.settings import open_reranker
+from steelyard.live.search import Searcher
+from steelyard.memory.query import Query
+from steelyard.memory.template import render
+from steelyard.rerank import Document
+from steelyard.rerank.settings import detect, open_reranker
 from steelyard.retrievers import layers_read
-from steelyard.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, System, keyword_indexes
-from steelyard.template import render
+from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import LOGGED, Dataset
-from steelyard_eval.progress import bar
 
 EMBEDDERS = ("auto", "recorded", "lsa", "none", *KINDS)
 RESUME = "run the same command again to go on: what was embedded is kept"
@@ -72,7 +73,10 @@ class Workspace:
     @property
     def options(self) -> dict[str, object]:
         """What a command needs to search in the same way."""
-        return {"--embedder": None if self.asked == "auto" else self.asked}
+        return {
+            "--embedder": None if self.asked == "auto" else self.asked,
+            "--intents": self.dataset.intents,
+        }
 
     @property
     def model(self) -> str:
@@ -95,6 +99,19 @@ class Workspace:
         """Make a searcher whose clock is the data set's as-of date."""
         reranker = open_reranker(config.rerank, os.environ) if reranked(config.finish) else None
         return Searcher(self.store, config, self.embedder, clock=lambda: self.dataset.as_of, reranker=reranker)
+
+    def unranked(self, config: SearchConfig) -> str:
+        """Why nobody re-ranks for a configuration that asks for it without naming who; empty otherwise.
+
+        A model on this machine is loaded; providers that have a key are not asked.
+        """
+        if reranked(config.finish) is None or detect(config.rerank, os.environ) != "local":
+            return ""
+        try:
+            open_reranker(config.rerank, os.environ).score("", [Document("probe", "probe")])
+        except RerankError as error:
+            return str(error)
+        return ""
 
     def usable(self, names: Iterable[str]) -> list[str]:
         """Keep the signals that this data set can supply: vectors need an embedder, layers their texts."""

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from steelyard.arrays import Bools, Indices
-from steelyard.config import SearchConfig
+from steelyard.base.arrays import Bools, Indices
+from steelyard.config.search_config import SearchConfig
+from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.progress import bar
-from steelyard_eval.recommend.rule import best
+from steelyard_eval.decide.rule import best
 from steelyard_eval.tune.candidate import Candidate
 from steelyard_eval.tune.task import Task
-from steelyard_eval.tune.verdict import Judgment, Record, held_out_gain, steps_of
+from steelyard_eval.tune.tuning_document import Record, TuningDecision, held_out_gain, steps_of
 
 SIZES = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Shares of the groups of tuning queries."""
@@ -25,12 +25,12 @@ DRAWS = 5
 """Orders in which groups are taken; the shares of one order are nested."""
 
 
-def ablation(task: Task, found: Judgment) -> Record:
+def ablation(task: Task, found: TuningDecision) -> Record:
     """The three parts as JSON values: `signals`, `weights`, `labels`."""
     return {"signals": signals(task, found), "weights": weights(task, found.picked), "labels": labels(task)}
 
 
-def signals(task: Task, judged: Judgment) -> list[Record]:
+def signals(task: Task, judged: TuningDecision) -> list[Record]:
     """For every signal what it is worth: the optimum with it less the optimum of the strategy without it.
 
     `in_sample` is the difference on the tuning queries, `held_out` that on the others with interval and p, null

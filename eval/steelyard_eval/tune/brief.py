@@ -6,9 +6,9 @@ import re
 
 import numpy as np
 
-from steelyard.config import SearchConfig
+from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 from steelyard_eval.recording.replay import replay
 
 DIGITS = range(2, 17)

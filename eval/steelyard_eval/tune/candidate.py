@@ -9,17 +9,17 @@ from itertools import groupby
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats, Indices
-from steelyard.config import SearchConfig
-from steelyard.table import SignalTable
-from steelyard_eval.exact.ascent import line_of
-from steelyard_eval.exact.objective import Objective
-from steelyard_eval.exact.optimise import Found, movable, on_line, on_simplices, optimise
-from steelyard_eval.exact.simplex import NODES
-from steelyard_eval.exact.sweep import Sweep, segment
-from steelyard_eval.kernel import Form, forms
+from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.config.search_config import SearchConfig
+from steelyard.table.signal_table import SignalTable
 from steelyard_eval.measures.metrics import Judgments, Measure
-from steelyard_eval.tune.intents import alike, shrunk
+from steelyard_eval.tune.intent_weights import alike, shrunk
+from steelyard_eval.weights.exact.ascent import line_of
+from steelyard_eval.weights.exact.objective import Objective
+from steelyard_eval.weights.exact.optimise import BestFound, movable, on_line, on_simplices, optimise
+from steelyard_eval.weights.exact.simplex import NODES
+from steelyard_eval.weights.exact.sweep import Sweep, segment
+from steelyard_eval.weights.kernel import Form, forms
 
 
 class Candidate:
@@ -38,7 +38,7 @@ class Candidate:
         self.objective = Objective.of(self.form, measure)
         self.start = on_simplices(self.form.weights, self.form, self.branches)
 
-    def search(self, queries: Bools, seed: int, proof: bool = True) -> Found:
+    def search(self, queries: Bools, seed: int, proof: bool = True) -> BestFound:
         """The best weights for the queries where bool[Q] is true, proven where that can be."""
         if self._line is None:
             nodes = NODES if proof else 0

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from steelyard.arrays import Bools, Floats
-from steelyard.config import SearchConfig
-from steelyard_eval.exact.optimise import Found
+from steelyard.base.arrays import Bools, Floats
+from steelyard.config.search_config import SearchConfig
 from steelyard_eval.tune.candidate import Candidate
+from steelyard_eval.weights.exact.optimise import BestFound
 
 SWEPT = 2
 """Weights that every setting is searched for; of more, the setting that does best as laid out."""
@@ -57,7 +57,7 @@ def optimum(
     `every` is false where other settings were left out before, so that nothing is certified of them. Ctrl-C ends
     the search with the best so far; raises KeyboardInterrupt when there is none.
     """
-    tried: list[tuple[Candidate, Found]] = []
+    tried: list[tuple[Candidate, BestFound]] = []
     try:
         for candidate in progress(candidates, lambda: f"best {_best(tried)[1].value:.4f}"):
             tried.append((candidate, candidate.search(queries, seed, proof)))
@@ -77,5 +77,5 @@ def optimum(
     )
 
 
-def _best(tried: Sequence[tuple[Candidate, Found]]) -> tuple[Candidate, Found]:
+def _best(tried: Sequence[tuple[Candidate, BestFound]]) -> tuple[Candidate, BestFound]:
     return max(tried, key=lambda one: one[1].value)

@@ -9,27 +9,27 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.arrays import Bools, Floats
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError
+from steelyard.base.arrays import Bools, Floats
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
-from steelyard.query import Query
+from steelyard.memory.query import Query
 from steelyard.systems import find_system
-from steelyard.table import SignalTable
+from steelyard.table.signal_table import SignalTable
 from steelyard_eval.compare.contenders import Contender, Setting, usable
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.decide.grid import Grid, grid, measured
+from steelyard_eval.decide.priors import key_of, known
+from steelyard_eval.decide.rule import Evidence
 from steelyard_eval.measures.metrics import Judgments, Measure, parse_measures
-from steelyard_eval.recommend.grid import Grid, grid, measured
-from steelyard_eval.recommend.priors import key_of, known
-from steelyard_eval.recommend.rule import Evidence
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.select import only, reaches, recorded_lists
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.tune.candidate import Candidate, candidates
 from steelyard_eval.tune.optimum import SWEPT, Optimum, Progress, in_silence, optimum
-from steelyard_eval.tune.settings import depths, refuse_fixed, settings
+from steelyard_eval.tune.tuned_parameters import depths, refuse_fixed, settings
 
 COLUMNS = 10_000
 """Weights laid out over all settings of the strategy."""
@@ -39,7 +39,7 @@ COLUMNS = 10_000
 class Task:
     """A recording of the queries to tune on, which come first, and of those held out.
 
-    `origin` has the options of a command that tell where the recording is from.
+    `origin` has the options of a command that tell where the recording is from, `notices` what the data set lacks.
     """
 
     dataset: Dataset
@@ -51,6 +51,7 @@ class Task:
     held_out: Sequence[Query]
     seed: int
     origin: Mapping[str, object] = field(default_factory=dict)
+    notices: Sequence[str] = ()
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -145,8 +146,10 @@ def prepare(
         config = Setting(limit or measure.cutoff, model, lists).strategy(written)
     else:
         config = _start(system, strategy, limit or measure.cutoff, model)
+    notices: list[str] = []
     if space is not None:
-        config = usable(space, Contender(system, config, "system"))[0].config
+        row, notices = usable(space, Contender(system, config, "system"))
+        config = row.config
     refuse_fixed(config.strategy)
     tuned_on, held_out = (judged(dataset, part) for part in tuning_queries(dataset))
     if len(tuned_on) < 2:
@@ -154,7 +157,7 @@ def prepare(
     recorded = _recorded(config, (*tuned_on, *held_out), space, table)
     judgments = Judgments.of(dataset.qrels, recorded.queries, recorded.entries)
     origin = space.options if space else {}
-    return Task(dataset, config, recorded, judgments, measure, tuned_on, held_out, seed, origin)
+    return Task(dataset, config, recorded, judgments, measure, tuned_on, held_out, seed, origin, notices)
 
 
 def _recorded(

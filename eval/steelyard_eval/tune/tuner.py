@@ -8,15 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.config import SearchConfig
+from steelyard.config.search_config import SearchConfig
+from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.common.renderers import drawn, written
+from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.datasets import Dataset, as_dataset
-from steelyard_eval.progress import bar
 from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.results import Result, frame_html
 from steelyard_eval.tune.ablation import ablation
 from steelyard_eval.tune.task import Task, prepare
-from steelyard_eval.tune.verdict import Judgment, Record, judge
+from steelyard_eval.tune.tuning_document import Record, TuningDecision, judge
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,10 +42,11 @@ class Tuning(Result):
         return dict(self.record)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row an estimate: in sample, the current one there, the gain promised, the gain held out."""
+        """A row an estimate: in sample, the current one there, the gain promised if stated, the gain held out."""
         import pandas as pd
 
-        names = ("in_sample", "baseline", "promise", "holdout")
+        promise = ("promise",) if self.record["promise_stated"] else ()
+        names = ("in_sample", "baseline", *promise, "holdout")
         return pd.DataFrame([{"estimate": name, **self.record[name]} for name in names if self.record[name]])
 
     def __repr__(self) -> str:
@@ -62,9 +64,7 @@ class Tuning(Result):
 
     def report(self, path: str | Path) -> list[Path]:
         """Write the report (HTML, Markdown, JSON) into this folder; returns its paths."""
-        from steelyard_eval.report import write_report
-
-        return write_report(self.to_json(), path)
+        return written(self.to_json(), path)
 
     def plot(self, what: str = "curve") -> Figure:
         """Plot a figure of the tuning.
@@ -75,9 +75,7 @@ class Tuning(Result):
             curve (the objective along the first weight), queries (the difference on each), categories; of a tuning
             with ablation also signals (what each is worth) and labels (what more of them are worth).
         """
-        from steelyard_eval.figures import tuned
-
-        return tuned(self.record, what)
+        return drawn("tuned", self.record, what)
 
 
 def tune(
@@ -97,7 +95,7 @@ def tune(
     """Choose a setting and say whether it should replace the current one: ship, try or keep.
 
     Tuned on train, else dev, else every query outside test; each labelled query serves to choose and, left out in
-    its turn, to prove (`steelyard_eval.recommend.rule`). Where there is a split `test` besides, the gain there is
+    its turn, to prove (`steelyard_eval.decide.rule`). Where there is a split `test` besides, the gain there is
     reported. With `ablate` the document has under "ablation" what signals, weights and labels are worth
     (`steelyard_eval.tune.ablation`).
 
@@ -140,7 +138,7 @@ def tune(
 
 def proven(task: Task, ablate: bool = False, now: Callable[[], float] = time.time) -> Tuning:
     """The tuning of a task that is prepared; see `tune`."""
-    found = Judgment(task, task.optimum(task.inside, bar("searching the optimum")))
+    found = TuningDecision(task, task.optimum(task.inside, bar("searching the optimum")))
     document, config, attempt = judge(found, now)
     if not ablate or not found.optimum.whole:
         document |= {"ablation": None} if ablate else {}
@@ -149,7 +147,7 @@ def proven(task: Task, ablate: bool = False, now: Callable[[], float] = time.tim
     return Tuning(document, config, attempt, document["ablation"] is None)
 
 
-def _ablation(task: Task, found: Judgment) -> Record | None:
+def _ablation(task: Task, found: TuningDecision) -> Record | None:
     try:
         return ablation(task, found)
     except KeyboardInterrupt:

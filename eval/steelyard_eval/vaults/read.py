@@ -8,24 +8,25 @@ from contextlib import ExitStack, contextmanager
 from types import MappingProxyType
 from typing import Any
 
-from steelyard.chat import URL, chat_of
-from steelyard.config import SearchConfig
-from steelyard.embed import Embedder
-from steelyard.entry import Entry
-from steelyard.errors import ConfigError, DataError, nearest, shown
-from steelyard.explore import Explore
-from steelyard.fields import TIME_FIELDS, format_time
-from steelyard.filters import Filters
+from steelyard.base.errors import ConfigError, DataError, nearest, shown
+from steelyard.base.fields import TIME_FIELDS, format_time
+from steelyard.config.search_config import SearchConfig
+from steelyard.embedders.embed import Embedder
+from steelyard.feedback.explore import Explore
 from steelyard.finish import reranked
+from steelyard.fusion import parse_strategy
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import Filters
+from steelyard.net.chat import URL, chat_of
 from steelyard.rerank.settings import open_reranker
-from steelyard.search import Searcher
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem.rewriting import Rewriter
-from steelyard_eval.commands.arguments import parse_priorities, parse_scopes, parse_tier
 from steelyard_eval.vaults import vault_embedder, visible_vault
+from steelyard_eval.vaults.arguments import parse_priorities, parse_scopes, parse_tier
 
 
 @contextmanager
@@ -41,6 +42,8 @@ def open_searcher(
     changed: Mapping[str, float] = MappingProxyType({}),
     threshold: float | None = None,
     rewrite: bool = False,
+    strategy: str = "",
+    direct: bool = False,
     explore: Explore | None = None,
 ) -> Iterator[Searcher]:
     """Open a searcher over a vault file, or over several as tiers; a weights file overrides the system.
@@ -49,9 +52,14 @@ def open_searcher(
     that names a model is for vectors of that model: tiers with others are found by keywords. The same holds
     for `model`, which beats it. A vault with several models is searched by the first one, or by one that all
     tiers have. `changed` are weights that replace those of the configuration. `threshold` is how similar results
-    must be, for a system that asks that. With `rewrite` a language model rewrites queries. `explore` interleaves
-    another ranking in a share of the searches.
+    must be, for a system that asks that. With `rewrite` a language model rewrites queries. `strategy` replaces the
+    system's own, `direct` bypasses it where the system has such a way. `explore` interleaves another ranking in a
+    share of the searches.
     """
+    if strategy and (weights is not None or threshold is not None):
+        raise ConfigError("a strategy has its own weights and thresholds; leave --weights and --threshold out")
+    if direct and (strategy or weights is not None):
+        raise ConfigError("a direct search has no strategy; leave --strategy and --weights out")
     config = None if weights is None else SearchConfig.load(weights)
     if config is not None and threshold is not None:
         raise ConfigError("a weights file has its thresholds in its strategy; leave --threshold out, or edit that")
@@ -67,8 +75,9 @@ def open_searcher(
         if config is None:
             models = {own.model for own in embedders}
             config = find_system(system).config(
-                limit, models.pop() if len(models) == 1 else "", os.environ, threshold=threshold
+                limit, models.pop() if len(models) == 1 else "", os.environ, threshold=threshold, direct=direct
             )
+            config = config.with_strategy(parse_strategy(strategy)) if strategy else config
         elif limit is not None:
             config = config.with_limit(limit)
         config = config.with_weights(changed) if changed else config

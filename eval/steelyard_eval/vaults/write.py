@@ -10,24 +10,25 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import Any
 
-from steelyard.chat import URL, chat_of
-from steelyard.embed import BATCH, Embedder, embed_missing, layers_of, space_of, texts_of
+from steelyard.base.errors import ConfigError, EmbedderError, nearest, shown
 from steelyard.embedders import KINDS, CachedEmbedder, open_embedder
 from steelyard.embedders.cache import cache_path
+from steelyard.embedders.embed import BATCH, Embedder, embed_missing, layers_of, space_of, texts_of
 from steelyard.embedders.kinds import remembered, restore
-from steelyard.entry import Entry
-from steelyard.errors import ConfigError, EmbedderError, nearest, shown
-from steelyard.filters import Filters
-from steelyard.lsa import MODEL, LsaEmbedder
+from steelyard.embedders.lsa import MODEL, LsaEmbedder
+from steelyard.feedback.reviews import FIELDS as REVIEWED
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import Filters
+from steelyard.memory.template import render
+from steelyard.net.chat import URL, chat_of
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, SYSTEMS, analyses, keyword_indexes
 from steelyard.systems.cortex_mem.layers import ask, extract, with_layers
-from steelyard.template import render
+from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.duplicates import duplicates
 from steelyard_eval.datasets.memories import is_memory, unchanged
-from steelyard_eval.progress import bar
 from steelyard_eval.recording.workspace import resumable
 
 
@@ -220,10 +221,21 @@ def layered_entries(entries: Sequence[Entry], layers: str) -> list[Entry]:
 def _put_entries(vault: Vault, entries: Sequence[Entry], prune: bool) -> tuple[int, int]:
     """Write the entries and, with `prune`, remove all others, in one transaction; return both counts."""
     with vault.transaction():
-        changed = vault.upsert(entries)
+        changed = vault.upsert(_with_reviews(vault, entries))
         kept = {entry.id for entry in entries}
         gone = [entry.id for entry in vault.entries() if entry.id not in kept] if prune else []
         return changed, vault.delete(gone)
+
+
+def _with_reviews(vault: Vault, entries: Sequence[Entry]) -> list[Entry]:
+    """The entries with the reviews that the vault has of them, where they bring none of their own."""
+    known = {entry.id: entry for entry in vault.entries(Filters.of({"review_count": {"after": 0}}))}
+    return [
+        dataclasses.replace(entry, **{name: getattr(known[entry.id], name) for name in REVIEWED})
+        if entry.id in known and not entry.review_count
+        else entry
+        for entry in entries
+    ]
 
 
 def _embed_all(vault: Vault, kinds: Iterable[str], outside: Mapping[str, CachedEmbedder]) -> int:

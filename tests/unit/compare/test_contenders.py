@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 from ir_measures import AP, RR, P, R, Success, nDCG
 
-from steelyard.errors import ConfigError, DataError, MachineError
+from steelyard.base.errors import ConfigError, DataError, MachineError
+from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import read, separate
-from steelyard_eval.compare.endpoint import HttpSearch
+from steelyard_eval.compare.http_search import HttpSearch
 from steelyard_eval.datasets import load
-from steelyard_eval.demonstration import starter
 from steelyard_eval.explain import explain
 from steelyard_eval.measures.runs import read_run
 
@@ -288,7 +288,7 @@ def test_a_post_body_carries_query_and_limit_and_paths_find_ids_and_scores(datas
 
 
 def test_a_query_is_text_wherever_it_stands(dataset, serve):
-    from steelyard.query import Query
+    from steelyard.memory.query import Query
 
     seen = []
     server = serve(lambda text, limit, _: seen.append((text, limit)) or [])

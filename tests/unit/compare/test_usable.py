@@ -1,11 +1,17 @@
 """What is compared: labels, and what is left of a configuration on a data set."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from steelyard.errors import ConfigError
+import steelyard_eval as sy
+from steelyard.base.errors import ConfigError, RerankError
+from steelyard.rerank.settings import RerankConfig, open_reranker
+from steelyard.systems import find_system
+from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.compare.contenders import Contender, Setting, distinct, read_strategies, read_systems, usable
 from steelyard_eval.datasets import load
-from steelyard_eval.demonstration import starter
+from steelyard_eval.recording import workspace
 from steelyard_eval.recording.workspace import Workspace
 
 
@@ -39,6 +45,38 @@ def test_labels_are_names_without_the_default_profile_and_strategies_in_full():
 def test_what_cannot_be_compared_is_told(systems, strategies, message):
     with pytest.raises(ConfigError, match=message):
         contenders(systems, strategies, 10, "minilm")
+
+
+def test_a_re_ranker_that_nobody_is_leaves_its_stage_out_and_is_told(without_vectors, monkeypatch):
+    """As in live search; a provider that was named and has no key is an error in both."""
+
+    def gone(config, environ):
+        return SimpleNamespace(score=lambda *_: (_ for _ in ()).throw(RerankError("there is no model")))
+
+    for name in ("VOYAGE_API_KEY", "COHERE_API_KEY", "CROSS_ENCODER_PROVIDER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(workspace, "open_reranker", gone)
+    config = find_system("spec_kit").config(10, environ={"ENABLE_CROSS_ENCODER": "true"})
+    left, notices = usable(without_vectors, Contender("spec_kit", config, "system"))
+    assert [str(stage) for stage in left.config.finish] == ["cut(10)"]
+    assert notices[-1] == "spec_kit is not re-ranked: there is no model"
+    monkeypatch.setenv("VOYAGE_API_KEY", "key")
+    assert usable(without_vectors, Contender("spec_kit", config, "system"))[0].config.finish == config.finish
+
+
+def test_a_named_provider_without_its_key_is_an_error_that_speaks_of_providers():
+    with pytest.raises(ConfigError, match=r"VOYAGE_API_KEY is not set.*or choose another provider"):
+        open_reranker(RerankConfig("voyage"), {})
+
+
+def test_how_many_queries_end_empty_is_told(tmp_path):
+    """Only one of three queries has a word of the corpus."""
+    texts = {"a": "keys", "b": "locks", "c": "doors"}
+    found = sy.load(
+        [{"id": "e", "text": "rotate keys"}], texts, {query: ["e"] for query in texts}, embedder="none"
+    )
+    (row,) = found.compare("fts", timed=False).record["configurations"]
+    assert row["empty"] == 2
 
 
 def test_what_a_data_set_cannot_give_is_left_out_and_told(without_vectors):

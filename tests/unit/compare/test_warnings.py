@@ -7,19 +7,20 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from steelyard.errors import ConfigError
-from steelyard.filters import Filters
-from steelyard.query import Query
-from steelyard_eval.cli import main
+from steelyard.base.errors import ConfigError
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
+from steelyard_eval.cli.demonstration import starter
+from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.agreement import agreement
-from steelyard_eval.compare.scopes import propose_groups
-from steelyard_eval.compare.warnings import effective_number, shared_scopes, warnings
+from steelyard_eval.compare.proposed_groups import propose_groups
+from steelyard_eval.compare.warnings import dependent, effective_number, warnings
 from steelyard_eval.datasets import load
-from steelyard_eval.demonstration import starter
 
 QUERIES = [Query(f"text {at}", id=f"q{at}") for at in range(30)]
 NOTHING = np.zeros(30)
+TEXTS = [chr(ord("a") + at % 26) * (1 + at // 26) for at in range(30)]
 
 
 @pytest.fixture(scope="module")
@@ -66,13 +67,13 @@ def scoped(count, scopes, group=""):
 def test_scopes_that_vary_together_are_counted_by_the_differences():
     queries = scoped(60, 6)
     by_scope = np.array([0.1, 0.5, 0.9, 0.2, 0.6, 0.4])[np.arange(60) % 6]
-    (told,) = shared_scopes(queries, {"a": np.zeros(60), "b": by_scope}, "a")
+    (told,) = dependent(queries, [], {"a": np.zeros(60), "b": by_scope}, "a")
     # Ten equal values a scope: six observations, times (n - 1) / n and g / (g - 1) of the two variances.
     assert effective_number(by_scope, [str(query.filters) for query in queries]) == pytest.approx(60 * 5 / 59)
     assert "60 queries share 6 scopes" in told
     assert "worth about 5 independent queries; give them `group`" in told
-    assert shared_scopes(scoped(60, 6, "g"), {"a": NOTHING, "b": by_scope}, "a") == []
-    assert shared_scopes(scoped(60, 30), {"a": np.zeros(60), "b": by_scope}, "a") == []
+    assert dependent(scoped(60, 6, "g"), [], {"a": NOTHING, "b": by_scope}, "a") == []
+    assert dependent(scoped(60, 30), [], {"a": np.zeros(60), "b": by_scope}, "a") == []
 
 
 def test_check_and_compare_propose_groups(tmp_path):
@@ -80,7 +81,9 @@ def test_check_and_compare_propose_groups(tmp_path):
     texts = {"a": "jump_high", "b": "jump_far", "c": "jump", "d": "jump"}
     entries = [{"id": name, "text": text, "project": name} for name, text in texts.items()]
     queries = [
-        {"id": f"{name}{at}", "text": "jump", "filter": {"project": name}} for name in texts for at in range(5)
+        {"id": f"{name}{at}", "text": f"jump {name}{5 * 'uvxyz'[at]}", "filter": {"project": name}}
+        for name in texts
+        for at in range(5)
     ]
     (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(one) + "\n" for one in entries))
     (tmp_path / "queries.jsonl").write_text("".join(json.dumps(one) + "\n" for one in queries))
@@ -95,6 +98,27 @@ def test_check_and_compare_propose_groups(tmp_path):
     assert told in found.record["notices"]
     ended = CliRunner().invoke(main, ["check", str(tmp_path)])
     assert "share 4 scopes" in " ".join(ended.stdout.split())
+
+
+def test_queries_that_ask_nearly_the_same_are_counted_together():
+    # Only two pairs differ, one up and one down, so a pair shows no more than one query does.
+    queries = [Query(text, id=text) for text in TEXTS]
+    values = np.where(np.arange(30) < 4, [1.0, 1.0, -1.0, -1.0, *[0.0] * 26], 0.0)
+    (told,) = dependent(queries, [(0, 1), (2, 3)], {"a": np.zeros(30), "b": values}, "a")
+
+    assert told.startswith("2 queries ask nearly what another one asks ('a' and 'b'; ")
+    # Kish: alone 4 / 29 / 30, together (2^2 + 2^2) * 28 / 27 / 30^2, so 30 * .00460 / .00922 = 14.96.
+    assert "the 30 are worth about 15 independent queries; give them `group`" in told
+
+
+def test_an_effective_number_of_one_group_is_one():
+    assert effective_number(np.array([0.1, 0.2]), ["g", "g"]) == 1.0
+
+
+def test_few_questions_asked_often_are_few():
+    again = [Query(f"text {at % 8}", id=f"q{at}") for at in range(40)]
+    values = {"a": np.zeros(40)}
+    assert of(values, queries=again) == ["40 judged queries tell little apart; label at least 25, better 60"]
 
 
 # Without labels

@@ -12,9 +12,9 @@ import sqlite3
 import numpy as np
 import pytest
 
-from steelyard.entry import Entry
-from steelyard.errors import ConfigError, DataError, MachineError
-from steelyard.template import render, template_fields
+from steelyard.base.errors import ConfigError, DataError, MachineError
+from steelyard.memory.entry import Entry
+from steelyard.memory.template import render, template_fields
 from steelyard_eval.datasets import Dataset, check, load, tuning_queries
 
 ENTRIES = [
@@ -259,7 +259,7 @@ class TestFaults:
         def refuse(path):
             raise PermissionError(13, "Permission denied", str(path))
 
-        monkeypatch.setattr("steelyard.inputs.open_regular", refuse)
+        monkeypatch.setattr("steelyard.base.inputs.open_regular", refuse)
         with pytest.raises(MachineError, match=r"dataset\.json: no permission to read it\.") as raised:
             check(tiny)
         assert raised.value.exit_code == 4
@@ -360,7 +360,7 @@ class TestVectorFaults:
         assert "is all zeros" in fault.rule
 
     def test_broken_rows_are_found_beyond_the_first_block(self, tiny, monkeypatch):
-        monkeypatch.setattr("steelyard_eval.datasets.vectors._BLOCK", 2)
+        monkeypatch.setattr("steelyard_eval.datasets.embeddings._BLOCK", 2)
         array = vectors(3)
         array[2] = np.nan
         [fault] = faults_after(tiny, **{"corpus.m.f16.npy": array})
@@ -679,7 +679,9 @@ class TestBeir:
         (folder / "qrels").mkdir(parents=True)
         corpus = [{"_id": f"d{n}", "title": "T", "text": "x", "metadata": {"n": n}} for n in range(3)]
         write(folder, "corpus.jsonl", jsonl(corpus))
-        write(folder, "queries.jsonl", jsonl({"_id": f"q{n}", "text": "why", "metadata": {}} for n in range(4)))
+        write(
+            folder, "queries.jsonl", jsonl({"_id": f"q{n}", "text": f"why {n}", "metadata": {}} for n in range(4))
+        )
         header = "query-id\tcorpus-id\tscore\n"
         write(folder, "qrels/train.tsv", header + "q0\td0\t1\n")
         write(folder, "qrels/test.tsv", header + "q1\td1\t1\nq1\td2\t2\nq2\td0\t0\n")

@@ -10,10 +10,10 @@ from email.utils import format_datetime
 import numpy as np
 import pytest
 
-from steelyard.embed import RecordedEmbedder, embed_checked
+from steelyard.base.errors import ConfigError, EmbedderError, MachineError
 from steelyard.embedders import ApiEmbedder, ApiSettings, Secret, detect
 from steelyard.embedders import settings as settings_module
-from steelyard.errors import ConfigError, EmbedderError, MachineError
+from steelyard.embedders.embed import RecordedEmbedder, embed_checked
 
 KEY = "sk-test-0123456789abcdef"
 TEXTS = [f"text {at}" for at in range(7)]

@@ -10,9 +10,9 @@ import apsw
 import numpy as np
 import pytest
 
+from steelyard.base.errors import EmbedderError, MachineError
 from steelyard.embedders import ApiEmbedder, ApiSettings, CachedEmbedder, Secret
 from steelyard.embedders.cache import cache_path
-from steelyard.errors import EmbedderError, MachineError
 
 KEY = "sk-test-0123456789abcdef"
 TEXTS = [f"text {at}" for at in range(250)]

@@ -6,12 +6,12 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from steelyard.base.errors import MachineError
+from steelyard.base.extras import EXTRAS
 from steelyard.embedders import MiniLmEmbedder, MiniLmInt8Embedder, minilm
-from steelyard.errors import MachineError
-from steelyard.extras import EXTRAS
-from steelyard.template import render
+from steelyard.memory.template import render
+from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.datasets import load
-from steelyard_eval.demonstration import starter
 
 
 def installed(extra):

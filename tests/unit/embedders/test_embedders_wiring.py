@@ -10,14 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard import Searcher, Vault, find_system
+from steelyard.base.errors import ConfigError, EmbedderError
 from steelyard.embedders import KINDS, kinds
 from steelyard.embedders.kinds import UnavailableEmbedder, restore
-from steelyard.errors import ConfigError, EmbedderError
-from steelyard.filters import EVERYTHING
-from steelyard_eval.cli import main
+from steelyard.memory.filters import EVERYTHING
+from steelyard_eval.cli.demonstration import starter
+from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
-from steelyard_eval.demonstration import starter
 from steelyard_eval.recording.workspace import EMBEDDERS, Workspace
 from steelyard_eval.vaults import vault_embedder
 
@@ -410,7 +410,7 @@ class TestRecording:
     def test_a_recording_that_breaks_off_says_how_far_it_came_and_goes_on(self, openai, tmp_path, monkeypatch):
         command = ("record", starter(), tmp_path / "rec", "--systems", "vector", "--embedder", "api")
         answered = [openai.well]
-        monkeypatch.setattr("steelyard.candidates.BLOCK", 10)  # queries are embedded in blocks
+        monkeypatch.setattr("steelyard.live.candidates.BLOCK", 10)  # queries are embedded in blocks
         openai.script = answered * 3 + [openai.status(400)]
         result = run(*command)
 

@@ -1,6 +1,6 @@
 """Columns of an explained list, from records written out by hand."""
 
-from steelyard_eval.explain.blocks import _changes, _finished
+from steelyard_eval.explain.text_tables import _changes, _finished
 
 
 def finished(score, fused, combine, **parts):

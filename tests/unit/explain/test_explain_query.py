@@ -6,16 +6,16 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from steelyard.errors import ConfigError, DataError
-from steelyard.explain import Explanation
+from steelyard.base.errors import ConfigError, DataError
 from steelyard.fusion import parse_strategy
+from steelyard.fusion.explain import Explanation
 from steelyard.systems import find_system
-from steelyard_eval.cli import main
+from steelyard_eval.cli.demonstration import starter
+from steelyard_eval.cli.main import main
 from steelyard_eval.compare.contenders import read_strategy
 from steelyard_eval.datasets import load
-from steelyard_eval.demonstration import starter
 from steelyard_eval.explain import explain
-from steelyard_eval.explain.show import clip
+from steelyard_eval.explain.explanation_text import clip
 from steelyard_eval.recording.workspace import Workspace
 
 HARM = "<script>alert(1)</script>\x1b[31m\u202e"
@@ -87,7 +87,7 @@ def test_a_factor_is_shown_as_a_factor(space):
 def test_the_list_is_what_live_search_answers(space, query, strategy):
     config = find_system("plain").config(10, space.model).with_strategy(parse_strategy(strategy))
     shown = only(explain(space, query, config))["entries"]
-    asked = next(q for q in space.dataset.queries if q.id == query)
+    asked = next(q for q in space.dataset.asked(space.dataset.queries) if q.id == query)
     live = space.searcher(config).search(asked)
 
     assert [(e["rank"], e["id"], e["score"]) for e in shown] == [(h.rank, h.entry.id, h.score) for h in live.hits]
@@ -330,7 +330,7 @@ def test_the_document_has_the_keys_that_the_class_names(space):
     document = json.loads(json.dumps(found.to_json(), allow_nan=False))
 
     assert set(document) == {
-        *("schema_version", "tool", "dataset", "query", "model", "configurations", "changes", "entry"),
+        *("schema_version", "tool", "dataset", "intents", "query", "model", "configurations", "changes", "entry"),
     }
     assert [c["role"] for c in document["configurations"]] == ["before", "after"]
     about = document["configurations"][0]

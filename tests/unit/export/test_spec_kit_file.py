@@ -1,16 +1,20 @@
 """system-spec-kit's own configs/search-weights.json: imported, exported, and not taken for ours."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
+from steelyard.grammar import parse_call
 from steelyard.systems import find_system
 from steelyard.systems.spec_kit.foreign import DEFAULTS, read_foreign, write_foreign
-from steelyard_eval.commands.export import export, import_
+from steelyard_eval.cli.commands.export import export
+from steelyard_eval.cli.commands.importing import import_
+from steelyard_eval.export import TARGETS
 
 
 @pytest.fixture
@@ -33,7 +37,7 @@ def test_there_and_back_is_the_same(theirs, tmp_path):
     (tmp_path / "theirs.json").write_text(json.dumps(theirs))
     runner = CliRunner()
     ours, back = tmp_path / "ours.json", tmp_path / "back.json"
-    assert runner.invoke(import_, [str(tmp_path / "theirs.json"), "--out", str(ours)]).exit_code == 0
+    assert runner.invoke(import_, [str(tmp_path / "theirs.json"), str(ours)]).exit_code == 0
     assert runner.invoke(export, [str(ours), "--to", "spec_kit", "--out", str(back)]).exit_code == 0
 
     written = json.loads(back.read_text())
@@ -62,9 +66,67 @@ def test_every_value_of_another_kind_is_named(theirs):
         assert name in str(caught.value)
 
 
+FUSED = "rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1))"
+
+
 @pytest.mark.parametrize(
-    "strategy", ["fts", "rrf(vector, 2*bm25)", "rrf(vector, tfidf)", "rrf(vector, bm25, bonus=each(0.1))"]
+    ("strategy", "lost"),
+    [
+        ("fts", "fts alone, a score without promised"),
+        ("boost(weighted_sum(0.5*vector, 0.5*bm25, normalize=max), promised)", "weighted_sum(...)"),
+        ("boost(rrf(vector, 2*bm25), promised)", "2*bm25"),
+        ("boost(rrf(vector, tfidf), promised)", "tfidf, a fusion without bm25"),
+        ("boost(rrf(vector, fts), promised)", "fts, a fusion without bm25"),
+        ("boost(rrf(vector, bm25, 0*graph), promised)", "a list with the weight 0, or twice"),
+        ("boost(rrf(vector, bm25, bonus=each(0.1)), promised)", "bonus=each(0.1)"),
+        (f"boost({FUSED}, promised, 0.5*decay)", "0.5*decay"),
+        (f"boost({FUSED}, 2*promised, 0.5*document_type)", "2*promised, 0.5*document_type"),
+        (FUSED, "a score without promised"),
+    ],
 )
-def test_what_it_cannot_say_is_refused(strategy):
-    with pytest.raises(ConfigError, match="a weight for graph alone"):
+def test_what_it_cannot_say_is_refused_by_name(strategy, lost):
+    """It never says more than the strategy does: its program always promotes what an intent promises."""
+    with pytest.raises(ConfigError) as told:
         write_foreign(find_system("spec_kit").config().with_strategy(parse_strategy(strategy)))
+    assert str(told.value).endswith(f"it has no words for {lost}")
+
+
+@pytest.mark.parametrize("fused", [FUSED, "rrf(vector, bm25, k=60)", "rrf(bm25, 0.25*graph, vector, k=5)"])
+@pytest.mark.parametrize("factors", ["promised, document_type", "promised, 0*document_type, 0*decay"])
+def test_what_is_exported_comes_back(fused, factors, tmp_path):
+    """The only file of other systems that is read: the same terms, weights and settings, or a note on the rest."""
+    config = find_system("spec_kit").config(7).with_strategy(parse_strategy(f"boost({fused}, {factors})"))
+    config.save(tmp_path / "ours.json")
+    runner, theirs, back = CliRunner(), tmp_path / "theirs.json", tmp_path / "back.json"
+    assert (
+        runner.invoke(export, [str(tmp_path / "ours.json"), "--to", "spec_kit", "--out", str(theirs)]).exit_code
+        == 0
+    )
+    assert runner.invoke(import_, [str(theirs), str(back)]).exit_code == 0
+
+    read = SearchConfig.load(back)
+    assert terms(read.strategy) == terms(config.strategy)
+    notes = json.loads(theirs.read_text())["about"]["notes"]
+    assert [note for note in notes if "not in the file" in note] == [
+        "not in the file: limit is 7, which comes back as 20"
+    ]
+
+
+def terms(strategy):
+    """The lists and the factors that count, in no order, with the options of the fusion."""
+    fused, *factors = parse_call(str(strategy)).call.items
+    return {str(item) for item in (*fused.call.items, *factors) if item.weight != 0}, fused.call.options
+
+
+def test_every_setting_that_does_not_come_back_is_named():
+    config = find_system("spec_kit").config(
+        20, environ={"ENABLE_CROSS_ENCODER": "true", "ENABLE_FUZZY_MATCH": "false"}
+    )
+    shallow = replace(config.retrievers["vector"], depth=5)
+    config = replace(config, retrievers={**config.retrievers, "vector": shallow})
+    notes = TARGETS["spec_kit"].write(config)[1]
+    assert [note.removeprefix("not in the file: ") for note in notes[1:]] == [
+        "finish is rerank(20, penalty=length), which comes back as cut alone",
+        "retrievers.vector.depth is 5, which comes back as 20",
+        "rewrite is False, which comes back as True",
+    ]

@@ -6,8 +6,8 @@ import numpy as np
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard.table import NO_FACTS, SignalTable
-from steelyard_eval.learn.lists import lists_of
+from steelyard.table.signal_table import NO_FACTS, SignalTable
+from steelyard_eval.learn.first_ten import lists_of
 
 QUERIES, CANDIDATES = 240, 25
 

@@ -1,6 +1,6 @@
 """The table of interleaved rankings."""
 
-from steelyard_eval.learn.show import duelled
+from steelyard_eval.learn.learned_text import duelled
 
 
 def duel(other, wins, ties, losses, preferred, p):

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from made_world import made, truth
 
-from steelyard.explore import draft_teams
+from steelyard.feedback.explore import draft_teams
 from steelyard_eval.learn.acts import CODE, KINDS
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import fit
+from steelyard_eval.learn.exact_gains import optimum
 from steelyard_eval.learn.examination import Examination, examine, from_given, harvest, joint
+from steelyard_eval.learn.first_ten import DISCOUNT, PLACES
 from steelyard_eval.learn.interleaving import Duel
-from steelyard_eval.learn.lists import DISCOUNT, PLACES
 from steelyard_eval.learn.offpolicy import estimate
-from steelyard_eval.learn.optimum import optimum
 from steelyard_eval.learn.rivals import rivals
 from steelyard_eval.learn.simulator import cells_of, simulate
 from steelyard_eval.learn.verdict import judge

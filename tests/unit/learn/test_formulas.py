@@ -11,7 +11,7 @@ from steelyard_eval.learn.acts import CODE, KINDS
 from steelyard_eval.learn.cells import Cells, joined
 from steelyard_eval.learn.classes import Classes, fit
 from steelyard_eval.learn.examination import Examination, joint
-from steelyard_eval.learn.lists import PLACES
+from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.rivals import doubly_robust
 
 

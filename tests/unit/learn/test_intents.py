@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 import steelyard_eval as sy
-from steelyard.config import SearchConfig
-from steelyard_eval.cli import main
-from steelyard_eval.learn import document
+from steelyard.config.search_config import SearchConfig
+from steelyard_eval.cli.main import main
+from steelyard_eval.learn import learned_document as document
 from steelyard_eval.learn.policies import _square
 
 CURRENT = "weighted_sum(0.7*bm25, 0.3*importance, normalize=minmax)"
@@ -57,7 +57,9 @@ def run(*words):
 def learned(folder):
     log, weights = folder / "log.jsonl", folder / "weights.json"
     run("simulate", folder, "--policy", CURRENT, "--sessions", 4000, "-o", log)
-    found = run("learn", folder, "--feedback", log, "--no-labels", "--out", weights, "--json")
+    found = run(
+        "learn", folder, "--intents", "given", "--feedback", log, "--no-labels", "--out", weights, "--json"
+    )
     return json.loads(found.stdout), SearchConfig.load(weights)
 
 
@@ -74,7 +76,7 @@ def test_only_the_intent_that_needs_other_weights_gets_them(learned):
 
 
 def test_it_is_better_by_the_labels_that_made_the_log(learned, folder):
-    found = sy.load(str(folder), embedder="none").compare([learned[1], CURRENT], timed=False)
+    found = sy.load(str(folder), embedder="none", intents="given").compare([learned[1], CURRENT], timed=False)
     means = [row["mean"] for row in found.record["results"] if row["metric"] == "nDCG@10"]
     assert means[0] > means[1] + 0.05
 

@@ -7,12 +7,12 @@ import re
 import pytest
 from click.testing import CliRunner
 
-from steelyard.config import SearchConfig
-from steelyard.feedback import ACTIONS
-from steelyard_eval.cli import main
-from steelyard_eval.commands import feedback as commands
+from steelyard.config.search_config import SearchConfig
+from steelyard.feedback.log import ACTIONS
+from steelyard_eval.cli.commands import feedback_logs as commands
+from steelyard_eval.cli.demonstration import starter
+from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
-from steelyard_eval.demonstration import starter
 from steelyard_eval.learn import learn
 from steelyard_eval.learn.clicks import MODELS
 from steelyard_eval.learn.simulation import simulate_log

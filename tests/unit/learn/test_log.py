@@ -8,19 +8,19 @@ import sys
 import numpy as np
 import pytest
 
-from steelyard.config import policy_of
-from steelyard.errors import ConfigError, DataError
-from steelyard.explore import Explore
-from steelyard.feedback import ACTIONS, FeedbackLog, append, append_act, line
-from steelyard.search import Searcher
+from steelyard.base.errors import ConfigError, DataError
+from steelyard.config.search_config import policy_of
+from steelyard.feedback.explore import Explore
+from steelyard.feedback.log import ACTIONS, FeedbackLog, append, append_act, line
+from steelyard.live.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
+from steelyard_eval.datasets.log_schema import Action
 from steelyard_eval.learn.acts import CODE, KINDS
 from steelyard_eval.learn.census import Census
 from steelyard_eval.learn.importers import from_soleri, from_ubi
 from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.learn.reader import MOST_A_DAY, Known, read_log
-from steelyard_eval.learn.schema import Action
 from steelyard_eval.learn.tally import Axes, History, Seen, Tally
 
 NOW = 1_760_000_000.0
@@ -208,7 +208,7 @@ def test_the_actions_of_both_packages_are_the_same():
 
 @pytest.fixture
 def searcher():
-    from steelyard.entry import Entry
+    from steelyard.memory.entry import Entry
 
     with Vault(":memory:") as vault:
         vault.upsert([Entry(id=name, title=f"{name} key rotation", text=f"rotate {name}") for name in "abcdef"])

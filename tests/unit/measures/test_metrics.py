@@ -8,7 +8,7 @@ import pytrec_eval
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from steelyard.errors import ConfigError, DataError
+from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.measures.metrics import Judgments, Measure, evaluate, parse_measures
 from steelyard_eval.measures.runs import oracle, run_lines, write_run
 

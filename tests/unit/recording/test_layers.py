@@ -7,24 +7,26 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from steelyard.embed import RecordedEmbedder
-from steelyard.entry import Entry
+import steelyard_eval as sy
+from steelyard.embedders.embed import RecordedEmbedder
 from steelyard.fusion import parse_strategy
-from steelyard.search import Searcher
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem.layers import ABSTRACT, extract
-from steelyard_eval import terminal
+from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
-from steelyard_eval.recording.files import load as read
-from steelyard_eval.recording.files import save
+from steelyard_eval.recording.disk import load as read
+from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.recording.workspace import recorded as recorded_vectors
-from steelyard_eval.report.render import write_report
+from steelyard_eval.show import terminal
+from steelyard_eval.show.report.render import write_report
 from steelyard_eval.vaults import index_dataset, vault_embedder
 
 LAYERS = ("l0", "l1", "l2")
@@ -202,3 +204,22 @@ def test_an_abstract_keeps_a_word_that_ends_before_the_limit(letters, kept):
     """A long word ends before the limit or beyond it; beyond it, only the "a" is left."""
     abstract, _ = extract("a " + "x" * (letters - 2) + " more")
     assert len(abstract) == kept
+
+
+def test_explanations_and_notebooks_say_which_step_emptied_a_list():
+    data = sy.load(starter())
+    why = "no entry's score of all layers reaches"
+    empty = next(query.id for query in data.dataset.queries if not data.search(query.id, "cortex_mem").hits)
+    assert any(why in notice for notice in data.search(empty, "cortex_mem").notices)
+    explained = data.explain(empty, "cortex_mem")
+    assert why in explained.record["configurations"][0]["emptied"]
+    assert why in " ".join(str(explained).split())
+
+
+def test_that_the_text_stands_for_a_layer_is_told_once_of_a_data_set(caplog):
+    data = sy.load(starter())
+    with caplog.at_level(logging.WARNING):
+        for query in ("q01", "q02"):
+            data.explain(query, "cortex_mem")
+            data.explain(query, "cortex_mem", against="cortex_mem:shipped")
+    assert sum("no vectors of the layer l2" in line.message for line in caplog.records) == 1

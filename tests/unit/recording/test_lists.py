@@ -13,23 +13,23 @@ import pytest
 import tantivy
 from ir_measures import nDCG
 
-from steelyard.config import SearchConfig
-from steelyard.entry import Entry
-from steelyard.errors import ConfigError, DataError
+from steelyard.base.errors import ConfigError, DataError
+from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
-from steelyard.search import Searcher
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry
 from steelyard.stores.sqlite import Vault
-from steelyard.table import TagSets
+from steelyard.table.signal_table import TagSets
 from steelyard.testing import random_table
-from steelyard_eval.cli import main
+from steelyard_eval.cli.demonstration import starter
+from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
+from steelyard_eval.compare.list_recording import save_lists
 from steelyard_eval.datasets import load
-from steelyard_eval.demonstration import starter
-from steelyard_eval.recommend.answer import recommend
-from steelyard_eval.recording.files import load as open_folder
-from steelyard_eval.recording.lists import save_lists
+from steelyard_eval.recording.disk import load as open_folder
 from steelyard_eval.recording.select import only
 from steelyard_eval.tune import tune
+from steelyard_eval.tune.recommendation import recommend
 
 DEPTH = 30
 NORMS = {"none": None, "minmax": "min-max", "max": "max", "zscore": "zmuv", "rank": "rank"}

@@ -6,13 +6,13 @@ import json
 import numpy as np
 import pytest
 
-from steelyard.errors import ConfigError, DataError
+from steelyard.base.errors import ConfigError, DataError
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
+from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.datasets import load
-from steelyard_eval.demonstration import starter
-from steelyard_eval.recording.files import _check_codes, save
-from steelyard_eval.recording.files import load as load_recording
+from steelyard_eval.recording.disk import _check_codes, save
+from steelyard_eval.recording.disk import load as load_recording
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace

@@ -1,4 +1,4 @@
-"""Weights files, recordings, the lists they replay to, and reports have the bytes that commit 04683fb wrote.
+"""Weights files, recordings, the lists they replay to, and reports have the bytes that commit a2e8353 wrote.
 
     python tests/unit/recording/test_same_bytes.py ARCHIVE
 
@@ -18,14 +18,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steelyard.config import SearchConfig
+from steelyard.config.search_config import SearchConfig
 from steelyard.systems import SYSTEMS, find_system
-from steelyard_eval.cli import main
-from steelyard_eval.recording.files import load
+from steelyard_eval.cli.main import main
+from steelyard_eval.recording.disk import load
 from steelyard_eval.recording.replay import replay
 
 ROOT = Path(__file__).parents[3]
-SAMPLE = ROOT / "tests" / "data" / "made-by-04683fb.tar.xz"
+SAMPLE = ROOT / "tests" / "data" / "made-by-a2e8353.tar.xz"
 NAMES = sorted(SYSTEMS)
 
 

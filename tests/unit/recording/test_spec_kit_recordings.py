@@ -8,30 +8,30 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steelyard.embed import RecordedEmbedder, embed_missing, space_of
-from steelyard.entry import Entry, Relation
-from steelyard.errors import ConfigError, DataError, EmbedderError, RerankError, VaultError
+from steelyard.base.errors import ConfigError, DataError, EmbedderError, RerankError, VaultError
+from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
 from steelyard.finish import Merge, Ranking, Rerank
 from steelyard.fusion import parse_strategy
-from steelyard.join import join
-from steelyard.query import Query
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry, Relation
+from steelyard.memory.query import Query
 from steelyard.retrievers.bm25 import Bm25Retriever
 from steelyard.retrievers.graph import GraphRetriever
-from steelyard.search import Searcher
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard.table import RERANK
+from steelyard.table.join import join
+from steelyard.table.signal_table import RERANK
 from steelyard_eval.datasets import load
-from steelyard_eval.explain.query import explain
-from steelyard_eval.recommend.answer import recommend
+from steelyard_eval.explain.explanation import explain
 from steelyard_eval.recording import workspace as workspaces
-from steelyard_eval.recording.files import load as read
-from steelyard_eval.recording.files import save
+from steelyard_eval.recording.disk import load as read
+from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.tune.recommendation import recommend
 
 NOW = 1_795_305_600.0
 TOPICS = ("jwt token", "session cookie", "cache key", "token cache", "cookie jar", "key rotation", "jwt session")
@@ -167,7 +167,7 @@ class TestTheFirstPlaces:
             monkeypatch.setenv(name, value)
         record_ = explain(space, "q2", "spec_kit", limit=4).record["configurations"][0]
         first, second, *others = record_["entries"]
-        assert record_["intent"] == "understand"  # one primary keyword: 2.0, below 3.0
+        assert record_["intent"] == "fix_bug"  # its one primary keyword, 2, in a pattern, 1
         assert record_["finish"] == ["rerank(2, penalty=length)", "cut(4)"]
         for entry in (first, second):
             score, penalty = (part["value"] for part in entry["finished"]["parts"])

@@ -6,13 +6,13 @@ import signal
 
 import pytest
 
-from steelyard.errors import LostError, VaultError
-from steelyard.join import complete, join, part
-from steelyard.query import Query
+from steelyard.base.errors import LostError, VaultError
+from steelyard.memory.query import Query
 from steelyard.stores.base import Found
-from steelyard.table import NO_FACTS
+from steelyard.table.join import complete, join, part
+from steelyard.table.signal_table import NO_FACTS
+from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.datasets import load
-from steelyard_eval.demonstration import starter
 from steelyard_eval.recording import workers
 from steelyard_eval.recording.record import record_systems
 from steelyard_eval.recording.workspace import Workspace

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import numpy as np
 import pytest
 
-from steelyard.errors import ConfigError, RerankError
+from steelyard.base.errors import ConfigError, RerankError
 from steelyard.rerank import CachedReranker, Document, GuardedReranker
 from steelyard.rerank.api import ApiReranker
 from steelyard.rerank.local import LocalReranker

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from steelyard_eval.cli import main
+from steelyard_eval.cli.demonstration import starter
+from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.demonstration import starter
-from steelyard_eval.recommend.rule import best
+from steelyard_eval.decide.rule import best
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune import ablation as module
 from steelyard_eval.tune import tuner
 from steelyard_eval.tune.ablation import ablation
 from steelyard_eval.tune.task import prepare
-from steelyard_eval.tune.verdict import Judgment
+from steelyard_eval.tune.tuning_document import TuningDecision
 
 # fts finds and orders; importance is the same for every entry of this task; cosine is planted.
 STRATEGY = "weighted_sum(0.6*fts, 0.2*importance, 0.2*cosine, normalize=minmax)"
@@ -40,7 +40,7 @@ def planted():
 
 
 def judged_of(task):
-    return Judgment(task, task.optimum(task.inside))
+    return TuningDecision(task, task.optimum(task.inside))
 
 
 @pytest.fixture(scope="module")

@@ -4,21 +4,21 @@ import numpy as np
 import pytest
 
 from steelyard.fusion import parse_strategy
+from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.datasets import load
-from steelyard_eval.demonstration import starter
-from steelyard_eval.exact.optimise import movable, optimise
-from steelyard_eval.kernel import Form
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.candidate import Candidate
-from steelyard_eval.tune.intents import M
+from steelyard_eval.tune.intent_weights import M
 from steelyard_eval.tune.task import prepare
+from steelyard_eval.weights.exact.optimise import movable, optimise
+from steelyard_eval.weights.kernel import Form
 
 SUM = "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"
 
 
 @pytest.fixture(scope="module")
 def task():
-    dataset = load(starter())
+    dataset = load(starter(), "given")
     strategy = f"by_intent(default={SUM}, fix_bug={SUM}, security_audit={SUM})"
     return prepare(dataset, "plain", strategy, "nDCG@10", None, "auto", 0, Workspace.open(dataset))
 

@@ -8,26 +8,26 @@ import pytest
 from click.testing import CliRunner
 from search_forms import form_of, measure
 
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.cli import main
+from steelyard_eval.cli.demonstration import starter
+from steelyard_eval.cli.main import main
+from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import load, tuning_queries
-from steelyard_eval.demonstration import starter
-from steelyard_eval.kernel import Form, Kernel
+from steelyard_eval.decide.rule import best, folds
 from steelyard_eval.measures.metrics import Judgments, evaluate
-from steelyard_eval.progress import bar
-from steelyard_eval.recommend.attempt import save_weights
-from steelyard_eval.recommend.rule import best, folds
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.tune import tune, tuner
+from steelyard_eval.tune.attempt import save_weights
 from steelyard_eval.tune.candidate import Candidate
 from steelyard_eval.tune.optimum import in_silence, optimum
-from steelyard_eval.tune.settings import depths, refuse_fixed, settings, shapes
 from steelyard_eval.tune.task import prepare
+from steelyard_eval.tune.tuned_parameters import depths, refuse_fixed, settings, shapes
 from steelyard_eval.tune.tuner import proven
-from steelyard_eval.tune.verdict import Judgment
+from steelyard_eval.tune.tuning_document import TuningDecision
+from steelyard_eval.weights.kernel import Form, Kernel
 
 MIXTURE = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
 
@@ -62,9 +62,13 @@ def mixed(space):
         ("tiered(fts, min_results=4, then=weighted_sum(0.3*fts, 0.7*vector))", 35),  # 7 counts by 5
         (
             "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5)",
-            8,
-        ),  # 0.2, 0.3, and three with and without steps
-        ("layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, cut=0.5)", 16),  # the same with and without the cut
+            5,
+        ),  # 0.2 to 0.6, each with the steps of the ladder below it
+        ("layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, cut=0.5)", 10),  # the same with and without the cut
+        (
+            "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.2], cut=step)",
+            18,
+        ),  # (2 ladders but for 0.2) x 2
         ("weighted_sum(0.5*cosine, 0.5*recency(half_life=10d))", 5),  # a quarter to four times
         ("by_intent(default=rrf(fts, vector), fix_bug=rrf(fts, vector))", 49),
         ("comb_max(fts, vector)", 5),
@@ -337,7 +341,7 @@ def test_under_try_the_file_holds_the_current_weights_and_another_what_is_worth_
 def test_live_search_under_the_tuned_setting_has_the_value_that_is_reported(space, tmp_path, system, strategy):
     task = task_of(space, strategy, system)
     deep = settings(task.config)[-1]  # at another depth, where there is one
-    found = Judgment(task, task.optimum(task.inside))
+    found = TuningDecision(task, task.optimum(task.inside))
     for config in (found.picked, found.optimum.config, deep):
         config.save(tmp_path / "search-weights.json")
         value = live_mean(space, SearchConfig.load(tmp_path / "search-weights.json"))
@@ -452,9 +456,27 @@ def test_every_setting_is_tried_at_every_depth_as_long_as_there_are_not_too_many
     """Shapes times depths: at the limit all, one more leaves the other depths the given shape alone."""
     from steelyard.fusion import parse_strategy
     from steelyard.systems import find_system
-    from steelyard_eval.tune import settings as module
+    from steelyard_eval.tune import tuned_parameters as module
 
     config = find_system("plain").config().with_strategy(parse_strategy("rrf(fts, bm25, k=60)"))
     every, places = len(module.shapes(config.strategy)), len(module.depths(config))
     assert len(module.settings(config, every * places)) == every * places
     assert len(module.settings(config, every * places - 1)) == every + places - 1
+
+
+def test_what_a_data_set_cannot_supply_of_a_system_is_said(tmp_path):
+    """Without abstracts Cortex-Mem is its last resort alone; the file under keep has that, so it must be told."""
+    for name, rows in {
+        "corpus.jsonl": [{"id": f"e{at}", "text": f"word{at} token{at % 2} other"} for at in range(4)],
+        "queries.jsonl": [{"id": f"q{at}", "text": f"word{at} other"} for at in range(3)],
+    }.items():
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "qrels.txt").write_text("q0 0 e0 1\nq1 0 e1 1\nq2 0 e2 1\n")
+    (tmp_path / "dataset.json").write_text(json.dumps({"name": "flat"}))
+    ended = CliRunner().invoke(
+        main, ["tune", str(tmp_path), "--system", "cortex_mem", "--out", str(tmp_path / "w.json")]
+    )
+
+    assert ended.exit_code == 0, ended.output
+    assert "cortex_mem runs as" in ended.stderr
+    assert "without l0, l1, which flat cannot supply" in " ".join(ended.stderr.split())

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 
-from steelyard.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError, shown
 
 VARIABLE = "STEELYARD_MEMORY"
 """Names a number of MiB; 0 leaves all searches to SQLite. Without it a quarter of the machine's memory."""

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import apsw
 import sqlite_vec
 
-from steelyard.errors import PATH_WIDTH, ConfigError, VaultError, shown
-from steelyard.files import STRICT_JSON
+from steelyard.base.errors import PATH_WIDTH, ConfigError, VaultError, shown
+from steelyard.base.files import STRICT_JSON
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.schema import COLUMNS, TABLES, index_statements, space_statement

@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import sqlite_vec
 
-from steelyard.errors import PATH_WIDTH, MachineError, VaultError, shown
+from steelyard.base.errors import PATH_WIDTH, MachineError, VaultError, shown
 from steelyard.stores.sqlite.guard import GuardedConnection
 
 MEMORY = ":memory:"
@@ -73,6 +73,11 @@ def _private(path: str) -> None:
                 f"cannot open {shown(path, PATH_WIDTH)}: it is not a regular file; check the folder's permissions "
                 "or name another file"
             ) from None
+    except FileNotFoundError:
+        folder = shown(str(Path(path).parent), PATH_WIDTH)
+        raise MachineError(
+            f"cannot open {shown(path, PATH_WIDTH)}: there is no folder {folder}; make it"
+        ) from None
     except OSError as error:
         raise _cannot_open(path, error) from None
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import apsw
 
-from steelyard.errors import PATH_WIDTH, VaultError, shown
+from steelyard.base.errors import PATH_WIDTH, VaultError, shown
 
 T = TypeVar("T")
 DAMAGE = (

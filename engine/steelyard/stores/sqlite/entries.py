@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from steelyard.entry import Entry
-from steelyard.filters import EVERYTHING, Filters
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import Edge
 from steelyard.stores.sqlite.file import NULL, REAL, TEXT, VaultFile
 from steelyard.stores.sqlite.schema import (

@@ -19,9 +19,9 @@ from typing import Any, Self, cast
 
 import apsw
 
-from steelyard.arrays import Indices
-from steelyard.errors import VaultError
-from steelyard.filters import Filters
+from steelyard.base.arrays import Indices
+from steelyard.base.errors import VaultError
+from steelyard.memory.filters import Filters
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite.check import check_books, check_schema
 from steelyard.stores.sqlite.connect import (

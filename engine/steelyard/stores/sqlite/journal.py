@@ -9,8 +9,8 @@ from typing import Any, Protocol, TypeVar, cast
 import apsw
 import numpy as np
 
-from steelyard.arrays import Indices
-from steelyard.filters import Filters
+from steelyard.base.arrays import Indices
+from steelyard.memory.filters import Filters
 from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.file import VaultFile
 from steelyard.stores.sqlite.schema import NOTE, where
@@ -19,7 +19,7 @@ SCOPES = 64
 """How many scopes are kept in memory; queries with a clock have one each."""
 
 
-class Kept(Protocol):
+class KeptState(Protocol):
     """What was computed from a whole vault."""
 
     @property
@@ -27,7 +27,7 @@ class Kept(Protocol):
         """The revision of the vault that it belongs to."""
 
 
-K = TypeVar("K", bound=Kept)
+K = TypeVar("K", bound=KeptState)
 
 
 class Journal(VaultFile):

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from steelyard.errors import VaultError, visible
-from steelyard.filters import EVERYTHING, Filters
-from steelyard.postings import Counted
+from steelyard.base.errors import VaultError, visible
+from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import Found, KeywordIndex
+from steelyard.stores.postings import Counted
 from steelyard.stores.sqlite.budget import budget
 from steelyard.stores.sqlite.fts5 import ranking, ranks, readable
 from steelyard.stores.sqlite.phrases import Phrases, TokenError, columns, phrases

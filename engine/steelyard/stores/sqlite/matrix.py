@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.arrays import Bools, Indices
-from steelyard.filters import Filters
+from steelyard.base.arrays import Bools, Indices
+from steelyard.memory.filters import Filters
 from steelyard.stores.sqlite.segments import LONGEST, SHORTEST, Vectors, VectorSegment, length_of
 
 MASKS = 64

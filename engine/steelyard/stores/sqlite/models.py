@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from steelyard.files import STRICT_JSON
+from steelyard.base.files import STRICT_JSON
 from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.file import VaultFile
 

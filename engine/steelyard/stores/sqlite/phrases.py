@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import apsw
 import numpy as np
 
-from steelyard.arrays import Floats, Indices
-from steelyard.filters import Filters
-from steelyard.postings import Analysis, Counted, Posting, Read, Segment
+from steelyard.base.arrays import Floats, Indices
+from steelyard.memory.filters import Filters
 from steelyard.stores.base import KeywordIndex
+from steelyard.stores.postings import Analysis, Counted, Posting, Read, Segment
 from steelyard.stores.sqlite.terms import FIELD
 
 K1, B = 1.2, 0.75
@@ -39,7 +39,7 @@ class TokenError(ValueError):
     """A text that FTS5 cuts, or that cannot be read without it."""
 
 
-class Phrase(NamedTuple):
+class TokenPhrase(NamedTuple):
     """Consecutive tokens; of the last one a prefix is enough where `prefix` is set."""
 
     tokens: tuple[str, ...]
@@ -88,14 +88,14 @@ def columns(index: KeywordIndex) -> Analysis:
     return Analysis(name, read, index.fields, index=index.name)
 
 
-def phrases(match: str, tokenizer: str) -> list[Phrase] | None:
+def phrases(match: str, tokenizer: str) -> list[TokenPhrase] | None:
     """The phrases of an expression that joins phrases by OR; None for any other."""
     if "\0" in match:
         return None
     found, at = [], 0
     while (part := _PART.match(match, at)) is not None and part[2] not in _KEYWORDS:
         text = part[2] if part[1] is None else part[1].replace('""', '"')
-        found.append(Phrase(tuple(tokens(tokenizer, text)), bool(part[3])))
+        found.append(TokenPhrase(tuple(tokens(tokenizer, text)), bool(part[3])))
         at = part.end()
         if at == len(match):
             return found
@@ -105,12 +105,12 @@ def phrases(match: str, tokenizer: str) -> list[Phrase] | None:
     return None
 
 
-Weighed = tuple[Phrase, tuple[float, ...]]
+Weighed = tuple[TokenPhrase, tuple[float, ...]]
 """A phrase, with the weights of the fields."""
 
 
 @dataclass(eq=False)
-class Kept:
+class KeptPhrases:
     """What was computed of phrases, a pair of arrays with a number for each row; `most` rows in all."""
 
     most: int
@@ -140,10 +140,10 @@ class Phrases:
     most: int
 
     def __post_init__(self) -> None:
-        self._kept = Kept(self.most)
+        self._kept = KeptPhrases(self.most)
 
     def best(
-        self, asked: Sequence[Phrase], weights: Sequence[float], filters: Filters, depth: int | None
+        self, asked: Sequence[TokenPhrase], weights: Sequence[float], filters: Filters, depth: int | None
     ) -> list[tuple[str, float]]:
         """The ids and scores of the best rows in scope, ties by ascending id; see `Counted.best`."""
         scores, held = np.zeros(len(self.counted.lengths)), np.zeros(len(self.counted.lengths), dtype=bool)
@@ -159,7 +159,9 @@ class Phrases:
         """The rows that hold a phrase, and what it adds to the score of each of them."""
         parts, first = [], 0
         for segment in self.counted.segments:
-            own, often = segment.made.setdefault("phrases", Kept(self.most)).of(asked, partial(_often, segment))
+            own, often = segment.made.setdefault("phrases", KeptPhrases(self.most)).of(
+                asked, partial(_often, segment)
+            )
             parts.append((own + first, often))
             first += len(segment.lengths)
         rows, often = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -191,7 +193,7 @@ def _often(segment: Segment, asked: Weighed) -> tuple[Indices, Floats]:
     return rows, often.astype(np.float64)
 
 
-def _where(segment: Segment, phrase: Phrase) -> Indices:
+def _where(segment: Segment, phrase: TokenPhrase) -> Indices:
     """Where a phrase begins: rows and positions in one number, ascending."""
     begins: Indices | None = None
     for at, token in enumerate(phrase.tokens):

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from steelyard.entry import EVERY_FIELD, Entry, Relation, check_entry
-from steelyard.errors import VaultError, shown
-from steelyard.fields import END_OF_TIME, FIRST_TIME, LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS
-from steelyard.files import STRICT_JSON
-from steelyard.filters import EVERYTHING, SUPERSEDED, Filters, Rule
+from steelyard.base.errors import VaultError, shown
+from steelyard.base.fields import END_OF_TIME, FIRST_TIME, LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS
+from steelyard.base.files import STRICT_JSON
+from steelyard.memory.entry import EVERY_FIELD, Entry, Relation, check_entry
+from steelyard.memory.filters import EVERYTHING, SUPERSEDED, Filters, Rule
 from steelyard.stores.base import KeywordIndex
 
 APPLICATION_ID = 0x53544C59  # "STLY", so that another program's SQLite file is recognised

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import apsw
 import numpy as np
 
-from steelyard.arrays import Bools, Indices
-from steelyard.errors import VaultError
-from steelyard.postings import NOTHING, Posting, sums
+from steelyard.base.arrays import Bools, Indices
+from steelyard.base.errors import VaultError
+from steelyard.stores.postings import NOTHING, Posting, sums
 from steelyard.stores.sqlite.damage import damaged
 
 FIELD = 24
@@ -34,7 +34,7 @@ class File(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class TermSegment:
     """A segment: the rows of a keyword index at a revision, and how many tokens each has.
 
     Words are read from the index as it is when they are asked for. The rows that changed by then are not to be
@@ -50,7 +50,7 @@ class Terms:
     """What users of the rows compute from them, kept as long as they are."""
 
     @classmethod
-    def of(cls, file: File, index: str, fields: Sequence[str]) -> Terms:
+    def of(cls, file: File, index: str, fields: Sequence[str]) -> TermSegment:
         """The rows that there are now."""
         rows: list[Any] = file._db.execute(f"SELECT id, sz FROM fts_{index}_docsize ORDER BY id").fetchall()
         rowids = np.fromiter((rowid for rowid, _ in rows), dtype=np.int64, count=len(rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from weakref import WeakValueDictionary
 
-from steelyard.filters import Filters
+from steelyard.memory.filters import Filters
 from steelyard.stores.base import Readable
 from steelyard.stores.scoped import ScopedStore
 from steelyard.stores.sqlite.connect import MEMORY

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.arrays import Indices
-from steelyard.errors import DimensionMismatchError, VaultError, shown
-from steelyard.filters import EVERYTHING, Filters
+from steelyard.base.arrays import Indices
+from steelyard.base.errors import DimensionMismatchError, VaultError, shown
+from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import COSINE, Found, Space
 from steelyard.stores.sqlite.budget import budget, precision
 from steelyard.stores.sqlite.damage import damaged

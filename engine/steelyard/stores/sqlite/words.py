@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Bools, Indices
-from steelyard.errors import VaultError
-from steelyard.filters import Filters
-from steelyard.postings import NOTHING, Analysis, Counted, Posting, Postings, Read, Segment, sums
+from steelyard.base.arrays import Bools, Indices
+from steelyard.base.errors import VaultError
+from steelyard.memory.filters import Filters
+from steelyard.stores.postings import NOTHING, Analysis, Counted, Posting, Postings, Read, Segment, sums
 from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.file import BLOB, INTEGER, NULL, TEXT
 from steelyard.stores.sqlite.journal import SCOPES, Journal
 from steelyard.stores.sqlite.schema import from_row, select
-from steelyard.stores.sqlite.terms import Terms
+from steelyard.stores.sqlite.terms import TermSegment
 
 WORTH_STORING = 2_000
 """Entries; the words of fewer are counted in a tenth of a second."""
@@ -164,7 +164,7 @@ class WordTables(Journal):
     def _load(self, analysis: Analysis) -> _Index:
         """What is stored, with what changed since; all words in memory where nothing is."""
         if analysis.index:
-            terms = Terms.of(self, analysis.index, analysis.fields)
+            terms = TermSegment.of(self, analysis.index, analysis.fields)
             return _Index(self.revision(), terms, terms.rowids, np.ones(len(terms.rowids), dtype=bool))
         sql = "SELECT number, revision, entries, lengths FROM word_indexes WHERE name = ?"
         stored = self._rows(sql, (analysis.key,), (INTEGER, INTEGER, BLOB, BLOB))

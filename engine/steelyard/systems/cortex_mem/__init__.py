@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from steelyard.entry import Entry, Hit
-from steelyard.finish import AtLeast, Cut, Files, Stage
+from steelyard.finish import Cut, Files, Stage
 from steelyard.fusion import Expr, parse_strategy
 from steelyard.grammar import number_text
-from steelyard.reading import Reading
+from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.text import CONTENT
+from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import System
+from steelyard.systems.cortex_mem.direct import address, direct, rows_shown, rows_shown_shipped
 from steelyard.systems.cortex_mem.intents import (
     GENERAL,
     SHIPPED_THRESHOLDS,
@@ -22,7 +24,6 @@ from steelyard.systems.cortex_mem.intents import (
 from steelyard.systems.cortex_mem.snippets import snippet, snippet_shipped
 from steelyard.systems.cortex_mem.uris import directory_of, timeline_of
 from steelyard.systems.traits import Searching, Showing
-from steelyard.text import CONTENT
 
 if TYPE_CHECKING:
     from steelyard.results import SearchResult
@@ -37,11 +38,10 @@ FIRST, RETRY = 3, 5
 """Abstracts that the real program looks at, times the limit: at first, and in its retry."""
 
 
-def layered(threshold: float, cut: float | None = None) -> str:
-    """The document's search from a threshold on: the steps of the ladder below it, then all details."""
+def layered(threshold: float) -> str:
+    """The document's search from a threshold on: the steps of the ladder below it, then all details, uncut."""
     steps = ", ".join(number_text(step) for step in STEPS if step < threshold)
-    least = number_text(threshold if cut is None else cut)
-    return f"layered({LAYERS}, threshold={number_text(threshold)}, relax=[{steps}], cut={least}, lacking=file)"
+    return f"layered({LAYERS}, threshold={number_text(threshold)}, relax=[{steps}], cut=step, lacking=file)"
 
 
 def layered_shipped(threshold: float, limit: int, cut: float = 0.5) -> str:
@@ -57,7 +57,7 @@ def layered_shipped(threshold: float, limit: int, cut: float = 0.5) -> str:
 def strategy(threshold: float | None, limit: int) -> Expr:
     """What the document says: thresholds by intent, or the one that is asked for.
 
-    An explicit threshold gates abstracts and cuts results; the ladder goes on below it.
+    An explicit threshold gates abstracts and cuts what they find; the ladder goes on below it.
     """
     if threshold is not None:
         return parse_strategy(layered(threshold))
@@ -78,10 +78,6 @@ def _cases(made: dict[str, str]) -> str:
     return ", ".join([f"default={default}", *(f"{i}={text}" for i, text in made.items() if text != default)])
 
 
-FULL = parse_strategy("comb_max(l0, l1, l2, normalize=none)")
-"""The direct search: everything by its best layer."""
-
-
 def finish(limit: int) -> tuple[Stage, ...]:
     """Results are files: a directory that only its own layers found is left out."""
     return (Files("none"), Cut(limit))
@@ -92,11 +88,6 @@ def finish_shipped(limit: int) -> tuple[Stage, ...]:
     return (Cut(limit),)
 
 
-def finish_full(limit: int, threshold: float) -> tuple[Stage, ...]:
-    """What a direct search ends with."""
-    return (AtLeast(threshold), Cut(limit))
-
-
 def content(entry: Entry) -> str:
     """What a result is about: its text, or of a directory the overview or the abstract."""
     return entry.text or entry.l1 or entry.l0
@@ -104,28 +95,23 @@ def content(entry: Entry) -> str:
 
 def scan(hit: Hit) -> dict[str, Any]:
     """The documented result: where it lies, and how similar it is."""
-    return {"uri": hit.entry.uri or hit.entry.id, "score": hit.score}
+    return {"uri": address(hit.entry), "score": hit.score}
 
 
-def result(hit: Hit) -> dict[str, Any]:
-    """The same with its content."""
-    return scan(hit) | {"content": content(hit.entry)}
-
-
-def scan_quoted(hit: Hit, found: SearchResult) -> dict[str, Any]:
+def quoted(hit: Hit, found: SearchResult) -> dict[str, Any]:
     """The documented result with its snippet, and the spans of it that are words of the query."""
     part = snippet(content(hit.entry), found.query.text)
     return scan(hit) | {"snippet": part.text, "highlights": [list(span) for span in part.highlights]}
 
 
-def quoted(hit: Hit, found: SearchResult) -> dict[str, Any]:
-    """The same with its content."""
-    return result(hit) | scan_quoted(hit, found)
+def whole(hit: Hit) -> dict[str, Any]:
+    """The result of the real program, which always has its content."""
+    return scan(hit) | {"content": content(hit.entry)}
 
 
 def quoted_shipped(hit: Hit, found: SearchResult) -> dict[str, Any]:
-    """The result of the real program, which highlights nothing."""
-    return result(hit) | {"snippet": snippet_shipped(content(hit.entry), found.query.text)}
+    """The same with its snippet, which highlights nothing."""
+    return whole(hit) | {"snippet": snippet_shipped(content(hit.entry), found.query.text)}
 
 
 DOCUMENTED = System(
@@ -136,6 +122,7 @@ DOCUMENTED = System(
         recipe="{title}\n{text}",
         directory=directory_of,
         classify=intent_of,
+        intents=tuple(THRESHOLDS),
     ),
     searching=Searching(
         strategy=strategy(None, 10),
@@ -143,14 +130,20 @@ DOCUMENTED = System(
         depth=lambda limit: limit,
         finish=finish,
         ask=strategy,
+        direct=direct,
     ),
-    showing=Showing(result, scan, quoted, scan_quoted),
+    showing=Showing(scan, scan, quoted, quoted, rows_shown, content),
 )
 
 SHIPPED = replace(
     DOCUMENTED,
     profile="shipped",
-    reading=replace(DOCUMENTED.reading, directory=timeline_of, classify=classify_shipped),
+    reading=replace(
+        DOCUMENTED.reading,
+        directory=timeline_of,
+        classify=classify_shipped,
+        intents=tuple(SHIPPED_THRESHOLDS),
+    ),
     searching=replace(
         DOCUMENTED.searching,
         strategy=strategy_shipped(None, 10),
@@ -158,5 +151,5 @@ SHIPPED = replace(
         filters=dict.fromkeys(RETRIEVERS, "none"),
         ask=strategy_shipped,
     ),
-    showing=Showing(result, result, quoted_shipped, quoted_shipped),
+    showing=Showing(whole, whole, quoted_shipped, quoted_shipped, rows_shown_shipped),
 )

@@ -8,9 +8,10 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from steelyard.chat import Chat
-from steelyard.entry import Entry
-from steelyard.files import write_text
+from steelyard.base.files import write_text
+from steelyard.base.inputs import read_text
+from steelyard.memory.entry import Entry
+from steelyard.net.chat import Chat
 from steelyard.systems.cortex_mem.uris import directory_of
 
 ABSTRACT, OVERVIEW = 400, 4000
@@ -58,7 +59,7 @@ def ask(chat: Chat, cache: Path) -> Summarise:
         if not file.is_file():
             cache.mkdir(parents=True, exist_ok=True)
             write_text(file, chat.complete(prompt).strip())
-        return _cut(file.read_text(encoding="utf-8"), most)
+        return _cut(read_text(file), most)
 
     def summarise(text: str) -> tuple[str, str]:
         return answer(TASKS[0], text, ABSTRACT), answer(TASKS[1], text, OVERVIEW)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Self
 
-from steelyard.chat import Chat
-from steelyard.endpoint import EndpointError
-from steelyard.filters import EVERYTHING, Filters
-from steelyard.query import is_blank
+from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.query import is_blank
+from steelyard.net.chat import Chat
+from steelyard.net.endpoint import EndpointError
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.stores.base import Readable
 

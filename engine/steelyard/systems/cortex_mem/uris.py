@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from steelyard.errors import DataError, shown
+from steelyard.base.errors import DataError, shown
 
 SCHEME = "cortex://"
 DIMENSIONS = ("resources", "user", "agent", "session")

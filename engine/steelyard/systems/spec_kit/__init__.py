@@ -9,16 +9,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from steelyard.filters import Filters
 from steelyard.finish import Cut, Merge, Rescore, Stage
 from steelyard.fusion import parse_strategy
-from steelyard.reading import Reading, Words, as_asked
+from steelyard.memory.filters import Filters
+from steelyard.retrievers.reading import Reading, Words, as_asked
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import System
 from steelyard.systems.spec_kit.enhance import enhanced
 from steelyard.systems.spec_kit.environment import resolve
 from steelyard.systems.spec_kit.forms import result, result_within
-from steelyard.systems.spec_kit.intents import intent, intent_js, intent_shipped
+from steelyard.systems.spec_kit.intents import (
+    INTENTS,
+    INTENTS_JS,
+    confidence,
+    confidence_js,
+    confidence_shipped,
+    intent,
+    intent_js,
+    intent_shipped,
+)
 from steelyard.systems.spec_kit.match import any_word, every_word_js
 from steelyard.systems.spec_kit.tokens import INDEXED, indexed_text, tokens_documented, tokens_js, tokens_shipped
 from steelyard.systems.traits import Searching, Showing
@@ -44,19 +53,19 @@ INTENT_WEIGHTS = {
 
 
 _SIMILARITY = (
-    "comb_max(weighted_sum(0*vector, 0*constitutional, 0.5*cosine, 0.5*recency(half_life=1d, since=never)), "
+    "comb_max(weighted_sum(0*vector, 0*constitutional, 0.5*cosine, 0.5*one), "
     "weighted_sum(0.01*fts), normalize=none)"
 )
 """(1 + cosine) / 2 of what vectors found; a hundredth of the keyword score of what only keywords found.
 
-A sum ranks what the retrievers in it found, whatever their weights; and without any date every entry is new, 1.
+A sum ranks what the retrievers in it found, whatever their weights.
 """
 
 
 def _by_intent(weights: tuple[float, float, float]) -> str:
     """One intent's re-sorting, by what is new among the rows, important and similar."""
     recency, importance, similarity = weights
-    newest = "weighted_sum(1*recency(half_life=36500d), normalize=minmax)"
+    newest = "weighted_sum(1*created, normalize=minmax)"
     return f"weighted_sum({recency}*{newest}, {importance}*importance, {similarity}*{_SIMILARITY})"
 
 
@@ -83,6 +92,8 @@ DOCUMENTED = System(
         match=any_word,
         bm25_words=Words(indexed_text, tokens_documented, INDEXED, whole=True),
         classify=intent,
+        confidence=confidence,
+        intents=INTENTS,
         rewrite=enhanced,
     ),
     searching=Searching(
@@ -105,6 +116,7 @@ SHIPPED = replace(
         DOCUMENTED.reading,
         bm25_words=Words(indexed_text, tokens_shipped, INDEXED, whole=True),
         classify=intent_shipped,
+        confidence=confidence_shipped,
         rewrite=as_asked,
         hidden={"vector": Filters.of({"importance_tier": {"none": ["constitutional", "deprecated"]}})},
     ),
@@ -127,6 +139,8 @@ JS = replace(
         match=every_word_js,
         bm25_words=Words(indexed_text, tokens_js, INDEXED, least=10, whole=True),
         classify=intent_js,
+        confidence=confidence_js,
+        intents=INTENTS_JS,
         rewrite=as_asked,
     ),
     searching=replace(

@@ -10,8 +10,8 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from steelyard.entry import Entry
-from steelyard.forgetting import DAY, fsrs
+from steelyard.memory.entry import Entry
+from steelyard.memory.forgetting import DAY, fsrs
 from steelyard.signals.types import DOCUMENT_TYPES, TIERS
 
 FIVE = (0.25, 0.15, 0.25, 0.20, 0.15)

@@ -7,6 +7,7 @@ Levenshtein's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 
@@ -101,6 +102,8 @@ _STOP_WORDS = frozenset(
 )
 """The 82 words that are no misspelled acronym."""
 
+_BLANKS = re.compile(r"(?:[^\S\x1c-\x1f\x85]|\ufeff)+")
+"""White space as JavaScript has it."""
 MAX_EDITS = 2
 MIN_TERM = 3
 """Characters of the shortest word that is looked up; two-letter acronyms are never expanded, as in the code."""
@@ -123,17 +126,17 @@ def expand(query: str) -> str:
     >>> expand("tf-idf weights")
     'tf-idf weights Term Frequency Inverse Document Frequency tfidf'
     """
-    found = dict.fromkeys(text for term in query.split() for text in _expansions(term))
+    found = dict.fromkeys(text for term in _BLANKS.split(query) for text in _expansions(term))
     return " ".join((query, *found))
 
 
 def correct(query: str) -> str:
-    """The query with every known typo mended; other words, and the blanks between them, stay as they are.
+    """The query with every known typo mended, and one blank wherever there is white space.
 
-    >>> correct("serach qeury")
-    'search query'
+    >>> correct("serach  qeury"), correct("   ")
+    ('search query', ' ')
     """
-    return " ".join(TYPOS.get(word.lower(), word) for word in query.split(" "))
+    return " ".join(TYPOS.get(word.lower(), word) for word in _BLANKS.split(query))
 
 
 def acronyms_like(term: str) -> list[str]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError, shown
+from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Rerank
 from steelyard.fusion import parse_strategy
 from steelyard.rerank.settings import RerankConfig

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from steelyard.config import SearchConfig
-from steelyard.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError, shown
+from steelyard.config.search_config import SearchConfig
 from steelyard.finish import reranked
 from steelyard.fusion import parse_strategy
-from steelyard.grammar import Item, amount_of, number_text, parse_call
+from steelyard.grammar import Call, Item, amount_of, number_text, parse_call
 from steelyard.rerank.settings import RerankConfig
 from steelyard.signals.types import DOCUMENT_TYPES
 from steelyard.systems import find_system
@@ -40,6 +40,11 @@ DEFAULTS: dict[str, Any] = {
     },
 }
 """The file of the program's version 1.8.0, without its comments."""
+EVERY_TYPE_ALIKE = dict.fromkeys(DOCUMENT_TYPES, 1.0)
+FORM = (
+    "its file fuses vector, bm25 and graph by reciprocal rank, with k, a bonus that multiplies and a weight for "
+    "graph alone, and raises by promised and document_type; it has no words for"
+)
 
 
 def read_foreign(record: Mapping[str, Any]) -> SearchConfig:
@@ -49,27 +54,41 @@ def read_foreign(record: Mapping[str, Any]) -> SearchConfig:
     k, bonus, graph = (_number(fusion, "rrfFusion", name, problems) for name in DEFAULTS["rrfFusion"])
     names = ("p95ThresholdMs", "cacheTtlMs", "cacheMaxSize")
     p95, ttl, size = (_number(encoder, "crossEncoder", name, problems) for name in names)
-    if dict(record.get("documentTypeMultipliers", DOCUMENT_TYPES)) != DOCUMENT_TYPES:
+    types = _part(record, "documentTypeMultipliers", problems)
+    if types not in (DOCUMENT_TYPES, EVERY_TYPE_ALIKE):
         problems.append(
-            "documentTypeMultipliers differ from the program's own, which the signal document_type has"
+            "documentTypeMultipliers are neither 1 throughout nor the program's own, which the signal "
+            "document_type has"
         )
     if encoder.get("lengthPenalty", PENALTY) != PENALTY:
         problems.append("crossEncoder.lengthPenalty differs from the document's, which the signal length has")
     if problems:
         raise ConfigError("; ".join(problems))
-    weight, after, extra = map(number_text, (graph, k, bonus))
-    fused = f"rrf(vector, bm25, {weight}*graph, k={after}, bonus=times({extra}))"
+    found = f", {number_text(graph)}*graph" if graph else ""
+    extra = f", bonus=times({number_text(bonus)})" if bonus else ""
+    factors = FACTORS if types == DOCUMENT_TYPES else FACTORS.replace(" document_type", " 0*document_type")
+    fused = f"rrf(vector, bm25{found}, k={number_text(k)}{extra})"
     return replace(
-        find_system("spec_kit").config().with_strategy(parse_strategy(f"boost({fused}, {FACTORS})")),
+        find_system("spec_kit").config().with_strategy(parse_strategy(f"boost({fused}, {factors})")),
         rerank=RerankConfig("auto", p95, ttl, int(size)),
         provenance={KEPT: dict(record)},
     )
 
 
 def write_foreign(config: SearchConfig) -> dict[str, Any]:
-    """The file that says the same; ConfigError for a strategy that it has no words for."""
+    """The file that says the same; ConfigError names every part of the strategy that it has no words for."""
+    call = parse_call(str(config.effective)).call
+    fused, *factors = call.items if call.name == "boost" else (Item(None, call),)
+    weights = _weights(factors)
+    problems = [*_unsaid(fused.call), *_unsaid_factors(weights)]
+    if problems:
+        raise ConfigError(f"{FORM} {', '.join(problems)}")
     record = copy.deepcopy(dict(config.provenance.get(KEPT, DEFAULTS)))
-    record["rrfFusion"] = {**record.get("rrfFusion", {}), **_fused(str(config.effective))}
+    record["rrfFusion"] = {**record.get("rrfFusion", {}), **_fused(fused.call)}
+    if "document_type" not in weights:
+        record["documentTypeMultipliers"] = dict(EVERY_TYPE_ALIKE)
+    elif record.get("documentTypeMultipliers") == EVERY_TYPE_ALIKE:
+        record["documentTypeMultipliers"] = dict(DOCUMENT_TYPES)
     stage = reranked(config.finish)
     limits = config.rerank
     record["crossEncoder"] = {
@@ -83,21 +102,36 @@ def write_foreign(config: SearchConfig) -> dict[str, Any]:
     return record
 
 
-def _fused(strategy: str) -> dict[str, float]:
-    """The numbers of a reciprocal rank fusion, as it is written, inside its factors or without any."""
-    call = parse_call(strategy).call
-    inner = call.items[0].call if call.name == "boost" else call
-    options = dict(inner.options)
-    weights = {item.call.name: 1.0 if item.weight is None else item.weight for item in inner.items}
-    graph = weights.pop("graph", 1.5)
+def _weights(items: Iterable[Item]) -> dict[str, float]:
+    """The weights of the terms that have one, by what they are written as."""
+    return {str(one.call): 1.0 if one.weight is None else one.weight for one in items if one.weight != 0}
+
+
+def _unsaid(fused: Call) -> list[str]:
+    """The parts of a fusion that the file has no words for."""
+    if fused.name != "rrf":
+        return [f"{fused.name}(...)" if fused.items else f"{fused} alone"]
+    weights, bonus = _weights(fused.items), dict(fused.options).get("bonus")
+    found = [name for name in weights if name not in ("vector", "bm25", "graph")]
+    found += ["a list with the weight 0, or twice"] if len(weights) < len(fused.items) else []
+    found += [f"a fusion without {name}" for name in ("vector", "bm25") if name not in weights]
+    found += [f"{number_text(weights[n])}*{n}" for n in ("vector", "bm25") if weights.get(n, 1.0) != 1.0]
+    times = isinstance(bonus, Item) and bonus.call.name in ("times", "none")
+    return found if bonus is None or times else [*found, f"bonus={bonus}"]
+
+
+def _unsaid_factors(weights: Mapping[str, float]) -> list[str]:
+    own = ("promised", "document_type")
+    found = [f"{number_text(w)}*{name}" for name, w in weights.items() if name not in own or w != 1.0]
+    return found if "promised" in weights else [*found, "a score without promised"]
+
+
+def _fused(call: Call) -> dict[str, float]:
+    """The numbers of a reciprocal rank fusion, as it is written; 0 for a graph or a bonus that it lacks."""
+    options = dict(call.options)
     bonus, k = options.get("bonus"), options.get("k")
-    extra = amount_of(bonus) if isinstance(bonus, Item) and bonus.call.name == "times" else None
-    said = (bonus is None or extra is not None) and weights.keys() <= {"vector", "bm25", "fts"}
-    if inner.name != "rrf" or not said or any(weight != 1 for weight in weights.values()):
-        raise ConfigError(
-            "its file fuses vector, bm25 and graph by reciprocal rank, with k, a bonus that multiplies, and a "
-            "weight for graph alone"
-        )
+    extra = amount_of(bonus) if isinstance(bonus, Item) else None
+    graph = _weights(call.items).get("graph", 0.0)
     return {"k": k if isinstance(k, float) else 60.0, "convergenceBonus": extra or 0.0, "graphWeightBoost": graph}
 
 

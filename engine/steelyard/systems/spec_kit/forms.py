@@ -6,18 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steelyard.entry import Hit
-from steelyard.fields import format_time
+from steelyard.base.fields import format_time
+from steelyard.finish import Rerank
+from steelyard.fusion import RECIPROCAL, Linear
+from steelyard.memory.entry import Hit
 from steelyard.signals import PRIORS
-from steelyard.table import NO_FACTS, RERANK
+from steelyard.table.signal_table import NO_FACTS, RERANK
 
 if TYPE_CHECKING:
     from steelyard.results import SearchResult
 
 SNIPPET = 200
 """Ours: the document names no length."""
-RANKS = {"vectorRank": ("vector",), "bm25Rank": ("bm25", "fts"), "graphRank": ("graph",)}
-"""The document's names of the three sources' ranks; FTS5's stands where there is no BM25."""
+RANKS = {"vectorRank": "vector", "bm25Rank": "bm25", "ftsRank": "fts", "graphRank": "graph"}
+"""The document's names of the sources' ranks, and ours of FTS5's, which is shown where FTS5 was asked."""
 
 
 def result(hit: Hit) -> dict[str, Any]:
@@ -38,32 +40,31 @@ def result(hit: Hit) -> dict[str, Any]:
 
 
 def result_within(hit: Hit, whole: SearchResult) -> dict[str, Any]:
-    """The documented result: the fused score, which sources found it at which ranks, and a snippet.
+    """The documented result: its RRF score where there was one, which sources found it at which ranks, a snippet.
 
-    A re-ranked one has the re-ranker's score, the length penalty and the product of both.
+    A re-ranked one has the re-ranker's score, the length penalty and the product of both, by which it stands where
+    it does; its `score` is that before, as of the results behind it.
     """
-    places = {name: _place(whole, hit, retrievers) for name, retrievers in RANKS.items()}
+    asked = {name: own for name, own in RANKS.items() if own != "fts" or own in whole.table.columns}
+    places = {name: whole.place(hit, own) for name, own in asked.items()}
     sources = [name.removesuffix("Rank") for name, place in places.items() if place is not None]
     shown = result(hit) | places
     shown |= {
-        "rrfScore": _fused(whole, hit),
+        "rrfScore": _reciprocal(whole, hit),
         "sources": sources,
         "sourceCount": len(sources),
         "intent": whole.query.intent,
+        "intentConfidence": whole.query.confidence,
         "snippet": snippet(hit.entry.text, whole.query.keywords),
     }
     return shown | _reranked(whole, hit)
 
 
-def _place(whole: SearchResult, hit: Hit, retrievers: tuple[str, ...]) -> int | None:
-    found = (whole.place(hit, name) for name in retrievers)
-    return next((place for place in found if place is not None), None)
-
-
-def _fused(whole: SearchResult, hit: Hit) -> float | None:
-    """The score before a finish stage sorted again."""
-    value = float(whole.fused[whole.row(hit)])
-    return None if np.isnan(value) else value
+def _reciprocal(whole: SearchResult, hit: Hit) -> float | None:
+    """The score of the fusion by ranks, its bonus included, before any factor and any sorting again."""
+    fusion, scores = whole.fusion
+    about, value = fusion.describe(), float(scores[whole.row(hit)])
+    return value if isinstance(about, Linear) and about.scale == RECIPROCAL and not np.isnan(value) else None
 
 
 def _reranked(whole: SearchResult, hit: Hit) -> dict[str, Any]:
@@ -73,7 +74,10 @@ def _reranked(whole: SearchResult, hit: Hit) -> dict[str, Any]:
         return {}
     facts = whole.table.about is not NO_FACTS
     penalty = float(PRIORS["length"](whole.table, {}).values[row]) if facts else 1.0
-    return {"crossEncoderScore": float(scores[row]), "lengthPenalty": penalty, "finalScore": hit.score}
+    own = {"crossEncoderScore": float(scores[row]), "lengthPenalty": penalty}
+    last = [stage for stage in whole.finish if stage.RESCORES][-1]
+    fused = {"score": float(whole.fused[row])} if isinstance(last, Rerank) else {}
+    return own | fused | {"finalScore": own["crossEncoderScore"] * penalty}
 
 
 def snippet(text: str, words: str) -> str:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from steelyard.entry import Entry
-from steelyard.forgetting import DAY
+from steelyard.memory.entry import Entry
+from steelyard.memory.forgetting import DAY
 
 SMART = (0.2, 0.5, 0.3)
 """The weights of relevance, recency and use in `smart_score`; the program's own file changes them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from steelyard.forgetting import FSRS_FACTOR
+from steelyard.memory.forgetting import FSRS_FACTOR
 
 State = Literal["HOT", "WARM", "COLD", "DORMANT", "ARCHIVED"]
 
@@ -19,23 +19,6 @@ def state(retrievability: float, age_days: float) -> State:
         return "ARCHIVED"
     bounds: tuple[tuple[float, State], ...] = ((0.80, "HOT"), (0.25, "WARM"), (0.05, "COLD"))
     return next((name for least, name in bounds if retrievability >= least), "DORMANT")
-
-
-def stability_after(stability: float, difficulty: float, grade: int, retrievability: float) -> float:
-    """FSRS' stability, in days, after a review with a grade: 1 again, 2 hard, 3 good, 4 easy.
-
-    >>> stability_after(10, 1, 3, 0.5)
-    25.0
-    """
-    if grade == 1:
-        return max(0.1, stability * 0.2)
-    ease = {2: 0.8, 3: 1.0, 4: 1.3}[grade]
-    return stability * (1 + (11 - difficulty) * 0.1) * ease * (1 + (1 - retrievability) * 0.5)
-
-
-def difficulty_after(difficulty: float, grade: int) -> float:
-    """FSRS' difficulty, 1 to 10, after a review with a grade."""
-    return min(10.0, max(1.0, difficulty + {1: 1.0, 2: 0.5, 3: 0.0, 4: -0.5}[grade]))
 
 
 def interval(stability: float, retention: float) -> int:

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import Stemmer
 
-from steelyard.entry import Entry
+from steelyard.memory.entry import Entry
 
 STOP_WORDS_SHIPPED = tuple(
     """the a an and or but in on at to for of with by from is it as was are be has had have been were will would

@@ -1,0 +1,128 @@
+"""Every error that a user can cause, with the exit code of the command line.
+
+A message states the value, the rule it broke and the remedy. Code that finds several faults
+collects them and raises once. The command line prints the message without a traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import islice
+from typing import TypeVar
+
+from steelyard.base.escape import visible as visible
+
+PATH_WIDTH = 1000
+"""The width at which `shown` cuts paths, wide because paths mostly differ at their ends."""
+LISTED = 40
+"""The largest number of valid names that a message lists."""
+
+
+class SteelyardError(Exception):
+    """Base of all errors raised on purpose; `exit_code` is what the command line returns."""
+
+    exit_code = 2
+
+
+class DataError(SteelyardError):
+    """A data set, corpus, qrels or vector file that does not follow its format."""
+
+
+class ConfigError(SteelyardError):
+    """A system, strategy, metric, parameter or weights file that cannot be used."""
+
+
+class VaultError(SteelyardError):
+    """A vault that cannot be opened, or lacks what the request needs."""
+
+
+class DimensionMismatchError(VaultError):
+    """Vectors that differ in length from those that the vault stores for the same model."""
+
+
+class EmbedderError(SteelyardError):
+    """A failure to embed text; live search then answers by keywords."""
+
+
+class RerankError(SteelyardError):
+    """Texts could not be re-ranked; live search then shows them as they were fused."""
+
+
+class LostError(SteelyardError):
+    """A retriever that its system can do without has failed; `signal` names it."""
+
+    def __init__(self, signal: str, reason: SteelyardError) -> None:
+        super().__init__(f"{signal} failed: {reason}")
+        self.signal, self.reason = signal, reason
+
+    def __reduce__(self) -> tuple[type[LostError], tuple[str, SteelyardError]]:
+        """The arguments that it was made with: processes of --jobs send it to the one that started them."""
+        return LostError, (self.signal, self.reason)
+
+
+class MachineError(SteelyardError):
+    """A fault of the machine and not of the input: a missing extra, no permission, no disk space."""
+
+    exit_code = 4
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Fault:
+    """One fault of the input: its place, the value found there, the rule, and the remedy."""
+
+    file: str
+    line: int
+    field: str
+    value: str
+    rule: str
+    remedy: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        what = f" {self.field}" if self.field else ""
+        value = f" = {self.value}" if self.value else ""
+        subject = f"{place}:{what}{value}" if what or value else place
+        return f"{subject}: {self.rule}. {self.remedy}"
+
+
+T = TypeVar("T")
+
+
+def together(*checks: Callable[[], T]) -> list[T]:
+    """Run all checks and return their results; the messages of all that fail form one ConfigError."""
+    results, problems = [], []
+    for check in checks:
+        try:
+            results.append(check())
+        except ConfigError as error:
+            problems.append(str(error))
+    if problems:
+        raise ConfigError("; ".join(problems))
+    return results
+
+
+def nearest(word: str, valid: Iterable[str]) -> str:
+    """Return ``; did you mean 'x'?`` for the closest valid name, else the list of valid names if it is short.
+
+    >>> nearest("vectr", ["fts", "vector"])
+    "; did you mean 'vector'?"
+    >>> nearest("zzz", ["fts", "vector"])
+    '; valid: fts, vector'
+    """
+    names = sorted(map(visible, valid))
+    close = difflib.get_close_matches(word, names, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; valid: {', '.join(names)}" if 0 < len(names) <= LISTED else ""
+
+
+def shown(value: object, width: int = 80) -> str:
+    """Format an untrusted value for a terminal: its `repr` in ASCII, cut to `width` characters."""
+    if isinstance(value, str | bytes | list | tuple) and len(value) > width:
+        value = value[:width]  # the rest is not shown, and formatting all of it may take seconds
+    elif isinstance(value, dict) and len(value) > width:
+        value = dict(islice(value.items(), width))
+    text = ascii(value) if isinstance(value, str) else repr(value).encode("ascii", "backslashreplace").decode()
+    return text if len(text) <= width else text[: width - 3] + "..."

@@ -1,0 +1,254 @@
+"""Writing files whole or not at all, and JSON with one form only."""
+
+from __future__ import annotations
+
+import ctypes
+import gzip
+import json
+import math
+import os
+import re
+import secrets
+import shutil
+import stat
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from steelyard.base.errors import PATH_WIDTH, MachineError, shown
+
+try:
+    import fcntl
+except ImportError:  # Windows: there is no telling whose draft it is, so none is swept away
+    fcntl = None  # type: ignore[assignment]  # there is no such module on Windows
+
+MAX_NESTING = 64
+"""Levels of lists and objects that a JSON file may have."""
+LONGEST_INTEGER = 300
+"""Digits; more are beyond the range of floats."""
+
+_SWAP = 2  # RENAME_EXCHANGE in linux/fs.h
+_HERE = -100  # AT_FDCWD in fcntl.h: paths are relative to the working directory
+
+
+def _constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number; write a finite one")
+
+
+def _finite(literal: str) -> float:
+    value = float(literal)
+    if not math.isfinite(value):
+        raise ValueError(f"{literal[:20]} is too large; write a smaller number")
+    return value
+
+
+def _whole(literal: str) -> int:
+    if len(literal) > LONGEST_INTEGER:
+        raise ValueError(f"{literal[:20]}... has {len(literal)} digits; write a smaller number")
+    return int(literal)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        counts = Counter(name for name, _ in pairs)
+        twice = next(name for name in counts if counts[name] > 1)
+        raise ValueError(f"the key {shown(twice)} stands there twice; keep one of the two")
+    return found
+
+
+class _StrictDecoder(json.JSONDecoder):
+    """Refuses what can be read here and overflows the stack of whoever prints or copies it."""
+
+    def decode(self, text: str) -> Any:  # type: ignore[override]  # noqa: ANN401 -- any JSON value
+        """The value; ValueError when it is no strict JSON."""
+        value = super().decode(text)
+        if text.count("[") + text.count("{") > MAX_NESTING and _is_deep(value):
+            raise ValueError(f"it is nested deeper than {MAX_NESTING}")
+        return value
+
+
+def _is_deep(value: Any) -> bool:  # noqa: ANN401 -- a list or an object with whatever in it
+    level = [value]
+    for _ in range(MAX_NESTING):
+        parts = (part for one in level for part in (one.values() if isinstance(one, dict) else one))
+        level = [part for part in parts if isinstance(part, dict | list)]
+    return bool(level)
+
+
+STRICT_JSON = _StrictDecoder(
+    parse_constant=_constant, parse_float=_finite, parse_int=_whole, object_pairs_hook=_object
+)
+"""Reads JSON as its standard says: no NaN, no Infinity, no number that overflows, no key twice in one object, and
+nothing nested deeper than `MAX_NESTING` (ValueError)."""
+
+
+_CONTROLS = re.compile("[\x7f-\x9f]")
+"""Control characters that json does not escape; a terminal that shows the file would obey them."""
+
+
+def canonical(record: object) -> str:
+    """JSON with sorted keys, an indent of 2 and escaped control characters; no NaN. Same value, same bytes."""
+    text = json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write UTF-8 to a draft beside `path`, then rename it, so that no half file is left; ``*.gz`` is compressed.
+
+    Raises MachineError when the folder cannot be written or the disk is full.
+    """
+    write_texts({Path(path): text})
+
+
+def write_texts(texts: Mapping[Path, str]) -> None:
+    """Write several files as `write_text` does; all of them are complete before the first old one is replaced."""
+    with ExitStack() as stack:
+        places = {regular_target(path): _encoded(path, text) for path, text in texts.items()}
+        drafts = [(stack.enter_context(draft(path)), path, data) for path, data in places.items()]
+        for part, path, data in drafts:
+            write_bytes(part, data)
+            _keep_mode(part, path)
+        for part, path, _ in drafts:
+            part.replace(path)
+
+
+def _encoded(path: Path, text: str) -> bytes:
+    data = text.encode()
+    return gzip.compress(data, mtime=0) if path.suffix == ".gz" else data
+
+
+def regular_target(path: Path) -> Path:
+    """Where a file is written: what a link points at. MachineError when that is something else, or nothing."""
+    target = Path(os.path.realpath(path))
+    if path.is_symlink() and not target.exists():
+        raise MachineError(
+            f"{shown(str(path), PATH_WIDTH)} is a link to what is not there; remove the link, or make the file"
+        )
+    if target.exists() and not target.is_file():
+        raise MachineError(
+            f"{shown(str(path), PATH_WIDTH)} is not a regular file, and only files are written; name another"
+        )
+    return target
+
+
+def _keep_mode(part: Path, target: Path) -> None:
+    """A file that is replaced keeps who may read it, and whose it is where we may say so."""
+    with suppress(FileNotFoundError):
+        found = target.stat()
+        part.chmod(stat.S_IMODE(found.st_mode))
+        if (found.st_uid, found.st_gid) != (part.stat().st_uid, part.stat().st_gid):
+            with suppress(PermissionError):
+                os.chown(part, found.st_uid, found.st_gid)
+
+
+def write_bytes(path: Path, *chunks: bytes | memoryview) -> None:
+    """Write a file down to the disk: a disk that turns out to be full is told here, not after the rename."""
+    with path.open("wb") as stream:
+        for chunk in chunks:
+            stream.write(chunk)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+@contextmanager
+def draft(target: Path, *, folder: bool = False) -> Iterator[Path]:
+    """A new file or folder beside `target`, to be filled and then moved there; what is not moved is removed.
+
+    A draft is locked while its writer lives. Drafts of this target that nobody locks were left by a
+    process that was killed, and are removed first. Raises MachineError for any OSError inside.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        for left in target.parent.glob(f".{_escaped(target.name)}.*.part"):
+            _sweep(left)
+        path, lock = _new(target, folder)
+        try:
+            yield path
+        finally:
+            _remove(path)
+            if lock is not None:
+                os.close(lock)
+    except OSError as error:
+        # numpy and others raise without a number: "6700 requested and 6128 written"
+        reason = error.strerror or f"{error}, the disk may be full"
+        raise MachineError(
+            f"cannot write {shown(str(target), PATH_WIDTH)}: {reason}; free space or check permissions"
+        ) from None
+
+
+def move_folder(source: Path, target: Path) -> None:
+    """Put a folder in the place of another in one step; what stood there is then at `source`.
+
+    Where the system cannot swap (Linux can), `target` is away between two renames.
+    """
+    if not target.exists():
+        source.rename(target)
+    elif not _swap(source, target):
+        aside = source / "replaced"
+        target.rename(aside)
+        source.rename(target)
+        (target / "replaced").rename(source)
+
+
+def _swap(first: Path, second: Path) -> bool:
+    """Exchange two paths atomically; whether the system did."""
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    return bool(rename(_HERE, os.fsencode(first), _HERE, os.fsencode(second), _SWAP) == 0)
+
+
+def _new(target: Path, folder: bool) -> tuple[Path, int | None]:
+    """A draft of a name of its own, and its lock; another one when it was swept before it was locked."""
+    while True:
+        path = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        if folder:
+            path.mkdir()
+        else:
+            path.touch(exist_ok=False)
+        try:
+            lock = _lock(path)
+        except (FileNotFoundError, BlockingIOError):
+            continue
+        except OSError:
+            return path, None  # no locks on this file system: drafts of the dead stay
+        if path.exists():
+            return path, lock
+        os.close(lock)
+
+
+def _lock(path: Path) -> int:
+    """Lock a file or folder for as long as this process lives; OSError when it is locked, gone, or cannot be."""
+    if fcntl is None:
+        raise OSError("this system has no locks that end with their process")
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _sweep(path: Path) -> None:
+    with suppress(OSError):
+        lock = _lock(path)
+        _remove(path)
+        os.close(lock)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):  # a draft that stays is swept next time
+            path.unlink(missing_ok=True)
+
+
+def _escaped(name: str) -> str:
+    """A file name as a glob pattern that matches only itself."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in name)

@@ -1,0 +1,133 @@
+"""Adapts weights to feedback by a fixed rule: the weight of one signal changes, and the others are rescaled.
+
+This is the rule of Soleri's document, adaptive weights. It moves one weight by the rate of accepted results;
+nothing is optimised.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, replace
+
+from steelyard.base.errors import ConfigError, shown
+from steelyard.config.search_config import SearchConfig
+from steelyard.fusion import RECIPROCAL, Expr, Linear, Term
+
+NEAR = 1e-9
+"""How far from 1 written weights may sum to."""
+
+
+@dataclass(frozen=True)
+class AdaptiveRule:
+    """Which weight moves, and how far.
+
+    Attributes
+    ----------
+    signal : str
+        The signal whose weight moves.
+    span : float
+        The largest change in either direction.
+    at_least : int
+        With fewer entries of feedback, nothing changes.
+    least : float
+        The lower bound of the weight.
+    held : tuple of str
+        Signals whose weights do not change.
+    """
+
+    signal: str = "tfidf"
+    span: float = 0.15
+    at_least: int = 30
+    least: float = 0.0
+    held: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """The numbers of shown results that were accepted, dismissed or modified, or that failed.
+
+    Raises ConfigError for a number below 0.
+    """
+
+    accepted: int
+    dismissed: int
+    modified: int = 0
+    failed: int = 0
+
+    def __post_init__(self) -> None:
+        if min(astuple(self)) < 0:
+            raise ConfigError(f"{self} has a number below 0; feedback is counted from 0")
+
+    @property
+    def count(self) -> int:
+        """The number of entries that count: all except the failed ones."""
+        return self.accepted + self.dismissed + self.modified
+
+    @property
+    def rate(self) -> float:
+        """``(accepted + modified / 2) / count``, in 0..1; 0.5 where there are none."""
+        return (self.accepted + 0.5 * self.modified) / self.count if self.count else 0.5
+
+
+def adapt(config: SearchConfig, feedback: Feedback, rule: AdaptiveRule) -> SearchConfig:
+    """Adapt the weights of a configuration to feedback; with too little feedback it is returned unchanged.
+
+    In each strategy the signal's weight moves by ``(rate - 0.5) * 2 * span``, and the other weights that are
+    not held are rescaled by one factor, so that the weights sum to 1 again. Source: Soleri's document,
+    adaptive weights, and its code for the formula.
+
+    Parameters
+    ----------
+    config : SearchConfig
+        With the default weights, not with weights adapted earlier.
+    feedback : Feedback
+        All feedback so far.
+    rule : AdaptiveRule
+        The rule of the system.
+
+    Raises
+    ------
+    ConfigError
+        For a strategy that is not a weighted_sum with that signal, has no other weight that may move, or
+        whose weights do not sum to 1.
+    """
+    shift = (feedback.rate - 0.5) * 2 * rule.span
+    adapted = replace(
+        config,
+        strategy=_moved(config.strategy, shift, rule),
+        keywords_only=config.keywords_only and _moved(config.keywords_only, shift, rule),
+        by_intent={intent: _moved(expr, shift, rule) for intent, expr in config.by_intent.items()},
+    )
+    return adapted if feedback.count >= rule.at_least else config
+
+
+def _moved(strategy: Expr, shift: float, rule: AdaptiveRule) -> Expr:
+    """The strategy with the signal's weight moved by `shift`, within the bounds of the rule."""
+    described = strategy.describe()
+    terms = described.terms if isinstance(described, Linear) and described.scale != RECIPROCAL else ()
+    own = [term.weight for term in terms if _name(term) == rule.signal]
+    held = sum(term.weight for term in terms if _name(term) in rule.held)
+    rest = sum(term.weight for term in terms if _name(term) not in (rule.signal, *rule.held))
+    if len(own) != 1 or not rest or abs(own[0] + held + rest - 1) > NEAR:
+        raise ConfigError(_unfit(strategy, rule))
+    weight = min(max(own[0] + shift, rule.least), 1 - held)
+    scale = (1 - held - weight) / rest
+
+    def follow(term: Term) -> float:
+        if _name(term) == rule.signal:
+            return weight
+        return term.weight if _name(term) in rule.held else term.weight * scale
+
+    return strategy.with_weights([follow(term) for term in terms])
+
+
+def _name(term: Term) -> str:
+    """The signal of a term; empty for a fusion inside."""
+    return term.expr.leaf.name if term.expr.leaf else ""
+
+
+def _unfit(strategy: Expr, rule: AdaptiveRule) -> str:
+    others = f"another signal that is not {' or '.join(rule.held)}" if rule.held else "another signal"
+    return (
+        f"strategy {shown(str(strategy), 200)} cannot follow feedback; write a weighted_sum of "
+        f"{rule.signal}, once, and {others}, with weights that sum to 1"
+    )

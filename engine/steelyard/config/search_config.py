@@ -1,0 +1,386 @@
+"""Search configurations, and the `search-weights.json` files they are saved in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from hashlib import sha256
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from steelyard.base.errors import PATH_WIDTH, ConfigError, nearest, shown
+from steelyard.base.files import STRICT_JSON, canonical, write_text
+from steelyard.base.inputs import read_text
+from steelyard.base.schemas import WHOLE, Schema
+from steelyard.config.weight_names import WEIGHT_NAMES
+from steelyard.finish import Cut, Rescore, Stage, parse_stages
+from steelyard.fusion import ByIntent, Expr, intents_of, parse_strategy, replaced, reweighted, term_names
+from steelyard.rerank.settings import RerankConfig
+from steelyard.retrievers import RETRIEVER_KINDS, Parameter, RetrieverConfig, RetrieverKind
+
+SCHEMA_VERSION = 1
+SCHEMA_FILE = "search-weights.schema.json"
+LISTS = "lists"
+"""The name of the system for strategies over recorded lists of other engines, which may have any name."""
+
+
+@dataclass(frozen=True)
+class ContextConfig:
+    """Settings of a context that replace the system's own (EchoVault's config.yaml).
+
+    Attributes
+    ----------
+    semantic : str
+        When vectors are used: always, auto (only if the embedder is loaded) or never; empty for the
+        system's own setting.
+    topup_recent : bool or None
+        Whether recent entries fill the context up to the limit; None for the system's own setting.
+    """
+
+    semantic: str = ""
+    topup_recent: bool | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Only what is set."""
+        record: dict[str, Any] = {"semantic": self.semantic} if self.semantic else {}
+        return record if self.topup_recent is None else record | {"topup_recent": self.topup_recent}
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """Everything except the vault that decides a ranking, and the settings of a context.
+
+    Attributes
+    ----------
+    system, profile : str
+        The system whose preset this is.
+    limit : int
+        Number of results.
+    strategy : Expr
+        The fusion, also for intents that `by_intent` does not name.
+    retrievers : mapping of str to RetrieverConfig
+        The settings of each retriever.
+    finish : tuple of Stage
+        The stages after fusion.
+    by_intent : mapping of str to Expr
+        Strategies for the queries of one intent.
+    provenance : mapping
+        How the configuration was found; it does not affect the ranking.
+    keywords_only : Expr or None
+        The strategy when there are no vectors; None for what is left of `strategy`.
+    context : ContextConfig
+        How a context is made.
+    """
+
+    system: str
+    profile: str
+    limit: int
+    strategy: Expr
+    retrievers: Mapping[str, RetrieverConfig]
+    finish: tuple[Stage, ...]
+    by_intent: Mapping[str, Expr] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    keywords_only: Expr | None = None
+    rewrite: bool = True
+    """Whether the system may match keywords by another text than was asked (Reading.rewrite)."""
+    rerank: RerankConfig = field(default_factory=RerankConfig)
+    """Which re-ranker serves the stage rerank, where there is one."""
+    context: ContextConfig = field(default_factory=ContextConfig)
+
+    @property
+    def name(self) -> str:
+        """The system and profile as ``system:profile``."""
+        return f"{self.system}:{self.profile}"
+
+    @property
+    def effective(self) -> Expr:
+        """The strategy, combined with those of single intents."""
+        if not self.by_intent:
+            return self.strategy
+        return ByIntent(self.strategy, tuple(sorted(self.by_intent.items())))
+
+    def without(self, missing: Collection[str]) -> Expr | None:
+        """Return the strategy without these signals; None when nothing is left.
+
+        If removing them changes the strategy, `keywords_only` replaces it where that can be computed.
+        """
+        left = self.effective.without(missing)
+        if left == self.effective or self.keywords_only is None:
+            return left
+        return self.keywords_only.without(missing) or left
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The signals that the finish stages read, for every query."""
+        return frozenset().union(*(stage.needs for stage in self.finish))
+
+    @property
+    def intents(self) -> frozenset[str]:
+        """The intents whose queries it ranks in another way than a query without one."""
+        again = (stage.strategy for stage in self.finish if isinstance(stage, Rescore))
+        return frozenset().union(*map(intents_of, (self.effective, *again)))
+
+    @property
+    def depths(self) -> dict[str, int | None]:
+        """The depth of every retriever; None where it returns all."""
+        return {name: retriever.depth for name, retriever in self.retrievers.items()}
+
+    def standing_in(self, instead: Mapping[str, str]) -> SearchConfig:
+        """The same search with other signals in the place of some; those that this one lacks stay."""
+        known = {name: other for name, other in instead.items() if other in self.retrievers}
+        strategy, alone = replaced(self.strategy, known), self.keywords_only
+        return replace(
+            self,
+            strategy=strategy,
+            keywords_only=None if alone is None else replaced(alone, known),
+            by_intent={intent: replaced(expr, known) for intent, expr in self.by_intent.items()},
+        )
+
+    def before(self, name: str) -> tuple[str, ...]:
+        """The retrievers that one of this configuration starts from.
+
+        Raises ConfigError where it reads more of a list than the list is deep: a recording, whose lists are
+        deeper, would give it other starting points than live search.
+        """
+        kind, own = RETRIEVER_KINDS[name], self.retrievers[name]
+        reads = kind.values(own).get(kind.starts, 0)
+        for other in own.after:
+            depth = self.retrievers[other].depth if other in self.retrievers else None
+            if other not in kind.after or other not in self.retrievers:
+                raise ConfigError(f"{name} cannot start from {shown(other)}{nearest(other, kind.after)}")
+            if depth is not None and depth < reads:
+                raise ConfigError(
+                    f"{name} starts from the first {reads:g} places of {other}, whose depth is {depth}; "
+                    f"set {kind.starts} to {depth} at most, or {other} deeper"
+                )
+        return own.after
+
+    def with_strategy(self, strategy: Expr) -> SearchConfig:
+        """Return the same search with another strategy."""
+        return replace(self, strategy=strategy)
+
+    def with_weights(self, weights: Mapping[str, float]) -> SearchConfig:
+        """Return the same search with other weights for some terms, wherever in its strategies they stand.
+
+        Parameters
+        ----------
+        weights : mapping of str to float
+            By the name of the term in the strategy, or by its name in the system's document (MoltNet:
+            w_relevance, w_recency, w_importance).
+
+        Raises
+        ------
+        ConfigError
+            Lists every term that the strategy does not have, or has twice in one sum.
+        """
+        known = WEIGHT_NAMES.get(self.system, {})
+        own = {known.get(name, name): weight for name, weight in weights.items()}
+        alone = self.keywords_only
+        if alone is not None:
+            alone = reweighted(alone, {name: own[name] for name in own.keys() & set(term_names(alone))})
+        changed = reweighted(self.effective, own)
+        strategy, *others = changed.children() if self.by_intent else (changed,)
+        by_intent = dict(zip(sorted(self.by_intent), others, strict=True))
+        return replace(self, strategy=strategy, by_intent=by_intent, keywords_only=alone)
+
+    def with_limit(self, limit: int) -> SearchConfig:
+        """Return the same search for another number of results; depths stay unchanged."""
+        stages = tuple(replace(stage, limit=limit) if isinstance(stage, Cut) else stage for stage in self.finish)
+        return replace(self, limit=limit, finish=stages)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record of a weights file, as JSON values."""
+        return {
+            "$schema": SCHEMA_FILE,
+            "schema_version": SCHEMA_VERSION,
+            "system": self.system,
+            "profile": self.profile,
+            "limit": self.limit,
+            "strategy": str(self.strategy),
+            "retrievers": {name: retriever.to_json() for name, retriever in self.retrievers.items()},
+            "finish": [str(stage) for stage in self.finish],
+            "by_intent": {intent: str(expr) for intent, expr in self.by_intent.items()},
+            **({"keywords_only": str(self.keywords_only)} if self.keywords_only else {}),
+            **({} if self.rewrite else {"rewrite": False}),
+            **({"rerank": rerank} if (rerank := self.rerank.to_json()) else {}),
+            **({"context": context} if (context := self.context.to_json()) else {}),
+            "provenance": dict(self.provenance),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write a weights file as canonical JSON; a temporary file is renamed when it is complete."""
+        write_text(path, canonical(self.to_json()))
+
+    @classmethod
+    def load(cls, path: str | Path) -> SearchConfig:
+        """Read a weights file.
+
+        Raises ConfigError listing every unknown key, value out of range, NaN, unknown signal or stage,
+        and a different schema version, with the remedy.
+        """
+        try:
+            text = read_text(path)
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            remedy = "name the search-weights.json in it" if Path(path).is_dir() else "`steelyard tune` writes one"
+            place = shown(str(path), PATH_WIDTH)
+            raise ConfigError(f"cannot read the weights file {place}: {reason}; {remedy}") from None
+        try:
+            record = STRICT_JSON.decode(text)
+            canonical(record).encode()  # fails for half a surrogate pair, which could not be written again
+        except UnicodeEncodeError:
+            raise ConfigError(
+                f"weights file {shown(str(path), PATH_WIDTH)} is not valid Unicode; write whole characters"
+            ) from None
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"weights file {shown(str(path), PATH_WIDTH)} is not valid JSON: {error}") from None
+        return cls.from_json(record, str(path))
+
+    @classmethod
+    def from_json(cls, record: object, source: str = "weights") -> SearchConfig:
+        """Make the configuration from a parsed weights file; `source` names it in errors (see `load`)."""
+        if is_foreign(record):
+            raise ConfigError(
+                f"{shown(source, PATH_WIDTH)} is system-spec-kit's own configs/search-weights.json; read it with "
+                "steelyard import FILE search-weights.json, and name that file"
+            )
+        problems = _problems(record)
+        if problems or not isinstance(record, Mapping):
+            raise ConfigError(f"weights file {shown(source)}: " + "; ".join(problems))
+        lists = record["retrievers"].keys() if record["system"] == LISTS else ()
+        parse = partial(parse_strategy, lists=lists)
+        texts = {"": record["strategy"], **record.get("by_intent", {})}
+        strategies = {intent: _read(problems, parse, text) for intent, text in texts.items()}
+        alone = record.get("keywords_only")
+        keywords_only = None if alone is None else _read(problems, parse, alone)
+        stages = _read(problems, parse_stages, record["finish"])
+        cuts = [stage.limit for stage in stages or () if isinstance(stage, Cut)]
+        if any(cut != record["limit"] for cut in cuts):
+            problems.append(f"limit {record['limit']} is not the cut of finish, {cuts}; write it twice")
+        if problems:
+            raise ConfigError(f"weights file {shown(source)}: " + "; ".join(problems))
+        config = cls(
+            system=record["system"],
+            profile=record["profile"],
+            limit=int(record["limit"]),
+            strategy=strategies.pop(""),
+            retrievers={n: RetrieverConfig.from_json(settings) for n, settings in record["retrievers"].items()},
+            finish=stages,
+            by_intent=strategies,
+            provenance=record.get("provenance", {}),
+            keywords_only=keywords_only,
+            rewrite=record.get("rewrite", True),
+            rerank=RerankConfig(**record.get("rerank", {})),
+            context=ContextConfig(**record.get("context", {})),
+        )
+        return _weighed(config, record.get("weights", {}), source)
+
+
+def ranking_of(config: SearchConfig) -> dict[str, Any]:
+    """The record of a configuration without what does not affect a ranking: provenance and contexts."""
+    return {name: value for name, value in config.to_json().items() if name not in ("provenance", "context")}
+
+
+def policy_of(config: SearchConfig) -> str:
+    """The hash by which feedback logs name a configuration; what does not affect a ranking does not count."""
+    return sha256(canonical(ranking_of(config)).encode()).hexdigest()[:16]
+
+
+def is_foreign(record: object) -> bool:
+    """Whether this is system-spec-kit's own file, which has the name of ours."""
+    return (
+        isinstance(record, Mapping)
+        and "strategy" not in record
+        and bool({"smartRanking", "rrfFusion"} & record.keys())
+    )
+
+
+def read_json(path: str | Path) -> Any:  # noqa: ANN401 -- whatever the file holds
+    """The JSON of anybody's weights file; ConfigError where there is none."""
+    place = shown(str(path), PATH_WIDTH)
+    try:
+        return STRICT_JSON.decode(read_text(Path(path)))
+    except OSError as error:
+        raise ConfigError(f"cannot read the weights file {place}: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"weights file {place} is not valid JSON: {error}") from None
+
+
+def _weighed(config: SearchConfig, weights: Mapping[str, float], source: str) -> SearchConfig:
+    """The configuration with the weights that its file lists separately from the strategy."""
+    try:
+        return config.with_weights(weights) if weights else config
+    except ConfigError as error:
+        raise ConfigError(f"weights file {shown(source)}: weights: {error}") from None
+
+
+def _read(problems: list[str], parse: Callable[[Any], Any], text: object) -> Any:  # noqa: ANN401 -- what it reads
+    """Parse the text; None when that fails, with the reason added to the problems."""
+    try:
+        return parse(text)
+    except ConfigError as error:
+        problems.append(str(error))
+        return None
+
+
+def default_finish(limit: int) -> tuple[Stage, ...]:
+    """Return the stages that systems have by default: the cut to the limit."""
+    return (Cut(limit),)
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of weights files: the published file, completed by the declared retrievers."""
+    text = resources.files("steelyard").joinpath(SCHEMA_FILE).read_text(encoding="utf-8")
+    loaded: dict[str, Any] = STRICT_JSON.decode(text)
+    common: dict[str, Any] = loaded["$defs"]["retriever"]
+    loaded["properties"]["retrievers"]["properties"] = {
+        name: common | {"properties": _settings(common["properties"], kind) | _parameters(kind.parameters)}
+        for name, kind in RETRIEVER_KINDS.items()
+    }
+    loaded["else"]["properties"]["retrievers"]["properties"] = dict.fromkeys(RETRIEVER_KINDS, True)
+    return loaded
+
+
+def _settings(common: Mapping[str, Any], kind: RetrieverKind) -> dict[str, Any]:
+    """What every retriever is set by; `after` only where it starts from others."""
+    return {name: rule for name, rule in common.items() if name != "after" or kind.after}
+
+
+def published_schema() -> str:
+    """Return the content of `SCHEMA_FILE`, for other validators; write it there when a retriever changes."""
+    return json.dumps(schema(), indent=2) + "\n"
+
+
+def _parameters(parameters: Iterable[Parameter]) -> dict[str, Any]:
+    return {
+        own.name: {
+            "type": "number",
+            "minimum": own.low,
+            "maximum": own.high,
+            "default": own.default,
+            "description": own.text,
+        }
+        for own in parameters
+    }
+
+
+@cache
+def _checker() -> Schema:
+    return Schema(schema())
+
+
+def _problems(record: object) -> list[str]:
+    """Every way in which a record breaks the schema, in words."""
+    if isinstance(record, Mapping) and record.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
+        return [
+            f"schema_version {shown(record['schema_version'])} is not {SCHEMA_VERSION}, the version that this "
+            "release reads; tune again, or use the release that wrote it"
+        ]
+    try:
+        return list(map(str, _checker().violations(record)))
+    except ValueError as error:
+        return [f"{WHOLE}: is no JSON ({error})"]

@@ -1,0 +1,142 @@
+"""Latent semantic analysis: TF-IDF and a truncated SVD, fitted on the vault itself without any download.
+
+Source: Deerwester et al., Indexing by Latent Semantic Analysis, JASIS 1990.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.base.errors import EmbedderError, VaultError, shown
+from steelyard.embedders.embed import Kind, Vectors, unit
+from steelyard.memory.text import terms
+
+MODEL = "lsa"
+DIMENSIONS = 192
+VOCABULARY = 30_000
+ITERATIONS = 2
+"""Power iterations of the SVD; more cost time and find no better neighbours (docs/benchmarks.md)."""
+
+_FITTING = threading.Lock()
+"""A limit on threads holds for the whole process, and the first of two fits to end would lift the other's."""
+
+
+class LsaEmbedder:
+    """Projects ``(1 + ln tf) * idf`` vectors of length 1 onto the leading singular directions."""
+
+    model = MODEL
+    recipe: str | None = None
+
+    def __init__(self, vocabulary: Mapping[str, int], idf: Vectors, components: Vectors) -> None:
+        self._vocabulary = vocabulary
+        self._idf = idf
+        self._components = components
+
+    @classmethod
+    def fit(cls, texts: Sequence[str], seed: int = 0) -> LsaEmbedder:
+        """Fit on the texts of a corpus; the same texts and seed give the same model.
+
+        The SVD adds up in another order with each number of threads, so it runs on one, and with each kind of
+        processor. In float64 cosines stay equal to 1e-8 across processors; in float32 they differed by 1e-4.
+
+        Raises EmbedderError for fewer than three texts or three different words.
+        """
+        from scipy.sparse import csr_matrix
+        from sklearn.decomposition import TruncatedSVD
+        from threadpoolctl import threadpool_limits
+
+        counted = [Counter(terms(text)) for text in texts]
+        seen = Counter(word for counts in counted for word in counts)
+        kept = sorted(sorted(seen, key=lambda word: (-seen[word], word))[:VOCABULARY])
+        if len(kept) < 3 or len(texts) < 3:
+            raise EmbedderError(
+                f"lsa needs at least 3 entries and 3 different words, the vault has {len(texts)} and {len(kept)}; "
+                "add entries, or search by keywords"
+            )
+        vocabulary = {word: at for at, word in enumerate(kept)}
+        idf = np.array([np.log((len(texts) + 1) / (seen[w] + 1)) + 1 for w in kept], dtype=np.float32)
+        rows = [_weights(counts, vocabulary, idf) for counts in counted]
+        indptr = np.cumsum([0, *(len(index) for index, _ in rows)])
+        matrix = csr_matrix(
+            (np.concatenate([v for _, v in rows], dtype=np.float64), np.concatenate([i for i, _ in rows]), indptr),
+            shape=(len(rows), len(kept)),
+        )
+        rank = min(DIMENSIONS, len(rows) - 1, len(kept) - 1)
+        quiet = np.errstate(invalid="ignore")  # identical texts have no variance to explain
+        with _FITTING, threadpool_limits(1, user_api="blas"), quiet:
+            svd = TruncatedSVD(rank, n_iter=ITERATIONS, random_state=seed).fit(matrix)
+        return cls(vocabulary, idf, np.ascontiguousarray(svd.components_.T, dtype=np.float32))
+
+    def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
+        """See Embedder.embed; the row of a text without a known word is all zeros."""
+        result = np.zeros((len(texts), self._components.shape[1]), dtype=np.float32)
+        for at, text in enumerate(texts):
+            index, values = _weights(Counter(terms(text)), self._vocabulary, self._idf)
+            result[at] = (self._components[index] * values[:, None]).sum(axis=0)
+        return unit(result)
+
+    def warm(self) -> bool:
+        """Return True: the model is a few arrays in memory."""
+        return True
+
+    @cached_property
+    def version(self) -> str:
+        """A hash of the fitted arrays in hexadecimal, which identifies the fit."""
+        words = json.dumps(list(self._vocabulary)).encode()
+        return sha256(words + self._idf.tobytes() + self._components.tobytes()).hexdigest()[:16]
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """Return settings and arrays to store in a vault; the arrays as .npy bytes without pickles."""
+        arrays = {"vocabulary": json.dumps(list(self._vocabulary), ensure_ascii=False).encode()}
+        for name, array in (("idf", self._idf), ("components", self._components)):
+            buffer = io.BytesIO()
+            np.save(buffer, array, allow_pickle=False)
+            arrays[name] = buffer.getvalue()
+        return {"dimensions": int(self._components.shape[1])}, arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, bytes]) -> LsaEmbedder:
+        """Load the model that `to_arrays` stored; VaultError when the arrays are damaged."""
+        try:
+            words = json.loads(arrays["vocabulary"])
+            idf, components = (_array(arrays[name]) for name in ("idf", "components"))
+            vocabulary = {str(word): at for at, word in enumerate(words)}
+        except Exception as error:  # a broken header makes numpy raise almost anything
+            raise _damaged(str(error)) from None
+        if idf.shape != (len(words),) or components.ndim != 2 or len(components) != len(words):
+            raise _damaged(f"{len(words)} words, arrays of shape {idf.shape} and {components.shape}")
+        return cls(vocabulary, idf, components)
+
+
+def _array(raw: bytes) -> Vectors:
+    """Read an array from .npy bytes; ValueError unless it is finite float32."""
+    with np.errstate(all="ignore"):  # the size of a shape that no file has
+        array = np.lib.format.read_array(io.BytesIO(raw), allow_pickle=False)
+    if array.dtype != np.float32 or not np.isfinite(array).all():
+        raise ValueError("not finite float32")
+    return array
+
+
+def _damaged(reason: str) -> VaultError:
+    return VaultError(f"the lsa model in the vault is damaged ({shown(reason)}); run steelyard reindex")
+
+
+def _weights(
+    counts: Counter[str], vocabulary: Mapping[str, int], idf: Vectors
+) -> tuple[NDArray[np.int64], Vectors]:
+    """Vocabulary positions (ascending) and their TF-IDF weights, of length 1."""
+    known = sorted((vocabulary[word], count) for word, count in counts.items() if word in vocabulary)
+    index = np.array([at for at, _ in known], dtype=np.int64)
+    values = (1 + np.log(np.array([count for _, count in known], dtype=np.float32))) * idf[index]
+    length = float(np.sqrt((values * values).sum()))
+    return index, values / length if length else values

@@ -1,0 +1,109 @@
+"""Team-draft interleaving: in a share of the searches, two rankings take turns in filling the list.
+
+Each place then says which ranking placed its entry, so acts decide between the two without any model of
+examination; and entries move between places, which shows how places are examined. Source: Radlinski, Kurup and
+Joachims, CIKM 2008.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig, policy_of
+from steelyard.finish import Ranking
+
+T = TypeVar("T", bound=Hashable)
+DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Explore:
+    """In which share of the searches another ranking is interleaved, and which one.
+
+    Attributes
+    ----------
+    share : float
+        Between 0 and 1. A tenth identifies how places are examined, and costs nothing that could be measured.
+    against : SearchConfig or None
+        The other configuration; by default the current one under weights drawn anew each time, halfway between
+        its own and random ones.
+    seed : int or None
+        Of the draws; None for another one in every process.
+
+    Raises
+    ------
+    ConfigError
+        For a share outside 0 to 1.
+    """
+
+    share: float = 0.1
+    against: SearchConfig | None = None
+    seed: int | None = None
+    _random: random.Random = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.share <= 1:
+            raise ConfigError(f"the share {self.share} of searches to explore is not between 0 and 1")
+        object.__setattr__(self, "_random", random.Random(self.seed))  # noqa: S311 -- no secret depends on it
+
+    def draw(self, config: SearchConfig) -> SearchConfig | None:
+        """The configuration to interleave with in this search; None in most of them."""
+        if self._random.random() >= self.share:
+            return None
+        if self.against is not None:
+            return self.against
+        own = config.strategy.weights
+        drawn = [self._random.expovariate(1.0) for _ in own]
+        scale = sum(own) / (sum(drawn) or 1.0)
+        mixed = [round((a + scale * b) / 2, DIGITS) for a, b in zip(own, drawn, strict=True)]
+        return config.with_strategy(config.strategy.with_weights(mixed)) if mixed else None
+
+    def coin(self) -> bool:
+        """Who picks first."""
+        return self._random.random() < 0.5
+
+
+def draft_teams(
+    first: Sequence[T], second: Sequence[T], length: int, coin: Callable[[], bool]
+) -> list[tuple[T, bool]]:
+    """Interleave two rankings: (entry, whether the first ranking placed it), best first.
+
+    In each round a coin decides who picks first; each ranking then picks its best entry that is not in the list.
+
+    >>> draft_teams("ab", "ba", 2, lambda: True)
+    [('a', True), ('b', False)]
+    """
+    teams = [list(reversed(first)), list(reversed(second))]
+    made: dict[T, bool] = {}
+    while len(made) < length and any(teams):
+        for team in (0, 1) if coin() else (1, 0):
+            while teams[team] and teams[team][-1] in made:
+                teams[team].pop()
+            if teams[team] and len(made) < length:
+                made[teams[team].pop()] = team == 0
+    return list(made.items())
+
+
+def interleaved(
+    own: Ranking, theirs: Ranking, config: SearchConfig, other: SearchConfig, coin: Callable[[], bool]
+) -> tuple[Ranking, tuple[str, ...]]:
+    """Two rankings of one query as one list as long as the first, and the hash of who placed each row.
+
+    A row keeps the score of the ranking that placed it.
+    """
+    drafted = draft_teams(own.row.tolist(), theirs.row.tolist(), len(own.row), coin)
+    scores = {False: dict(zip(theirs.row.tolist(), theirs.score.tolist(), strict=True))}
+    scores[True] = dict(zip(own.row.tolist(), own.score.tolist(), strict=True))
+    names = {True: policy_of(config), False: policy_of(other)}
+    made = Ranking(
+        np.array([0, len(drafted)], dtype=np.int64),
+        np.array([row for row, _ in drafted], dtype=np.int64),
+        np.array([scores[first][row] for row, first in drafted], dtype=np.float64),
+    )
+    return made, tuple(names[first] for _, first in drafted)

@@ -1,0 +1,259 @@
+"""An append-only log of what was shown and what was done with it: JSON Lines, one process or many.
+
+Three kinds of line. A *policy* line has a configuration under its hash, once. An *impression* has the query, the
+client and the list as it was shown. An *act* line refers to an impression by its `query_id`. Field names follow
+OpenSearch's User Behavior Insights where it has one. The workbench learns from such a log (`steelyard learn`).
+
+    log = FeedbackLog("feedback.jsonl", searcher.config)
+    result = searcher.search("how do we rotate keys")
+    query_id = log.shown(result, client="agent-7")
+    log.act(query_id, result.hits[0].entry.id, "cited")
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from steelyard.base.errors import PATH_WIDTH, ConfigError, MachineError, nearest, shown
+from steelyard.base.fields import format_time
+from steelyard.base.files import regular_target
+from steelyard.base.inputs import BLOCK, open_regular
+from steelyard.config.search_config import SearchConfig, policy_of, ranking_of
+from steelyard.results import SearchResult
+
+try:
+    import fcntl
+except ImportError:  # Windows: lines are appended whole, but two processes may need to take turns by themselves
+    fcntl = None  # type: ignore[assignment]  # there is no such module on Windows
+
+SCHEMA_VERSION = 1
+Action = Literal[
+    "accepted",
+    "used",
+    "cited",
+    "copied",
+    "opened",
+    "clicked",
+    "modified",
+    "thumbs_up",
+    "thumbs_down",
+    "dismissed",
+    "failed",
+    "reviewed",
+    "none_useful",
+]
+"""What can be done with a result; `none_useful` is about the whole list."""
+ACTIONS: tuple[str, ...] = get_args(Action)
+PATIENCE, PAUSE = 30.0, 0.005
+"""Seconds that a lock is waited for, as whoever has it may have stopped, and between two looks at it."""
+LONGEST_TEXT = 10_000
+"""Characters of a query, an id or a client that are logged."""
+
+
+class FeedbackLog:
+    """Writes a feedback log.
+
+    Every line is appended by one write under a lock, so processes may share a file. A writer that is killed loses
+    the line that it was writing at most; the next writer begins a new line.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; it is created with the first line.
+    config : SearchConfig
+        What ranks. Its hash is the `policy` of the impressions, and its record is written once.
+    clock : callable
+        The time in seconds UTC.
+    new_id : callable
+        Makes ids of impressions; random by default.
+
+    Raises
+    ------
+    MachineError
+        When the file cannot be written.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        config: SearchConfig,
+        *,
+        clock: Callable[[], float] = time.time,
+        new_id: Callable[[], str] = lambda: secrets.token_hex(8),
+    ) -> None:
+        self.path = Path(path)
+        self.config = config
+        self.policy = policy_of(config)
+        self._clock = clock
+        self._new_id = new_id
+        self._named: set[str] = set()
+
+    def shown(self, result: SearchResult, client: str = "") -> str:
+        """Log the list of a search as it was shown; returns the id that `act` refers to."""
+        self.name(self.config)
+        for other in result.explored:
+            self.name(other)
+        query_id = self._new_id()
+        placed = result.placed_by or ("",) * len(result.hits)
+        hits = [
+            {
+                "object_id": hit.entry.id,
+                "position": hit.rank,
+                "score": hit.score,
+                **({"interleaved": team} if team else {}),
+            }
+            for hit, team in zip(result.hits, placed, strict=True)
+        ]
+        asked = {"query_id": query_id, "user_query": result.query.text[:LONGEST_TEXT]}
+        progress = result.progress
+        layers = {"layers": progress.counts()} if progress is not None and progress.asked[0] else {}
+        self._append([self._stamped({**asked, "policy": self.policy, "hits": hits, **layers}, client)])
+        return query_id
+
+    def act(self, query_id: str, entry_id: str = "", action: str = "accepted", client: str = "") -> None:
+        """Log what was done with an entry of an impression; without an entry, with the whole list.
+
+        Raises ConfigError for an unknown action, and for an entry where the action is about the whole list.
+        """
+        append_act(self.path, query_id, entry_id, action, client, self._clock)
+
+    def name(self, config: SearchConfig) -> None:
+        """Write the record of a configuration, unless the log has it."""
+        policy = policy_of(config)
+        if policy not in self._named and not _holds(self.path, policy_key(policy)):
+            record = {"schema_version": SCHEMA_VERSION, "configuration": ranking_of(config), "policy": policy}
+            self._append([record])
+        self._named.add(policy)
+
+    def _stamped(self, record: Mapping[str, Any], client: str) -> dict[str, Any]:
+        stamp = {"schema_version": SCHEMA_VERSION, "timestamp": format_time(self._clock())}
+        return {**stamp, **({"client_id": client[:LONGEST_TEXT]} if client else {}), **record}
+
+    def _append(self, records: list[dict[str, Any]]) -> None:
+        append(self.path, records)
+
+
+def append_act(
+    path: str | Path,
+    query_id: str,
+    entry_id: str,
+    action: str,
+    client: str = "",
+    clock: Callable[[], float] = time.time,
+) -> None:
+    """Append an act to a log; ConfigError when no impression of the log has this id."""
+    if action not in ACTIONS:
+        raise ConfigError(f"there is no action {shown(action)}{nearest(action, ACTIONS)}")
+    if bool(entry_id) == (action == "none_useful"):
+        rule = "is about the whole list, so leave the entry out" if entry_id else "is about an entry; name it"
+        raise ConfigError(f"the action {action} {rule}")
+    if not _holds(Path(path), _utf8(f'"query_id":{_text(query_id)}')):
+        place = shown(str(path), PATH_WIDTH)
+        raise ConfigError(f"no impression in {place} has the id {shown(query_id)}; log the search first")
+    stamp = format_time(clock())
+    act = {"action_name": action, "timestamp": stamp, **({"object_id": entry_id} if entry_id else {})}
+    record = {"schema_version": SCHEMA_VERSION, "timestamp": stamp, "query_id": query_id, "actions": [act]}
+    append(path, [{**record, **({"client_id": client[:LONGEST_TEXT]} if client else {})}])
+
+
+def append(path: str | Path, records: list[dict[str, Any]]) -> None:
+    """Append lines in one write under a lock; MachineError when that cannot be done, ConfigError for odd text."""
+    data = _utf8("".join(map(line, records)))
+    try:
+        target = regular_target(Path(path))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(target, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o600)
+        try:
+            with _locked(handle):
+                size = os.fstat(handle).st_size
+                torn = size and os.pread(handle, 1, size - 1) != b"\n"
+                _write(handle, b"\n" + data if torn else data)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        place = shown(str(path), PATH_WIDTH)
+        reason = error.strerror or str(error)
+        raise MachineError(f"cannot append to {place}: {reason}; free space or check permissions") from None
+
+
+def line(record: Mapping[str, Any]) -> str:
+    """One line of a log."""
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def policy_key(policy: str) -> bytes:
+    """The bytes that only the line of a policy has."""
+    return f'"policy":{_text(policy)}}}'.encode()
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:  # bytes of an argument that were no UTF-8
+        odd = shown(text[error.start])
+        raise ConfigError(f"{odd} is not valid Unicode, and a log is UTF-8; write ids and clients so") from None
+
+
+def _write(handle: int, data: bytes) -> None:
+    """All of the bytes; a disk that is full may take some."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]
+
+
+@contextmanager
+def _locked(handle: int) -> Iterator[None]:
+    if fcntl is None:
+        yield
+        return
+    until = time.monotonic() + PATIENCE
+    while not _lock(handle):
+        if time.monotonic() > until:
+            raise OSError(errno.EBUSY, f"another program has locked it for {PATIENCE:g} s")
+        time.sleep(PAUSE)
+    try:
+        yield
+    finally:
+        fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+def _lock(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _holds(path: Path, text: bytes) -> bool:
+    """Whether a file has these bytes anywhere; the last ones are looked at first.
+
+    It is read and not mapped: a page of a file that somebody cuts off meanwhile ends the process.
+    """
+    try:
+        with open_regular(path) as stream:
+            at = os.fstat(stream.fileno()).st_size
+            after = b""
+            while at > 0:
+                at, size = max(at - BLOCK, 0), min(at, BLOCK)
+                block = os.pread(stream.fileno(), size, at) + after
+                if text in block:
+                    return True
+                after = block[: len(text) - 1]
+            return False
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise MachineError(f"cannot read {shown(str(path), PATH_WIDTH)}: {error.strerror or error}") from None

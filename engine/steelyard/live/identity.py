@@ -1,0 +1,103 @@
+"""The settings that decide which lists retrievers find, so that configurations can share a recording.
+
+Depths are not part of it, because a replay can cut the recorded lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
+from steelyard.retrievers import RETRIEVER_KINDS
+from steelyard.retrievers.reading import as_asked
+from steelyard.systems import find_system
+from steelyard.table.signal_table import EMBEDDING
+
+BY_RETRIEVER = ("field_weights", "filters", "similarity", "after")
+"""The keys of an identity whose values are stored by retriever."""
+LATER = ("hidden", "embedded", "classified", "rewritten", "bm25_words", "directory")
+"""Keys that the oldest recordings lack; their absence is not a difference."""
+
+
+def identity(config: SearchConfig) -> dict[str, Any]:
+    """Return how a configuration's retrievers find their lists, as JSON values for a recording's fingerprint.
+
+    The parameters of a retriever are stored under its name, including those at their defaults.
+    Raises ConfigError for a parameter out of range.
+    """
+    reading = find_system(config.name).reading
+    own = config.retrievers
+    kinds = {name: RETRIEVER_KINDS[name] for name in own if name in RETRIEVER_KINDS}  # lists have other names too
+    return {
+        **reading.identity(),
+        "embedded": reading.recipe,
+        "rewritten": reading.rewrite.__name__ if config.rewrite else as_asked.__name__,
+        **{name: kind.values(own[name]) for name, kind in kinds.items() if kind.parameters},
+        "field_weights": {name: dict(settings.field_weights) for name, settings in own.items()},
+        "filters": {name: settings.filters for name, settings in own.items()},
+        "after": {name: list(_starts(config, name)) for name, kind in kinds.items() if kind.after},
+        "similarity": {name: settings.similarity for name, settings in own.items() if name in EMBEDDING},
+    }
+
+
+def _starts(config: SearchConfig, name: str) -> tuple[str, ...]:
+    """What a retriever starts from; checked where the strategy reads it."""
+    used = name in config.effective.signals()
+    return config.before(name) if used else config.retrievers[name].after
+
+
+def share(configs: Iterable[SearchConfig]) -> list[list[int]]:
+    """Group configurations that can share a recording; each joins the first group that fits, by position."""
+    groups: list[list[int]] = []
+    identities = [identity(config) for config in configs]
+    for at, own in enumerate(identities):
+        home = (g for g in groups if not any(_differences(own, identities[other]) for other in g))
+        group = next(home, None)
+        if group is None:
+            groups.append([at])
+        else:
+            group.append(at)
+    return groups
+
+
+def agree(config: SearchConfig, fingerprint: Mapping[str, Any]) -> None:
+    """Raise ConfigError listing every parameter in which a configuration differs from a recording."""
+    problems = _differences(identity(config), fingerprint)
+    models = {settings.model for settings in config.retrievers.values() if settings.model}
+    recorded = fingerprint.get("model", "")
+    problems += [_differs("model", model, recorded) for model in sorted(models - {recorded})]
+    if problems:
+        raise ConfigError("; ".join(problems) + ". Record again with this configuration")
+
+
+def _differences(asked: Mapping[str, Any], fixed: Mapping[str, Any]) -> list[str]:
+    """The differences in words; a retriever that only one side has is not a difference."""
+    wanted, found = _flat(asked), _flat(fixed)
+    return [
+        _differs(name, value, found.get(name))
+        for name, value in wanted.items()
+        if value != found.get(name) and (name in found or not _optional(name))
+    ]
+
+
+def _flat(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """The same values under distinct names such as ``retrievers.fts.filters`` and ``retrievers.bm25.k1``."""
+    flat: dict[str, Any] = {}
+    for key, value in parts.items():
+        if key in BY_RETRIEVER and isinstance(value, Mapping):
+            flat |= {f"retrievers.{name}.{key}": own for name, own in value.items()}
+        elif key in RETRIEVER_KINDS and isinstance(value, Mapping):
+            flat |= {f"retrievers.{key}.{name}": own for name, own in value.items()}
+        else:
+            flat[key] = value
+    return flat
+
+
+def _optional(name: str) -> bool:
+    return name in LATER or name.startswith("retrievers.")
+
+
+def _differs(name: str, asked: object, recorded: object) -> str:
+    return f"{name} is {asked!r}, the recording has {recorded!r}"

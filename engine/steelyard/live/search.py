@@ -1,0 +1,386 @@
+"""Live search: a searcher combines a store, a configuration and an embedder.
+
+Live search makes a table with one query. A recording is a table with thousands, filled by the same
+retrievers. `rank_table` turns either into ranked lists.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import replace
+
+import numpy as np
+
+from steelyard.base.arrays import Bools
+from steelyard.base.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError, shown
+from steelyard.config.search_config import LISTS, SearchConfig
+from steelyard.embedders.embed import Embedder
+from steelyard.feedback.explore import Explore, interleaved
+from steelyard.finish import Ranking, finish, reranked, stages_without, to_rerank
+from steelyard.fusion import Expr, fuse
+from steelyard.live.candidates import Candidates
+from steelyard.memory.entry import Hit
+from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.query import Query, clean_query
+from steelyard.memory.text import content
+from steelyard.rerank import CrossEncoder, Document
+from steelyard.results import SearchResult, hits_of
+from steelyard.stores.base import Readable
+from steelyard.stores.federation import plain
+from steelyard.systems import find_system
+from steelyard.table.join import Part
+from steelyard.table.signal_table import EMBEDDING, RERANK, SignalTable
+
+_log = logging.getLogger(__name__)
+_DEGRADED: dict[type[SteelyardError], str] = {
+    EmbedderError: "the embedder failed, keywords answer alone",
+    LostError: "the search goes on without one of its retrievers",
+    RerankError: "the list is shown as it was fused",
+}
+
+
+def _part(error: SteelyardError) -> str:
+    """What has failed, so that it is told once."""
+    return error.signal if isinstance(error, LostError) else type(error).__name__
+
+
+def rank_table(table: SignalTable, config: SearchConfig, strategy: Expr) -> tuple[SignalTable, Ranking]:
+    """Mask the table to the configuration's depths, fuse and finish; return the masked table and the ranking."""
+    masked = table.at_depth(config.depths)
+    return masked, finish(masked, fuse(masked, strategy), config.finish)
+
+
+class Searcher:
+    """Searches one store with one configuration.
+
+    `degraded` counts the searches in which the embedder, the re-ranker, or a retriever that the system can do
+    without failed; the first of each is logged as a warning.
+
+    Threads may share a searcher and its vault. A search reads a single state of the vault when its thread
+    has opened a snapshot; without one, an entry that is deleted during the search is a VaultError.
+
+    Parameters
+    ----------
+    store : Readable
+        The vault, or a federation of several.
+    config : SearchConfig
+        How to search.
+    embedder : Embedder, sequence of Embedder or None
+        Embeds the queries; for a federation whose tiers use different models, the embedders of all. Without
+        one, or when the store has no vectors of its model, the strategy falls back to keywords. Tiers
+        without vectors of any embedder are searched by keywords, and a note of the result lists them.
+    clock : callable
+        The time (seconds UTC) of queries that have none.
+    visible : Filters
+        What the caller may see: no query, filter or strategy returns anything else, and no statistics are
+        computed from anything else, except those in the embedder, such as LSA fitted on more.
+    rewriter : callable or None
+        Gives the text that is embedded in place of the one asked.
+    proceed : callable
+        Called before each retriever; what it raises ends the search.
+    explore : Explore or None
+        Interleaves another ranking in a share of the searches, for logs that more can be learned from.
+
+    Attributes
+    ----------
+    degraded : int
+        The number of degraded searches, as above.
+
+    Raises
+    ------
+    ConfigError
+        For a configuration over recorded lists, which cannot be searched live.
+    """
+
+    def __init__(
+        self,
+        store: Readable,
+        config: SearchConfig,
+        embedder: Embedder | Sequence[Embedder] | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        visible: Filters = EVERYTHING,
+        rewriter: Callable[[str], str] | None = None,
+        proceed: Callable[[], None] = lambda: None,
+        reranker: CrossEncoder | None = None,
+        explore: Explore | None = None,
+    ) -> None:
+        if config.system == LISTS:
+            raise ConfigError(
+                f"{config.strategy} fuses recorded lists of other engines, which live search cannot query; "
+                "fuse them where the lists come from"
+            )
+        self.store = store.seen_by(visible)
+        self.config = config
+        self.system = find_system(config.name)
+        self._candidates = Candidates(self.store, self.system, config, embedder, proceed)
+        self._sources = self._candidates.sources
+        self._clock = clock
+        self._rewriter = rewriter
+        self._explore = explore
+        self.reranker = reranker
+        self.degraded = 0
+        self._told: set[str] = set()
+        self._counting = threading.Lock()
+
+    def with_config(self, config: SearchConfig) -> Searcher:
+        """A searcher with another strategy, finish or limit that shares what this one has read of the store.
+
+        Raises ConfigError for a configuration that retrieves in another way.
+        """
+        if (config.name, config.retrievers) != (self.config.name, self.config.retrievers):
+            raise ConfigError(f"{config.name} retrieves in another way than this searcher; make a searcher of it")
+        other = copy(self)
+        other.config, other._candidates = config, self._candidates.with_config(config)
+        return other
+
+    # Searching
+
+    def search(self, query: Query | str, *, semantic: str | bool = "always") -> SearchResult:
+        """Search for one query.
+
+        Parameters
+        ----------
+        query : Query or str
+            What to search for.
+        semantic : str or bool
+            When vectors are used: always, auto (only if the model is loaded) or never.
+
+        Raises
+        ------
+        ConfigError
+            For an empty query, and for a strategy that needs vectors when there are none.
+        EmbedderError
+            When the embedder fails and the strategy cannot do without vectors.
+        """
+        asked = self.admitted(Query(query) if isinstance(query, str) else query)
+        calls = self._sources.embedding_calls
+        vectors = self._wants_vectors(semantic)
+        seconds: dict[str, float] = {}
+        begin = time.perf_counter()
+        table, strategy, missing, lost = self._candidates.surviving(asked, vectors, seconds)
+        table, config, failed = self._rescored(asked, table, strategy, missing)
+        lost += failed
+        if lost:
+            self._count(lost)
+        masked, ranking = rank_table(table, config, strategy)
+        other = self._explore.draw(config) if self._explore is not None else None
+        placed: tuple[str, ...] = ()
+        if other is not None:
+            ranking, placed = self._interleaved(other, table, ranking, missing)
+        hits = hits_of(self.store, masked, ranking, strategy)
+        return SearchResult(
+            hits,
+            masked,
+            ranking,
+            strategy,
+            self._sources.embedding_calls - calls,
+            bool(lost),
+            tuple(map(str, lost)) if lost else self._notes(strategy, vectors, semantic),
+            config.finish,
+            asked,
+            seconds | {"search": time.perf_counter() - begin},
+            (other,) if other is not None and placed else (),
+            placed,
+        )
+
+    def _interleaved(
+        self, other: SearchConfig, table: SignalTable, ranking: Ranking, missing: frozenset[str]
+    ) -> tuple[Ranking, tuple[str, ...]]:
+        """The list with another configuration's drafted in, and the hash of the one that placed each hit.
+
+        A ranking over other candidates than were fetched is not interleaved.
+        """
+        left = other.without(missing)
+        if self._explore is None or left is None or self._candidates.wanted(table, left, missing):
+            return ranking, ()
+        _, theirs = rank_table(table, other, left)
+        return interleaved(ranking, theirs, self.config, other, self._explore.coin)
+
+    def _rescored(
+        self, query: Query, table: SignalTable, strategy: Expr, missing: frozenset[str]
+    ) -> tuple[SignalTable, SearchConfig, list[SteelyardError]]:
+        """The table with a re-ranker's scores; without a re-ranker, or when it fails, the stage is left out."""
+        config = (
+            replace(self.config, finish=stages_without(self.config.finish, missing)) if missing else self.config
+        )
+        if reranked(config.finish) is None:
+            return table, config, []
+        masked = table.at_depth(config.depths)
+        rows = to_rerank(masked, fuse(masked, strategy), config.finish)
+        try:
+            return self.rerank([query], table, rows), config, []
+        except RerankError as error:
+            return table, replace(config, finish=stages_without(config.finish, {RERANK})), [error]
+
+    def rerank(self, queries: Sequence[Query], table: SignalTable, rows: Bools) -> SignalTable:
+        """The table with the re-ranker's scores of these rows (bool[N]); RerankError when it fails."""
+        if self.reranker is None:
+            raise RerankError("there is no re-ranker; give the searcher one, or leave out the stage rerank")
+        scores = np.full(len(table), np.nan)
+        for at, query in enumerate(queries):
+            own = np.flatnonzero(rows[table.offsets[at] : table.offsets[at + 1]]) + table.offsets[at]
+            ids = [table.entries[table.entry[row]] for row in own]
+            texts = {entry.id: content(entry) for entry in self.store.get(ids)}
+            known = [(row, id_) for row, id_ in zip(own, ids, strict=True) if id_ in texts]
+            documents = [Document(id_, texts[id_]) for _, id_ in known]
+            if documents:
+                scores[[row for row, _ in known]] = self.reranker.score(query.text, documents)
+        return replace(table, columns={**table.columns, RERANK: scores})
+
+    def candidates(self, query: Query, strategy: Expr, vectors: bool = True) -> SignalTable:
+        """Build the table of one query, fetching only the signals that the strategy turns out to need.
+
+        It contains facts only when the strategy computes signals from them. Without `vectors` no vectors are
+        searched, even when the strategy names no retriever and would rank what all of them find.
+        """
+        return self._candidates.of(self._timed(query), strategy, frozenset() if vectors else EMBEDDING, {})
+
+    def context(
+        self,
+        text: str,
+        filters: Filters = EVERYTHING,
+        *,
+        semantic: str | bool | None = None,
+        topup_recent: bool | None = None,
+    ) -> tuple[list[Hit], int]:
+        """Return relevant entries, filled up with recent ones to the limit.
+
+        For a text that counts as no query, all are recent ones. Recent entries have no score, pass the same
+        filters and are not repeated. Source: EchoVault's document, context retrieval.
+
+        Parameters
+        ----------
+        semantic, topup_recent : optional
+            As in `ContextConfig`; by default those of the configuration, else the system's own.
+
+        Returns
+        -------
+        tuple of list of Hit and int
+            The hits, and the number of entries that pass the filters.
+        """
+        own, configured = self.system.contexts, self.config.context
+        if topup_recent is None:
+            topup_recent = configured.topup_recent
+        topup = own.topup_recent if topup_recent is None else topup_recent
+        mode = configured.semantic or own.semantic if semantic is None else semantic
+        limit = self.config.limit
+        hits: list[Hit] = []
+        asked = self._timed(Query(text, filters=filters))
+        scope = self._sources.scopes.answers(asked)
+        nothing = own.no_query(text)
+        if not nothing:
+            hits = list(self.search(asked, semantic=mode).hits)
+        if topup or nothing:
+            seen = {hit.entry.id for hit in hits}
+            newest = map(plain, self.store.recent(scope, limit))
+            fresh = [entry for entry in newest if entry.id not in seen]
+            hits += [Hit(rank, None, entry) for rank, entry in enumerate(fresh, len(hits) + 1)]
+        return hits[:limit], self.store.count(scope)
+
+    # Recording
+
+    def record(
+        self,
+        queries: Sequence[Query],
+        signals: Iterable[str],
+        max_depth: int | None,
+        corpus: str,
+        progress: Callable[[Sequence[Query]], Iterable[Query]] = iter,
+        parts: Sequence[Part] | None = None,
+    ) -> SignalTable:
+        """Build the table of many queries, with the complete column of every signal.
+
+        Parameters
+        ----------
+        signals : iterable of str
+            The retrievers and scorers to record.
+        max_depth : int or None
+            The length of each retriever's list; None for all.
+        corpus : str
+            The hash of what was indexed, for the fingerprint.
+        progress : callable
+            Wraps the queries, for example to draw a progress bar.
+        parts : sequence of Part, optional
+            What `part` gave for these queries, in their order, perhaps in other processes; made here by default.
+
+        Raises
+        ------
+        EmbedderError
+            When the embedder fails, with the number of queries that were done; a recording never falls back
+            to keywords.
+        """
+        admitted = [self.admitted(query) for query in queries]
+        if parts is None:
+            parts = [self._candidates.part(admitted, signals, max_depth, progress)]
+        return self._candidates.record(parts, admitted, signals, max_depth, corpus)
+
+    def part(self, queries: Sequence[Query], signals: Iterable[str], max_depth: int | None) -> Part:
+        """The rows of a recording of some queries, for `record`, which has the parameters."""
+        return self._candidates.part([self.admitted(query) for query in queries], signals, max_depth)
+
+    # Inside
+
+    def _count(self, lost: Sequence[SteelyardError]) -> None:
+        """A degraded search: counted every time, and each kind of it told the first time."""
+        with self._counting:
+            self.degraded += 1
+            new = [error for error in lost if _part(error) not in self._told]
+            self._told |= set(map(_part, lost))
+        for error in new:
+            _log.warning("%s: %s", _DEGRADED.get(type(error), _DEGRADED[EmbedderError]), error)
+
+    def _notes(self, strategy: Expr, vectors: bool, semantic: str | bool) -> tuple[str, ...]:
+        """Notes on what was searched by keywords alone although vectors were requested."""
+        if not vectors:
+            asked = self.system.searching.mode(semantic) == "always" and strategy != self.config.effective
+            return ("the vault has no vectors of the configured model; keywords answered alone",) if asked else ()
+        if not strategy.signals() & EMBEDDING:
+            return ()
+        return tuple(
+            f"the tier {shown(name)} has no vectors of the configured model; keywords alone found its entries"
+            for name in self._sources.keywords_only()
+        )
+
+    def _timed(self, query: Query) -> Query:
+        """The query with its clock."""
+        return query if query.asked_at is not None else replace(query, asked_at=self._clock())
+
+    def admitted(self, query: Query) -> Query:
+        """The query with its clock and the text that keywords match.
+
+        Every query passes through here once, so this is the place to rewrite a text or detect an intent.
+        Raises ConfigError for an empty query, even when no retriever matches words, and for an intent that the
+        system does not know.
+        """
+        reading = self.system.reading
+        if query.intent and not self.knows(query.intent):
+            raise ConfigError(
+                f"{self.config.name} has no intent {shown(query.intent)}; valid: {', '.join(reading.intents)}"
+            )
+        text = clean_query(query.text if query.matched is None else query.matched)
+        if query.matched is None and self.config.rewrite and (other := reading.rewrite(text)) != text:
+            text = clean_query(other)
+        intent, sure = query.intent, query.confidence
+        if not intent:
+            intent = reading.classify(query.text)
+            sure = reading.confidence(query.text) if reading.confidence else None
+        embedded = query.rewritten
+        if embedded is None and self._rewriter is not None:
+            embedded = self._rewriter(query.text)
+        return replace(self._timed(query), matched=text, intent=intent, confidence=sure, rewritten=embedded)
+
+    def knows(self, intent: str) -> bool:
+        """Whether a query may name this intent: any where the system classifies nothing, else its own words."""
+        known = self.system.reading.intents
+        return not known or intent in known or intent in self.config.intents
+
+    def _wants_vectors(self, semantic: str | bool) -> bool:
+        mode = self.system.searching.mode(semantic)
+        if mode == "never" or not self._sources.has_vectors():
+            return False
+        return mode == "always" or all(embedder.warm() for embedder in self._sources.usable())

@@ -1,0 +1,212 @@
+"""Computes the columns of a table, by the retrievers and scorers of one system over one store."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import ConfigError, EmbedderError, LostError, SteelyardError
+from steelyard.config.search_config import SearchConfig
+from steelyard.embedders.embed import LAYER_RECIPES, Embedder, Vectors, embed_checked, space_of
+from steelyard.live.scopes import Scopes
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
+from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, RetrieverConfig, Scorer
+from steelyard.retrievers.kinds import Foreseeing, QueryVector
+from steelyard.stores.base import Found, Readable, Space
+from steelyard.stores.federation import same_copies
+from steelyard.systems.base import System
+
+
+class Sources:
+    """Builds each retriever and scorer once, and embeds each query once for each model.
+
+    A federation whose tiers use different models needs several embedders: in each tier a query is compared
+    with the vectors of that tier's model. Threads may share it.
+
+    Parameters
+    ----------
+    embedder : Embedder, sequence of Embedder or None
+        None to search by keywords alone.
+    """
+
+    def __init__(
+        self,
+        store: Readable,
+        system: System,
+        config: SearchConfig,
+        embedder: Embedder | Sequence[Embedder] | None,
+    ) -> None:
+        self.store = store
+        self.reading = system.reading
+        self.dispensable = system.searching.dispensable
+        self.instead = system.searching.instead
+        self.config = config
+        self.embedders = _models(embedder)
+        self.scopes = Scopes(store, system.reading)
+        self._thread = threading.local()
+        self._retrievers: dict[str, Any] = {}
+        self._scorers: dict[str, Scorer] = {}
+
+    # Columns
+
+    def retrieve(
+        self, name: str, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]
+    ) -> Sequence[Found]:
+        """Retrieve the list of one retriever.
+
+        Parameters
+        ----------
+        query : Query
+            With its clock set.
+        depth : int or None
+            How many to return at most; None for all.
+        lists : mapping
+            The lists retrieved before; of an entry with several copies, the copy in them is returned.
+        """
+        kind, settings = RETRIEVER_KINDS[name], self.settings(name)
+        if kind.aside is not None and not self.scopes.any_of(kind.aside):
+            return []
+        scope = self.scopes.searched(query, name, kind.aside, settings.filters != "none")
+        asked = replace(query, filters=scope)
+        try:
+            return same_copies(self._find(name, asked, depth, lists), lists)
+        except EmbedderError:
+            raise
+        except SteelyardError as error:
+            if name not in self.dispensable or isinstance(error, ConfigError):
+                raise
+            raise LostError(name, error) from None
+
+    def expect(self, names: Iterable[str], queries: Sequence[Query]) -> None:
+        """Prepare these retrievers for queries that come next from this thread."""
+        names = list(names)
+        if any(RETRIEVER_KINDS[name].layer for name in names):
+            texts = list(dict.fromkeys(query.embedded for query in queries))
+            own = [(embedder, row) for embedder in self.usable() for row in embedded(embedder, texts)]
+            self._thread.ahead = {(id(embedder), text): row for embedder, (text, row) in own}
+        for name in names:
+            retriever = self._retriever(name)
+            if isinstance(retriever, Foreseeing):
+                retriever.expect(queries)
+
+    def _retriever(self, name: str) -> Any:  # noqa: ANN401 -- a Retriever or a Dependent
+        if name not in self._retrievers:
+            self._retrievers[name] = RETRIEVER_KINDS[name].build(self, self.settings(name))
+        return self._retrievers[name]
+
+    def _find(
+        self, name: str, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]
+    ) -> list[Found]:
+        retriever = self._retriever(name)
+        if not RETRIEVER_KINDS[name].after:
+            found: list[Found] = retriever.retrieve(query, depth)
+            return found
+        starts = [other if other in lists else self.instead.get(other, "") for other in self.config.before(name)]
+        before = {other: lists[other] for other in starts if other in lists}
+        followed: list[Found] = retriever.follow(query, depth, before)
+        return followed
+
+    def score(self, name: str, query: Query, ids: Sequence[str]) -> Floats:
+        """Compute the scores of one scorer for the candidates of a query; float64[len(ids)]."""
+        if name not in self._scorers:
+            self._scorers[name] = SCORER_KINDS[name].build(self)
+        return self._scorers[name].score(query, ids)
+
+    def settings(self, name: str) -> RetrieverConfig:
+        """Return the configuration of a retriever; ConfigError when the system has no such retriever."""
+        settings = self.config.retrievers.get(name)
+        if settings is None:
+            raise ConfigError(
+                f"strategy {self.config.strategy} uses {name!r}, but {self.config.name} has no such retriever; "
+                f"it has {', '.join(self.config.retrievers)} (the system plain has them all)"
+            )
+        return settings
+
+    # What retrievers and scorers are built from, see `steelyard.retrievers.kinds.Parts`
+
+    @property
+    def name(self) -> str:
+        """The system and profile as ``system:profile``."""
+        return self.config.name
+
+    def vectors(self, layer: str) -> list[tuple[Space, QueryVector]]:
+        """List the spaces of a layer's vectors, each with its embedder of queries; see `Parts.vectors`."""
+        if not self.embedders:
+            raise EmbedderError("there is no embedder; give the searcher one")
+        asked = self.usable() or self.embedders[:1]
+        return [(self._layer(embedder, layer), partial(self._embed, embedder)) for embedder in asked]
+
+    def counted(self, query: Query) -> Filters:
+        """Return the scope of the entries whose words TF-IDF counts for a query."""
+        return self.scopes.counted(query)
+
+    # Models
+
+    def usable(self) -> list[Embedder]:
+        """Return the embedders whose vectors the store has, and whose model the configuration does not exclude."""
+        models = {settings.model for settings in self.config.retrievers.values() if settings.model}
+        held = {space for space, _ in self.store.spaces()}
+        return [e for e in self.embedders if not models - {e.model} and held & self._searched(e)]
+
+    def has_vectors(self) -> bool:
+        """Whether queries can be embedded and the store has vectors to compare them with."""
+        return bool(self.usable())
+
+    def keywords_only(self) -> list[str]:
+        """Return the tiers that are searched by keywords alone, having no vectors of a usable model."""
+        return self.store.without_vectors([self._space(each, "text") for each in self.usable()])
+
+    def recipe(self, layer: str) -> str:
+        """Return the template of the text embedded for a layer; empty without an embedder."""
+        return self._layer(self.embedders[0], layer).recipe if self.embedders else ""
+
+    @property
+    def embedding_calls(self) -> int:
+        """The number of texts that this thread has embedded."""
+        calls: int = getattr(self._thread, "calls", 0)
+        return calls
+
+    def _searched(self, embedder: Embedder) -> set[Space]:
+        """The spaces of which any one makes the embedder worth asking: the text's, and those of the layers."""
+        return {self._space(embedder, layer) for layer in ("text", *LAYER_RECIPES)}
+
+    def _space(self, embedder: Embedder, layer: str) -> Space:
+        return space_of(embedder, layer, self.reading.recipe)
+
+    def _layer(self, embedder: Embedder, layer: str) -> Space:
+        """The space of a layer, or that of the text when the store lacks l2."""
+        own = self._space(embedder, layer)
+        held = layer != "l2" or any(own == space for space, _ in self.store.spaces())
+        return own if held else self._space(embedder, "text")
+
+    def _embed(self, embedder: Embedder, text: str) -> Vectors:
+        """The vector of a query, float32[dim], cached until the thread embeds another text."""
+        last: dict[int, tuple[str, Vectors]] = self._thread.__dict__.setdefault("last", {})
+        known = last.get(id(embedder))
+        ahead: dict[tuple[int, str], Vectors] = getattr(self._thread, "ahead", {})
+        if (id(embedder), text) in ahead:
+            return ahead[id(embedder), text]
+        if known is None or known[0] != text:
+            self._thread.calls = self.embedding_calls + 1
+            known = last[id(embedder)] = (text, embed_checked(embedder, [text], "query")[0])
+        return known[1]
+
+
+def embedded(embedder: Embedder, texts: Sequence[str]) -> Iterable[tuple[str, Vectors]]:
+    """Texts with their vectors: all in one call where the embedder remembers them, so that a later call for one of
+    them gives the same bits, else one by one.
+    """
+    if getattr(embedder, "remembers", False) and texts:
+        return zip(texts, embed_checked(embedder, list(texts), "query"), strict=True)
+    return ((text, embed_checked(embedder, [text], "query")[0]) for text in texts)
+
+
+def _models(embedder: Embedder | Sequence[Embedder] | None) -> list[Embedder]:
+    """The embedders as a list, without repetition of a model and fit."""
+    given = [] if embedder is None else list(embedder) if isinstance(embedder, Sequence) else [embedder]
+    return list({space_of(each, "text", ""): each for each in reversed(given)}.values())[::-1]

@@ -1,0 +1,221 @@
+"""Entries, which a vault stores, and hits, which a search returns.
+
+Fields have the names of the data-set format; the preset of each system maps its own names onto them.
+Times are seconds since 1970-01-01 UTC; a time without a zone is UTC.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.base.errors import DataError, Fault, shown
+from steelyard.base.fields import READERS, RULES, TIME_FIELDS, Reader, read_number, read_text
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A typed edge from one entry to another; `strength` is on the scale of its data set, or None."""
+
+    type: str
+    target: str
+    strength: float | None = None
+    status: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One document of the corpus. Only `id` is required; an empty string means "not given"."""
+
+    id: str
+    title: str = ""
+    text: str = ""
+    context: str = ""
+    why: str = ""
+    impact: str = ""
+    details: str = ""
+    l0: str = ""
+    l1: str = ""
+    type: str = ""
+    category: str = ""
+    domain: str = ""
+    severity: str = ""
+    tags: tuple[str, ...] = ()
+    importance: float | None = None
+    project: str = ""
+    source: str = ""
+    vault: str = ""
+    tenant: str = ""
+    kind: str = ""
+    uri: str = ""
+    speaker: str = ""
+    spec_level: str = ""
+    document_type: str = ""
+    memory_type: str = ""
+    context_type: str = ""
+    importance_tier: str = ""
+    visibility: str = ""
+    embedding_status: str = ""
+    superseded_by: str = ""
+    participants: tuple[str, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    stability: float | None = None
+    difficulty: float | None = None
+    review_count: float | None = None
+    access_count: float | None = None
+    correction_count: float | None = None
+    half_life_days: float | None = None
+    created_at: float | None = None
+    updated_at: float | None = None
+    last_accessed_at: float | None = None
+    last_review: float | None = None
+    valid_from: float | None = None
+    valid_until: float | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields that are not empty, as plain values."""
+        return {
+            name: value for name, value in dataclasses.asdict(self).items() if value not in ("", None, (), {}, [])
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One result of a search.
+
+    Attributes
+    ----------
+    rank : int
+        From 1.
+    score : float or None
+        None for an entry that fills up a context and was not scored.
+    entry : Entry
+        The entry itself.
+    signals : mapping of str to float
+        The signals that the strategy used, by name; 0 for a retriever that did not return the entry.
+    """
+
+    rank: int
+    score: float | None
+    entry: Entry
+    signals: Mapping[str, float] = field(default_factory=dict)
+
+
+def _relations(value: object) -> tuple[Relation, ...]:
+    if not isinstance(value, list | tuple):
+        raise ValueError("not a list")
+    found = []
+    for item in value:
+        if not isinstance(item, Mapping) or "type" not in item or "target" not in item:
+            raise ValueError("not a relation")
+        strength = item.get("strength")
+        found.append(
+            Relation(
+                read_text(item["type"]),
+                read_text(item["target"]),
+                None if strength is None else read_number(strength),
+                read_text(item.get("status") or ""),
+            )
+        )
+    return tuple(found)
+
+
+FIELDS: dict[str, Reader] = {
+    f.name: READERS.get(f.name, _relations) for f in dataclasses.fields(Entry) if f.name != "extra"
+}
+"""Every field of an entry, with the function that reads its JSON value."""
+EVERY_FIELD = (*FIELDS, "extra")
+"""What an entry has: the fields above, and what was unknown."""
+
+_RULES: dict[Reader, tuple[str, str]] = RULES | {
+    _relations: (
+        "must be a list of relations",
+        'Write it as [{"type": "...", "target": "..."}], strength a number',
+    )
+}
+
+
+def read_fields(
+    record: Mapping[str, Any], parsers: Mapping[str, Reader], required: Sequence[str], file: str, line: int
+) -> tuple[dict[str, Any], list[Fault]]:
+    """Read the known fields of a JSON object.
+
+    Parameters
+    ----------
+    record : mapping
+        The object; null counts as absent.
+    parsers : mapping of str to Reader
+        How each known field is read; other fields are ignored.
+    required : sequence of str
+        The fields that may not be absent.
+    file, line : str, int
+        Where the object is, for the faults.
+
+    Returns
+    -------
+    tuple of dict and list of Fault
+        The values by field, and everything that is wrong.
+    """
+    values: dict[str, Any] = {}
+    faults: list[Fault] = []
+    for name, raw in record.items():
+        parser = parsers.get(name)
+        if parser is None or raw is None:
+            continue
+        try:
+            values[name] = parser(raw)
+        except (ValueError, OverflowError):
+            rule, remedy = _RULES[parser]
+            faults.append(Fault(file, line, name, shown(raw), rule, remedy))
+    faults += [
+        Fault(file, line, name, "", "is missing", f'Add "{name}"') for name in required if record.get(name) is None
+    ]
+    identifier = values.get("id")
+    if identifier is not None and (not identifier or any(c.isspace() for c in identifier)):
+        rule = "must be non-empty and without white space, because TREC files separate by it"
+        faults.append(Fault(file, line, "id", shown(identifier), rule, "Choose another id"))
+    return values, faults
+
+
+_PLAIN = (str, tuple, type(None))
+
+
+def check_entry(entry: Entry) -> None:
+    """DataError naming every value that no data set could hold: an id with white space, NaN, a number as a tag."""
+    record = {name: value for name in FIELDS if type(value := getattr(entry, name)) not in _PLAIN or value}
+    record["id"] = entry.id
+    if entry.relations and all(isinstance(relation, Relation) for relation in entry.relations):
+        record["relations"] = [dataclasses.asdict(relation) for relation in entry.relations]
+    values, faults = read_fields(record, FIELDS, ("id",), "entry", 0)
+    faults += [
+        Fault(
+            "entry",
+            0,
+            name,
+            shown(record[name]),
+            "must be seconds",
+            "Read it with steelyard.base.fields.parse_time",
+        )
+        for name in TIME_FIELDS & values.keys()
+        if isinstance(record[name], str)
+    ]
+    try:
+        if entry.extra:
+            json.dumps(dict(entry.extra), allow_nan=False)
+    except (ValueError, TypeError, RecursionError) as error:
+        faults.append(Fault("entry", 0, "extra", shown(str(error)), "must be JSON", "Leave out what JSON has not"))
+    if faults:
+        raise DataError(f"entry {shown(entry.id)}: " + "; ".join(map(str, faults)))
+
+
+def read_entry(record: Mapping[str, Any], file: str = "entry", line: int = 0) -> tuple[Entry | None, list[Fault]]:
+    """Build an entry from a JSON object, with unknown fields in `extra`; None, with faults, when it is wrong."""
+    values, faults = read_fields(record, FIELDS, ("id",), file, line)
+    if faults:
+        return None, faults
+    extra = {name: value for name, value in record.items() if name not in FIELDS}
+    return Entry(**values, extra=extra), []

@@ -1,0 +1,134 @@
+"""Queries, and the check and cleaning of their text, which happens once for each query."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard.base.errors import ConfigError, Fault, shown
+from steelyard.base.fields import Reader, parse_time, read_flag, read_text, read_texts
+from steelyard.memory.entry import read_fields
+from steelyard.memory.filters import EVERYTHING, Filters
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One query of a search or a data set.
+
+    Attributes
+    ----------
+    text : str
+        The text as the user wrote it.
+    filters : Filters
+        The scope of the query.
+    asked_at : float or None
+        The query's clock, seconds UTC; None for the clock of the searcher or the data set.
+    intent : str
+        Chooses the strategy where a configuration has one for each intent.
+    confidence : float or None
+        How sure the system's classifier is of that intent, 0..1; None where it was given, or has no measure.
+    category : str
+        A label that reports break results down by.
+    group : str
+        Queries of one group share a cause; statistics treat them as dependent.
+    tags, domain : tuple of str, str
+        What the signals of these names compare entries with.
+    split : str
+        The part of the data set that it belongs to.
+    answerable : bool
+        False where a person or a source says that nothing in the memory answers it.
+    matched : str or None
+        The text that keywords match; None for the cleaned `text`.
+    rewritten : str or None
+        The text that is embedded; None for `text`.
+    """
+
+    text: str
+    id: str = ""
+    filters: Filters = EVERYTHING
+    asked_at: float | None = None
+    intent: str = ""
+    category: str = ""
+    group: str = ""
+    tags: tuple[str, ...] = ()
+    domain: str = ""
+    split: str = ""
+    answerable: bool = True
+    matched: str | None = None
+    rewritten: str | None = None
+    confidence: float | None = None
+
+    @property
+    def embedded(self) -> str:
+        """The text that is embedded."""
+        return self.text if self.rewritten is None else self.rewritten
+
+    @property
+    def keywords(self) -> str:
+        """The text that keywords match; ConfigError when it cannot be searched (see `clean_query`)."""
+        return clean_query(self.text) if self.matched is None else self.matched
+
+
+QUERY_FIELDS: dict[str, Reader] = {
+    "id": read_text,
+    "text": read_text,
+    "asked_at": parse_time,
+    "intent": read_text,
+    "category": read_text,
+    "group": read_text,
+    "tags": read_texts,
+    "domain": read_text,
+    "split": read_text,
+    "answerable": read_flag,
+}
+
+
+def read_query(record: Mapping[str, Any], file: str = "query", line: int = 0) -> tuple[Query | None, list[Fault]]:
+    """Build a query from a JSON object with its optional `filter`; None, with faults, when it is wrong."""
+    values, faults = read_fields(record, QUERY_FIELDS, ("id", "text"), file, line)
+    filters = EVERYTHING
+    scope = record.get("filter")
+    if scope is not None:
+        try:
+            filters = Filters.of(scope if isinstance(scope, Mapping) else {"filter": scope})
+        except ConfigError as error:
+            faults.append(Fault(file, line, "filter", shown(scope), str(error), 'Write {"field": "value"}'))
+    return (None, faults) if faults else (Query(**values, filters=filters), [])
+
+
+MAX_WORDS = 1000
+"""More than any query needs; the time of FTS5's bm25 grows with the square of the number of words."""
+
+_CONTROLS = dict.fromkeys((*range(32), 127), " ")
+
+
+def clean_query(text: str) -> str:
+    """Clean the text of a query for searching: control characters become blanks.
+
+    Raises ConfigError when nothing is left, for more than `MAX_WORDS` words, and for invalid Unicode.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ConfigError(f"query {shown(text)} is not valid Unicode; send it as UTF-8") from None
+    if is_blank(text):
+        raise ConfigError(f"query {shown(text)} is empty; type at least one word")
+    if (words := count_words(text)) > MAX_WORDS:
+        raise ConfigError(f"query {shown(text)} has {words} words, more than {MAX_WORDS}; shorten it")
+    return text.translate(_CONTROLS)
+
+
+def count_words(text: str) -> int:
+    """Count the words that a query builder could make of the text, at most.
+
+    >>> count_words("jwt-style tokens ?")
+    3
+    """
+    return max(len(text.split()), len(re.findall(r"\w+", text)))
+
+
+def is_blank(text: str) -> bool:
+    """Whether the text consists of white space and control characters."""
+    return not text.translate(_CONTROLS).strip()

@@ -1,0 +1,39 @@
+"""Which entry's abstract and overview stand for an entry: those of the folder that its file lies in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from steelyard.memory.filters import EVERYTHING
+from steelyard.retrievers.cache import ScopeCache
+from steelyard.stores.base import Readable
+from steelyard.stores.federation import MARK
+
+
+class Directories:
+    """The directory of every entry of a store; `directory` gives the URI of the one that a URI lies in.
+
+    An entry that has an abstract or an overview is its own directory, and so is one in no directory that has.
+    """
+
+    def __init__(self, store: Readable, directory: Callable[[str], str]) -> None:
+        self._directory = directory
+        self._homes = ScopeCache(store, lambda _: self._mapped(store.places()))
+
+    def of(self, ids: Sequence[str]) -> list[str]:
+        """The id of the directory of each of these entries."""
+        homes = self._homes(EVERYTHING)
+        return [homes.get(id_, id_) for id_ in ids] if homes else list(ids)
+
+    def _mapped(self, places: Iterable[tuple[str, str, bool]]) -> dict[str, str]:
+        """The entries that lie in another one, tier by tier, with that one's id."""
+        layered: dict[tuple[str, str], str] = {}
+        others: list[tuple[str, str, str]] = []
+        for id_, uri, own in places:
+            tier = id_.partition(MARK)[2]
+            if own:
+                layered.setdefault((uri, tier), id_)
+            else:
+                others.append((id_, uri, tier))
+        homes = ((id_, self._directory(uri), tier) for id_, uri, tier in others) if layered else ()
+        return {id_: layered[home, tier] for id_, home, tier in homes if home and (home, tier) in layered}

@@ -1,0 +1,277 @@
+"""Postings: which words occur in which texts, how often and where, as flat arrays.
+
+Texts have numbers, in the order in which they were counted. What a scope counts is a mask over them, so one index
+serves every scope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from itertools import islice
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.memory.entry import EVERY_FIELD, Entry
+from steelyard.memory.filters import Filters
+
+Read = tuple[Sequence[str], Sequence[int]]
+"""The words of a text, and the position of each; no positions where none are kept."""
+Within = Callable[[Sequence[str], Filters], set[str]]
+MOST_WORDS = 50_000
+"""How many words' postings are kept for a scope."""
+SAMPLE = "The tokens of v1.2.3 were ROTATING: don't re-authenticate cafés; über_alles /etc/x.py"
+"""A text that stop words, stemming, signs and accents make something of."""
+
+
+class Posting(NamedTuple):
+    """The texts a word occurs in, int64[n] ascending, how often, and where: the positions text by text."""
+
+    at: Indices
+    counts: Indices
+    positions: Indices
+
+    def of(self, keep: Bools) -> Posting:
+        """The part in these of its texts, bool[n]."""
+        positions = self.positions[np.repeat(keep, self.counts)] if len(self.positions) else self.positions
+        return Posting(self.at[keep], self.counts[keep], positions)
+
+
+_NO_NUMBERS = np.zeros(0, dtype=np.int64)
+NOTHING = Posting(_NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS)
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """How the words of an entry are read."""
+
+    name: str
+    """Tells it from others."""
+    read: Callable[[Any], Read]
+    fields: tuple[str, ...] = EVERY_FIELD
+    """What `read` reads of an entry."""
+    index: str = ""
+    """The keyword index that has counted the words; `read` is then given the fields as they lie in the file."""
+
+    @cached_property
+    def key(self) -> str:
+        """The name, with a hash of what a sample is read as, which changes when the code does."""
+        if self.index:
+            return self.name
+        sample = Entry(
+            "sample", SAMPLE, SAMPLE, why=SAMPLE, impact=SAMPLE, context=SAMPLE, uri=SAMPLE, tags=(SAMPLE,)
+        )
+        return f"{self.name} {sha256(repr(self.read(sample)).encode()).hexdigest()[:16]}"
+
+
+class Segment(Protocol):
+    """Some texts that were counted."""
+
+    @property
+    def made(self) -> dict[Any, Any]:
+        """What users of the words compute from all of them, kept as long as they are."""
+
+    @property
+    def lengths(self) -> Indices:
+        """int64[texts]: how many words each has."""
+
+    def posting(self, word: str) -> Posting:
+        """Where a word occurs."""
+
+    def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
+        """int64[words]: how many of the texts each occurs in; of those inside, bool[texts], where some are not."""
+
+    def beginning(self, prefix: str) -> list[str]:
+        """The words that begin so."""
+
+
+@dataclass(frozen=True, eq=False)
+class Postings:
+    """A segment in memory: the postings of word number w are `begins[w]` to `begins[w + 1]`."""
+
+    lengths: Indices
+    words: Mapping[str, int]
+    begins: Indices
+    whole: Posting
+    places: Indices
+    """Where the positions of each posting begin; empty where none are kept."""
+    made: dict[Any, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, texts: Iterable[Read]) -> Postings:
+        """Count texts."""
+        words: dict[str, int] = {}
+        codes: list[Indices] = []
+        places: list[Indices] = []
+        for read, where in texts:
+            codes.append(np.array([words.setdefault(word, len(words)) for word in read], dtype=np.int64))
+            places.append(np.array(where, dtype=np.int64))
+        lengths = np.array([len(own) for own in codes], dtype=np.int64)
+        code, place = np.concatenate([_NO_NUMBERS, *codes]), np.concatenate([_NO_NUMBERS, *places])
+        order = np.argsort(code, kind="stable")
+        code, at = code[order], np.repeat(np.arange(len(codes)), lengths)[order]
+        first = np.flatnonzero(np.diff(code, prepend=-1) | np.diff(at, prepend=-1))
+        counts = np.diff(first, append=len(code))
+        begins = np.searchsorted(code[first], np.arange(len(words) + 1))
+        whole = Posting(_narrow(at[first]), _narrow(counts), _narrow(place[order] if len(place) else place))
+        return cls(lengths, words, begins, whole, first if len(place) else _NO_NUMBERS)
+
+    @classmethod
+    def blocks(cls, texts: Iterable[Read], size: int) -> Iterator[Postings]:
+        """Count texts, `size` at a time."""
+        rest = iter(texts)
+        yield cls.of(islice(rest, size))
+        while len((block := cls.of(islice(rest, size))).lengths):
+            yield block
+
+    def posting(self, word: str) -> Posting:
+        """See Segment.posting."""
+        number = self.words.get(word)
+        if number is None:
+            return NOTHING
+        own = slice(self.begins[number], self.begins[number + 1])
+        counts, positions = self.whole.counts[own], _NO_NUMBERS
+        if len(self.places):
+            begin = self.places[own.start]
+            positions = self.whole.positions[begin : begin + int(counts.sum())]
+        return Posting(*(part.astype(np.int64) for part in (self.whole.at[own], counts, positions)))
+
+    def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
+        """See Segment.frequencies."""
+        numbers = [self.words.get(word, -1) for word in words]
+        own = (slice(*self.begins[number : number + 2]) if number >= 0 else slice(0) for number in numbers)
+        return sums([self.whole.at[part] for part in own], inside)
+
+    def beginning(self, prefix: str) -> list[str]:
+        """See Segment.beginning."""
+        return [word for word in self.words if word.startswith(prefix)]
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """The words of the texts in a scope.
+
+    Attributes
+    ----------
+    segments : the texts, numbered through.
+    inside : bool[texts], those in scope; None for all.
+    ids : gives the ids of some numbers.
+    within : gives bool[texts], those that pass filters.
+    """
+
+    segments: Sequence[Segment]
+    inside: Bools | None
+    ids: Callable[[Indices], list[str]]
+    within: Callable[[Filters], Bools]
+    made: dict[str, Any] = field(default_factory=dict)
+    """What users of the words compute from all of them, kept as long as they are."""
+    _known: dict[str, Posting] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, texts: Iterable[tuple[str, Read]], within: Within | None = None) -> Counted:
+        """Count (id, words) pairs, all in scope; `within` gives those of the ids that pass filters."""
+        ids: list[str] = []
+
+        def reads() -> Iterator[Read]:
+            for id_, read in texts:
+                ids.append(id_)
+                yield read
+
+        segment = Postings.of(reads())
+
+        def admitted(filters: Filters) -> Bools:
+            known = within(ids, filters) if within else set(ids)
+            return np.array([id_ in known for id_ in ids], dtype=bool)
+
+        return cls([segment], None, lambda at: [ids[number] for number in at.tolist()], admitted)
+
+    @cached_property
+    def lengths(self) -> Indices:
+        """int64[texts]: how many words each text has, also those out of scope."""
+        return np.concatenate([segment.lengths for segment in self.segments])
+
+    def only(self, keep: Bools) -> Counted:
+        """The part of the scope that is in these, bool[texts]."""
+        inside = keep if self.inside is None else self.inside & keep
+        return Counted(self.segments, inside, self.ids, self.within)
+
+    @cached_property
+    def numbers(self) -> Indices:
+        """The texts in scope, ascending."""
+        return np.arange(len(self.lengths)) if self.inside is None else np.flatnonzero(self.inside)
+
+    @cached_property
+    def mean_length(self) -> float:
+        """The mean number of words of the texts in scope; 0 where there are none."""
+        return float(self.lengths[self.numbers].sum() / len(self.numbers)) if len(self.numbers) else 0.0
+
+    def posting(self, word: str) -> Posting:
+        """Where a word occurs in the texts in scope."""
+        known = self._known.get(word)
+        if known is None:
+            if len(self._known) >= MOST_WORDS:
+                self._known.clear()
+            known = self._known[word] = self.read(word)
+        return known
+
+    def frequencies(self, words: Sequence[str]) -> list[int]:
+        """How many texts in scope each word occurs in."""
+        counts, first = np.zeros(len(words), dtype=np.int64), 0
+        for segment in self.segments:
+            end = first + len(segment.lengths)
+            inside = None if self.inside is None else self.inside[first:end]
+            counts += segment.frequencies(words, None if inside is None or inside.all() else inside)
+            first = end
+        found: list[int] = counts.tolist()
+        return found
+
+    def read(self, word: str) -> Posting:
+        """As `posting`, for callers who keep what they make of it."""
+        parts, first = [], 0
+        for segment in self.segments:
+            found = segment.posting(word)
+            if len(found.at):
+                parts.append(found._replace(at=found.at + first) if first else found)
+            first += len(segment.lengths)
+        whole = _joined(parts)
+        return whole if self.inside is None else whole.of(self.inside[whole.at])
+
+    def best(self, scores: Floats, at: Indices, depth: int | None) -> list[tuple[str, float]]:
+        """The ids and scores of the best of some texts, ties by ascending id.
+
+        Parameters
+        ----------
+        scores : float64[texts]
+        at : the numbers of the texts.
+        depth : how many at most; None for all.
+        """
+        if depth is not None and 0 < depth < len(at):
+            least = np.partition(scores[at], len(at) - depth)[len(at) - depth]
+            at = at[scores[at] >= least]
+        pairs = zip(self.ids(at), scores[at].tolist(), strict=True)
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:depth]
+
+
+def sums(parts: Sequence[Indices], inside: Bools | None) -> Indices:
+    """How many texts there are in each part, int64[parts]; of those inside, bool[texts], where some are not."""
+    ends = np.cumsum([0, *map(len, parts)])
+    if inside is not None and len(parts):
+        ends = np.concatenate([[0], np.cumsum(inside[np.concatenate(parts)])])[ends]
+    return np.diff(ends)
+
+
+def _narrow(numbers: Indices) -> NDArray[Any]:
+    """In an eighth of the memory, where they are small."""
+    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
+
+
+def _joined(parts: Sequence[Posting]) -> Posting:
+    if len(parts) < 2:
+        return parts[0] if parts else NOTHING
+    ats, counts, positions = zip(*parts, strict=True)
+    return Posting(np.concatenate(ats), np.concatenate(counts), np.concatenate(positions))

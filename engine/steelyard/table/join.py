@@ -1,0 +1,197 @@
+"""Joins what retrievers and scorers return to a table; its rows are the union of each query's lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.base.arrays import Floats, Ints
+from steelyard.base.errors import ConfigError
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard.stores.base import Found, Listed
+from steelyard.table.signal_table import FACT_FIELDS, NO_FACTS, SignalTable, entry_facts, query_facts
+
+Lists = Mapping[str, Sequence[Found]]
+"""The list of each retriever for one query."""
+ScoreIds = Callable[[Query, Sequence[str]], Floats]
+
+
+def join(
+    queries: Sequence[Query],
+    clocks: Sequence[float],
+    lists: Sequence[Lists],
+    scorers: Mapping[str, ScoreIds],
+    get: Callable[[Sequence[str], Sequence[str]], list[Entry]] | None,
+    directories: Callable[[Sequence[str]], list[str]] | None = None,
+) -> SignalTable:
+    """Build the table of some queries.
+
+    Parameters
+    ----------
+    clocks : sequence of float
+        The clock of each query, seconds UTC.
+    lists : sequence of Lists
+        The lists of each query.
+    scorers : mapping of str to callable
+        By signal, the function that scores the candidates of a query.
+    get : callable or None
+        Fetches the entries whose facts the table contains; None for a table without facts.
+    directories : callable or None
+        Gives the ids of the directories of entries; None where no layers are read.
+
+    Raises
+    ------
+    ConfigError
+        When a retriever or scorer returned a number that is not finite.
+    """
+    return complete([part(queries, lists, scorers)], queries, clocks, get, directories)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of some queries, as in `SignalTable`, without facts."""
+
+    entries: Sequence[str]
+    offsets: NDArray[np.int64]
+    entry: Ints
+    columns: Mapping[str, Floats]
+    positions: Mapping[str, Ints]
+
+
+def part(queries: Sequence[Query], lists: Sequence[Lists], scorers: Mapping[str, ScoreIds]) -> Part:
+    """Join the lists of some queries, and score their candidates; see `join`."""
+    codes = _Codes.of([part for own in lists for part in own.values()])
+    ids = codes.ids
+    coded = [{name: codes.within(part) for name, part in own.items()} for own in lists]
+    unions = [np.unique(np.concatenate([np.zeros(0, np.int32), *own.values()])) for own in coded]
+    offsets = np.cumsum([0, *map(len, unions)], dtype=np.int64)
+    columns, positions = _fill(lists, coded, unions, offsets)
+    for name, score in scorers.items():
+        parts = (score(q, [ids[e] for e in union]) for q, union in zip(queries, unions, strict=True))
+        columns[name] = np.concatenate([np.zeros(0), *(_finite(name, part) for part in parts)])
+    return Part(ids, offsets, np.concatenate([np.zeros(0, np.int32), *unions]), columns, positions)
+
+
+def complete(
+    parts: Sequence[Part],
+    queries: Sequence[Query],
+    clocks: Sequence[float],
+    get: Callable[[Sequence[str], Sequence[str]], list[Entry]] | None,
+    directories: Callable[[Sequence[str]], list[str]] | None,
+) -> SignalTable:
+    """Put the parts of all queries together, in their order, and add what is known of queries and entries."""
+    whole = parts[0] if len(parts) == 1 else _together(parts)
+    code, ids = {id_: at for at, id_ in enumerate(whole.entries)} if directories else {}, list(whole.entries)
+    tags: dict[str, int] = {}
+    return SignalTable(
+        queries=tuple(query.id for query in queries),
+        entries=tuple(ids),
+        offsets=whole.offsets,
+        entry=whole.entry,
+        columns=whole.columns,
+        positions=whole.positions,
+        about=entry_facts(get(ids, FACT_FIELDS), tags) if get else NO_FACTS,
+        asked=query_facts(queries, clocks, tags),
+        directory=_homes(code, ids, directories(ids)) if directories else None,
+    )
+
+
+def _together(parts: Sequence[Part]) -> Part:
+    """One part of the same bits as if it had been made at once."""
+    ids = sorted(set().union(*(part.entries for part in parts)))
+    code = {id_: at for at, id_ in enumerate(ids)}
+    entry = [np.array([code[id_] for id_ in part.entries], dtype=np.int32)[part.entry] for part in parts]
+    sizes = np.concatenate([np.diff(part.offsets) for part in parts])
+
+    def column(name: str, empty: float, of: Callable[[Part], Mapping[str, Any]]) -> Any:  # noqa: ANN401 -- of floats or of ints
+        return np.concatenate([of(part).get(name, np.full(len(part.entry), empty)) for part in parts])
+
+    names = sorted({name for part in parts for name in part.columns})
+    return Part(
+        ids,
+        np.concatenate([[0], np.cumsum(sizes)]),
+        np.concatenate(entry),
+        {name: column(name, np.nan, lambda part: part.columns) for name in names},
+        {
+            name: column(name, 0, lambda part: part.positions).astype(np.int32)
+            for name in names
+            if any(name in part.positions for part in parts)
+        },
+    )
+
+
+def _homes(code: Mapping[str, int], ids: Sequence[str], directories: Sequence[str]) -> Ints | None:
+    """The directory of each entry as its place among the ids; itself where that is no candidate of any query."""
+    if directories == ids:
+        return None
+    return np.array(
+        [code.get(home, code[id_]) for id_, home in zip(ids, directories, strict=True)], dtype=np.int32
+    )
+
+
+def _fill(
+    lists: Sequence[Lists], coded: Sequence[Mapping[str, Ints]], unions: Sequence[Ints], offsets: NDArray[np.int64]
+) -> tuple[dict[str, Floats], dict[str, Ints]]:
+    """Columns and positions of all retrievers; NaN and 0 where an entry was not returned."""
+    size = int(offsets[-1])
+    names = sorted({name for own in lists for name in own})
+    columns = {name: np.full(size, np.nan) for name in names}
+    positions = {name: np.zeros(size, dtype=np.int32) for name in names}
+    for begin, own, codes, union in zip(offsets, lists, coded, unions, strict=False):
+        for name, part in own.items():
+            rows = begin + np.searchsorted(union, codes[name])
+            columns[name][rows] = _finite(name, _scores(part))
+            positions[name][rows] = _positions(part)
+    return columns, positions
+
+
+class _Codes:
+    """The ids of some lists, ascending, and the place of each among them; of a shared tuple it is found once."""
+
+    def __init__(self, ids: list[str]) -> None:
+        self.ids = ids
+        self._whole: dict[int, Ints] = {}
+
+    @classmethod
+    def of(cls, lists: Sequence[Sequence[Found]]) -> _Codes:
+        whole = {id(part.ids): part.ids for part in lists if isinstance(part, Listed)}
+        others = {found.id for part in lists if not isinstance(part, Listed) for found in part}
+        first = max(whole.values(), key=len, default=())
+        if not others and all(ids is first or ids == first for ids in whole.values()):
+            return cls(list(first))
+        return cls(sorted(others.union(*whole.values())))
+
+    @cached_property
+    def code(self) -> dict[str, int]:
+        return {id_: at for at, id_ in enumerate(self.ids)}
+
+    def within(self, part: Sequence[Found]) -> Ints:
+        """int32[n]: the places of the ids of a list, as it lists them."""
+        if not isinstance(part, Listed):
+            return np.array([self.code[found.id] for found in part], dtype=np.int32)
+        if id(part.ids) not in self._whole:
+            same = len(part.ids) == len(self.ids)  # a part of the ids, and as many
+            places = range(len(self.ids)) if same else (self.code[id_] for id_ in part.ids)
+            self._whole[id(part.ids)] = np.fromiter(places, dtype=np.int32, count=len(part.ids))
+        return self._whole[id(part.ids)]
+
+
+def _scores(part: Sequence[Found]) -> Any:  # noqa: ANN401 -- a list or an array of numbers
+    return part.scores if isinstance(part, Listed) else [found.score for found in part]
+
+
+def _positions(part: Sequence[Found]) -> Any:  # noqa: ANN401 -- a list or an array of numbers
+    return part.positions if isinstance(part, Listed) else [found.position for found in part]
+
+
+def _finite(name: str, values: Any) -> Floats:  # noqa: ANN401 -- a list or an array of numbers
+    array = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(array).all():
+        raise ConfigError(f"{name} returned a score that is not a finite number; check its vectors and weights")
+    return array

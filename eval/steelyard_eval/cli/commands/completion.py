@@ -1,0 +1,67 @@
+"""What the shell completes: names of systems, fusions, signals, metrics and export targets.
+
+The shell asks the command line itself; README.md says how to switch it on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+import click
+from click.shell_completion import CompletionItem
+
+from steelyard_eval.common.later import later
+
+with later(__name__):  # --help needs none of it
+    from steelyard.fusion.parse import FAMILIES
+    from steelyard.signals import PRIORS
+    from steelyard.systems import SYSTEMS
+    from steelyard.table.signal_table import FETCHED
+    from steelyard_eval.export import TARGETS
+    from steelyard_eval.measures.metrics import COMMON
+
+
+class Completed(click.types.StringParamType):
+    """Text in which the shell completes the last word, behind commas, brackets and weights.
+
+    `names` gives the words; `word` matches the characters of one, at the end of what is typed.
+    """
+
+    def __init__(self, names: Callable[[], Iterable[str]], word: str = r"[\w:.@-]*$") -> None:
+        self._names = names
+        self._word = re.compile(word)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The names that begin with the word being typed, behind what stands before it."""
+        found = self._word.search(incomplete)
+        start = found.start() if found else len(incomplete)
+        before, word = incomplete[:start], incomplete[start:].casefold()
+        return [CompletionItem(before + name) for name in self._names() if name.casefold().startswith(word)]
+
+
+def system_names() -> list[str]:
+    """Every system, with its profile where that is not the documented one."""
+    return sorted(name.removesuffix(":documented") for name in SYSTEMS)
+
+
+def expression_names() -> list[str]:
+    """Fusions, with their bracket, and signals."""
+    return sorted([*(f"{name}(" for name in FAMILIES), *FETCHED, *PRIORS])
+
+
+def metric_names() -> list[str]:
+    """Measures, cut at 10 where they need a cutoff."""
+    return list(COMMON)
+
+
+def target_names() -> list[str]:
+    """Export targets."""
+    return list(TARGETS)
+
+
+SYSTEM = Completed(system_names)
+STRATEGY = Completed(expression_names, r"[A-Za-z_]\w*$|$")
+CONFIGURATION = Completed(lambda: [*system_names(), *expression_names()], r"[A-Za-z_][\w:]*$|$")
+METRIC = Completed(metric_names)
+TARGET = Completed(target_names)

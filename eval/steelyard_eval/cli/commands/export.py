@@ -1,0 +1,38 @@
+"""The command that translates a weights file for another system."""
+
+from __future__ import annotations
+
+import click
+
+from steelyard_eval.cli.commands import completion
+from steelyard_eval.cli.commands.options import json_option, put
+from steelyard_eval.common.later import later
+
+with later(__name__):  # --help needs none of it
+    from steelyard.base.files import write_text
+    from steelyard.config.search_config import SearchConfig
+    from steelyard_eval.export import export as run_export
+
+
+@click.command()
+@click.argument("weights", type=click.Path())
+@click.option(
+    "--to",
+    "target",
+    required=True,
+    type=completion.TARGET,
+    metavar="TARGET",
+    help="echovault, moltnet, soleri, spec_kit, cortex_mem, opensearch, elasticsearch, vespa, weaviate or qdrant.",
+)
+@click.option("--out", type=click.Path(), help="Write the document to this file, instead of stdout.")
+@json_option
+def export(weights: str, target: str, out: str | None, as_json: bool) -> None:
+    """Translate a search-weights.json for another system."""
+    document = run_export(SearchConfig.load(weights), target)
+    if out:
+        write_text(out, str(document))
+    text = f"written: {out}" if out else str(document).rstrip("\n")
+    put({**document.to_json(), **({"file": out} if out else {})}, as_json, text)
+
+
+COMMANDS = (export,)

@@ -1,0 +1,201 @@
+"""The commands of the gate: gate, init."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from steelyard_eval.cli.commands import completion
+from steelyard_eval.cli.commands.manners import note
+from steelyard_eval.cli.commands.options import (
+    EMBEDDERS,
+    contenders_of,
+    embedder_option,
+    intents_option,
+    json_option,
+    limit_option,
+    put,
+    seed_option,
+    split_option,
+    strategies_of,
+)
+from steelyard_eval.common.later import later
+
+with later(__name__):  # --help needs none of it
+    from steelyard_eval.compare.contenders import Given, read_strategy, separate
+    from steelyard_eval.datasets import load
+    from steelyard_eval.datasets.labels import COMPLETE, JudgedPool
+    from steelyard_eval.gate.faces import write_faces
+    from steelyard_eval.gate.gating import Gate
+    from steelyard_eval.gate.result import Gating
+    from steelyard_eval.gate.starting import start
+
+
+baseline_option = click.option(
+    "--baseline", type=click.Path(), default="reports/baseline.json", show_default=True, help="The committed file."
+)
+
+
+@click.command()
+@click.argument("dataset", type=click.Path())
+@click.argument("contenders", nargs=-1, metavar="[CONTENDER]...", type=completion.CONFIGURATION)
+@click.option("--system", "systems", multiple=True, metavar="[LABEL=]SYSTEM", type=completion.SYSTEM)
+@click.option("--strategy", "strategies", multiple=True, metavar="[LABEL=]STRATEGY", type=completion.STRATEGY)
+@click.option("--weights", multiple=True, metavar="[LABEL=]FILE", help="A search-weights.json; repeatable.")
+@click.option("--run", "runs", multiple=True, metavar="[LABEL=]FILE", help="A TREC run; repeatable.")
+@baseline_option
+@click.option(
+    "--budget",
+    type=click.FloatRange(0, 1),
+    default=0.04,
+    show_default=True,
+    help="Drop of nDCG@10 accepted unproven.",
+)
+@click.option("--strict", is_flag=True, help="Exit with 3 where the labels are too few to tell.")
+@click.option("--block-slices", is_flag=True, help="Fail where a category or intent alone is significantly worse.")
+@click.option("--update", is_flag=True, help="Write a new baseline of the contenders, else of those it names.")
+@click.option("--because", default="", metavar="TEXT", help="Why the baseline is updated; its history keeps it.")
+@click.option("--accept-worse", is_flag=True, help="Update although search got worse, or a contender is dropped.")
+@click.option("--markdown", type=click.Path(), metavar="FILE", help="Write Markdown for a pull request.")
+@click.option("--junit", type=click.Path(), metavar="FILE", help="Write JUnit XML.")
+@click.option("--github", is_flag=True, help="Annotate, and write the summary of the step, in GitHub Actions.")
+@click.option("--out", type=click.Path(), help="Write the JSON document to this file, for `steelyard report`.")
+@intents_option
+@click.option("--embedder", type=click.Choice(EMBEDDERS), help="The baseline's own by default, else auto.")
+@split_option
+@limit_option
+@seed_option
+@json_option
+def gate(
+    dataset: str,
+    contenders: tuple[str, ...],
+    systems: tuple[str, ...],
+    strategies: tuple[str, ...],
+    weights: tuple[str, ...],
+    runs: tuple[str, ...],
+    baseline: str,
+    budget: float,
+    strict: bool,
+    block_slices: bool,
+    update: bool,
+    because: str,
+    accept_worse: bool,
+    markdown: str | None,
+    junit: str | None,
+    github: bool,
+    out: str | None,
+    intents: str | None,
+    embedder: str | None,
+    split: str | None,
+    limit: int | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Say whether search got worse since the committed baseline: pass, fail, inconclusive or mismatch.
+
+    Without a CONTENDER everything that the baseline names is gated. Exit codes: 0 fine, 1 search got worse, 2 the
+    data or the labels are not those of the baseline, 3 inconclusive under --strict. With --update the baseline is
+    written instead, and nothing is written where that would hide a decline.
+    """
+    data = load(dataset, intents)
+    own = Gate.of(
+        data, baseline, embedder, split=split, limit=limit, budget=budget, block_slices=block_slices, seed=seed
+    )
+    named = _named(contenders, systems, strategies, weights, runs)
+    if update:
+        _update(own, named, because, accept_worse, as_json)
+        return
+    found = own.check(named)
+    for notice in found.record["notices"]:
+        note(notice)
+    write_faces(found.record, strict=strict, markdown=markdown, junit=junit, out=out, github=github)
+    put(found.to_json(), as_json, str(found))
+    _end(found, strict)
+
+
+def _named(
+    contenders: tuple[str, ...],
+    systems: tuple[str, ...],
+    strategies: tuple[str, ...],
+    weights: tuple[str, ...],
+    runs: tuple[str, ...],
+) -> list[Given] | None:
+    """The contenders of the command; None when there are none."""
+    found = contenders_of(contenders, systems, weights, runs) or []
+    return [*found, *map(read_strategy, strategies_of(strategies))] or None
+
+
+def _update(own: Gate, named: list[Given] | None, because: str, accept_worse: bool, as_json: bool) -> None:
+    gating, files = own.update(named, because=because, accept_worse=accept_worse)
+    document: dict[str, Any] = {"files": [str(path) for path in files], "gate": gating and gating.to_json()}
+    lines = [gating.sentence] if gating else []
+    put(document, as_json, "\n".join([*lines, f"written: {', '.join(document['files'])}"]))
+
+
+def _end(found: Gating, strict: bool) -> None:
+    """Inconclusive is never silent: it is told on stderr as well, whatever stdout goes to."""
+    if found.verdict == "inconclusive":
+        click.echo("warning: inconclusive; this counts as " + ("failed" if strict else "passed"), err=True)
+    if code := found.exit_code(strict):
+        sys.exit(code)
+
+
+@click.command()
+@click.argument("dataset", required=False, type=click.Path())
+@click.option(
+    "--current",
+    metavar="CONTENDER",
+    type=completion.CONFIGURATION,
+    help="What you use today; by default search-weights.json, else what dataset.json names, else bm25.",
+)
+@baseline_option
+@click.option(
+    "--workflow",
+    type=click.Path(),
+    default=".github/workflows/relevance.yml",
+    show_default=True,
+    help="The file for GitHub Actions.",
+)
+@embedder_option
+@click.option(
+    "--sampled",
+    type=click.Choice(["all", "random", "log", "failing", "duel", "by hand"]),
+    help="How the labelled queries were drawn; written into a new dataset.json.",
+)
+@click.option(
+    "--pool",
+    metavar="CONTENDERS",
+    help='What was judged: "complete", or the contenders whose first ten were, separated by commas.',
+)
+@json_option
+def init(
+    dataset: str | None,
+    current: str | None,
+    baseline: str,
+    workflow: str,
+    embedder: str,
+    sampled: str | None,
+    pool: str | None,
+    as_json: bool,
+) -> None:
+    """Write dataset.json, a first baseline, and a workflow that gates every pull request.
+
+    Without DATASET the only data set in or below the working directory is used. Files that exist are kept.
+    """
+    judged = None if pool is None else JudgedPool() if pool == COMPLETE else JudgedPool(tuple(separate(pool)), 10)
+    found = start(
+        dataset,
+        current,
+        baseline=Path(baseline),
+        workflow=Path(workflow),
+        embedder=embedder,
+        sampled=sampled or "",
+        pool=judged,
+    )
+    put(found.to_json(), as_json, str(found))
+
+
+COMMANDS = (gate, init)

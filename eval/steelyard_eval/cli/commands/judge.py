@@ -1,0 +1,123 @@
+"""The command judge: pairs of query and entry, graded by single keys in the terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from steelyard_eval.cli.commands import completion
+from steelyard_eval.cli.commands.manners import note as tell_user
+from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option, split_option
+from steelyard_eval.common.console import wrapped
+from steelyard_eval.common.later import later
+
+with later(__name__):  # --help needs none of it
+    from steelyard_eval.datasets import load
+    from steelyard_eval.notebook.label.desk import Record, desk
+    from steelyard_eval.notebook.label.open import open_session
+    from steelyard_eval.notebook.label.session import Session
+
+
+DEFAULT = "bm25, vector"
+INDENT = 9
+KEYS = "0-3 grade, u undo, n note, q quit"
+
+
+@click.command()
+@click.argument("dataset", type=click.Path())
+@click.argument("contenders", nargs=-1, metavar="[CONTENDER]...", type=completion.CONFIGURATION)
+@click.option("--out", type=click.Path(), default="judgments", show_default=True, help="Folder of the judgments.")
+@click.option("--judge", "name", default="judge", show_default=True, help="Who judges; a file each.")
+@click.option("--second-to", metavar="JUDGE", default="", help="Judge again what JUDGE has judged; prints kappa.")
+@split_option
+@embedder_option
+@seed_option
+@json_option
+def judge(
+    dataset: str,
+    contenders: tuple[str, ...],
+    out: str,
+    name: str,
+    second_to: str,
+    split: str | None,
+    embedder: str,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Label pairs of query and entry, those first that tell most about the choice between contenders.
+
+    The pool is what the contenders rank among the first ten, and what other weights of theirs would bring there
+    (bm25 and vector by default; the others are compared with the first one). Pairs come shuffled, without a hint
+    of who found them, and are saved after every key: the command goes on where it was left. With --json it asks
+    nothing and prints how far the work is.
+    """
+    session = open_session(
+        load(dataset), list(contenders) or DEFAULT, Path(out), name, second_to, split, seed, embedder=embedder
+    )
+    if not as_json:
+        _work(session)
+    found = desk(session)
+    for text in _told(found):
+        tell_user(text)
+    put(found, as_json, f"{found['given']} judged, {found['left']} left. {found['sentence']}{_where(found)}")
+
+
+def _told(found: Record) -> Iterator[str]:
+    if found["state"]:
+        keys = json.dumps(found["state"], ensure_ascii=False)[1:-1]
+        yield f"pairs are chosen where contenders disagree, so say it in dataset.json: {keys}"
+
+
+def _where(found: Record) -> str:
+    return f"\nsaved in {found['qrels']}" if found["given"] else ""
+
+
+def _work(session: Session) -> None:
+    """Ask until everything is judged or the judge quits; every judgment is saved before the next pair shows."""
+    click.echo(KEYS, err=True)
+    note = ""
+    while session.next is not None:
+        put(None, False, _card(desk(session)))
+        key = _key()
+        if key == "q":
+            return
+        note = click.prompt("note", default="", show_default=False, err=True) if key == "n" else note
+        if _done(key, session, note):
+            note = ""
+
+
+def _key() -> str:
+    """One key; the end of the input, Escape and Ctrl-D quit."""
+    pressed = click.getchar() if sys.stdin.isatty() else sys.stdin.read(1)
+    return "q" if pressed in ("", "\x04", "\x1b") else pressed.lower()
+
+
+def _done(key: str, session: Session, note: str) -> bool:
+    """Grade or undo; whether that was asked for."""
+    if key in ("0", "1", "2", "3"):
+        session.give(int(key), note)
+        return True
+    if key == "u":
+        session.undo()
+    elif key not in ("n", "\n"):
+        click.echo(KEYS, err=True)
+    return False
+
+
+def _card(found: Record) -> str:
+    """The pair at hand as text."""
+    card = found["card"]
+    texts = [("query", card["query"]), ("entry", card["title"]), *card["parts"], ("", card["facts"])]
+    lines = [
+        wrapped(f"{'' if name == 'text' or at else name:9}{line}", INDENT)
+        for name, text in texts
+        for at, line in enumerate(text.splitlines())
+    ]
+    return "\n".join(["", f"{found['given']} judged, {found['left']} left. {found['sentence']}", *lines])
+
+
+COMMANDS = (judge,)

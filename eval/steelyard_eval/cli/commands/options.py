@@ -1,0 +1,109 @@
+"""Options that several commands share, and the printing of results."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+import click
+
+from steelyard.base.escape import harmless
+from steelyard_eval.cli.commands import completion
+from steelyard_eval.common.later import later
+
+with later(__name__):  # --help needs none of it
+    from steelyard_eval.compare.contenders import Given, read_run_file, read_weights, separate
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+SYSTEM = "name or name:profile, with parameters of its retrievers where wanted, as in 'spec_kit[graph.hops=1]'."
+system_option = click.option(
+    "--system", default="echovault", show_default=True, type=completion.SYSTEM, help=SYSTEM
+)
+weights_option = click.option("--weights", type=click.Path(), help="A search-weights.json; it overrides --system.")
+limit_option = click.option("--limit", type=click.IntRange(1, 10_000), help="How many results.")
+filter_option = click.option(
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Only entries that pass (also !=, >=, >, <=, <). Repeat a field to accept any of its values; repeat tags "
+    "to require all.",
+)
+scope_option = click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="What the caller may see, such as vault=notes or tenant=team; repeat it to see more. "
+    "By default everything.",
+)
+split_option = click.option("--split", help="train, dev, test, all; the data set's own choice by default.")
+EMBEDDERS = ("auto", "recorded", "lsa", "none", "minilm", "minilm-int8", "api")
+"""The embedders of data sets; `Workspace.open` says what they are."""
+embedder_option = click.option(
+    "--embedder",
+    default="auto",
+    show_default=True,
+    type=click.Choice(EMBEDDERS),
+    help="recorded: vectors of the data set; lsa: fitted on its texts; auto: recorded vectors if there are any, "
+    "else lsa; none: keywords only. minilm, minilm-int8 and api need an extra.",
+)
+vault_embedder_option = click.option(
+    "--embedder",
+    type=click.Choice(["lsa", "none", "minilm", "minilm-int8", "api"]),
+    help="By default the vault's own, or lsa for a new vault; minilm, minilm-int8 and api need an extra.",
+)
+recording_option = click.option(
+    "--recording",
+    type=click.Path(),
+    metavar="FOLDER",
+    help="Replay a folder that `steelyard record` wrote, instead of searching.",
+)
+jobs_option = click.option(
+    "--jobs",
+    type=click.IntRange(1, 256),
+    default=1,
+    show_default=True,
+    help="Processes that search; the result is the same, and more than one pays off for thousands of queries.",
+)
+intents_option = click.option(
+    "--intents",
+    type=click.Choice(["classified", "given"]),
+    help="Where the intents of queries are from: classified as live search does, the default but for a recording; "
+    "or given, those of queries.jsonl that the system knows.",
+)
+seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+
+
+def put(document: object, as_json: bool, text: str) -> None:
+    """Print the document as JSON, or the text with control characters escaped."""
+    if as_json:
+        click.echo(json.dumps(document, indent=2, sort_keys=True, allow_nan=False))
+    else:
+        click.echo(harmless(text, colours=sys.stdout.isatty()))
+
+
+def tell(text: str) -> None:
+    """Print a note, warning or error on stderr, made harmless."""
+    click.echo(harmless(text), err=True)
+
+
+def listed(text: str) -> list[str]:
+    """Split names at commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def contenders_of(
+    named: Sequence[str], more: Sequence[str], weights: Sequence[str], runs: Sequence[str]
+) -> list[Given] | None:
+    """Collect the contenders of a command, in the order of its options; None when there are none."""
+    texts = [part for text in (*named, *more) for part in separate(text)]
+    found: list[Given] = [*texts, *map(read_weights, weights), *map(read_run_file, runs)]
+    return found or None
+
+
+def strategies_of(texts: Sequence[str]) -> list[str]:
+    """Split --strategies options at semicolons, because strategies contain commas."""
+    return [part.strip() for text in texts for part in text.split(";") if part.strip()]

@@ -1,0 +1,314 @@
+"""Checks whether this machine can run Steelyard, with a remedy for every fault.
+
+No value of the environment is shown. The modules that are examined are
+imported inside their checks, so that a broken one becomes a row and not a traceback.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from steelyard.base.errors import SteelyardError
+from steelyard_eval.common.console import table
+from steelyard_eval.common.later import later
+
+with later(__name__):  # --help needs none of it
+    from steelyard.stores.sqlite import Vault
+    from steelyard.stores.sqlite.budget import PRECISION, VARIABLE, budget, precision
+
+DISTRIBUTION = "steelyard"
+LEAST_PYTHON = (3, 11)
+LEAST_FREE = 100 * 2**20
+"""Bytes: below this a vault or a recording soon cannot be written."""
+IMPORTED = {"numpy": "numpy", "scipy": "scipy", "scikit-learn": "sklearn", "matplotlib": "matplotlib"}
+"""Compiled packages that may be installed and yet not load: distribution -> module."""
+PURPOSES = {"notebooks": "make lab", "test": "make test"}
+"""What an extra is for, where its packages do not say it; which extras there are comes from the metadata."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check; `state` is ok, missing (something optional) or fault (something that Steelyard needs)."""
+
+    name: str
+    state: str
+    value: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All checks; the machine is fit when none is a fault."""
+
+    rows: tuple[Check, ...]
+
+    @property
+    def fit(self) -> bool:
+        """Whether everything required is there."""
+        return not any(row.state == "fault" for row in self.rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of `steelyard doctor --json`."""
+        return {"schema_version": 1, "fit": self.fit, "checks": [asdict(row) for row in self.rows]}
+
+    def __str__(self) -> str:
+
+        columns = {"name": "", "state": "state", "value": "", "remedy": "remedy"}
+        faults = sum(row.state == "fault" for row in self.rows)
+        verdict = "everything required is there" if self.fit else f"{faults} to fix"
+        return f"{table([asdict(row) for row in self.rows], columns)}\n\n{verdict}"
+
+
+def diagnose(vaults: Sequence[str] = ()) -> Diagnosis:
+    """Run all checks in the order shown; vault files are read from end to end."""
+    rows = [_steelyard(), _python(), *_sqlite(), *_packages(), *_extras()]
+    rows += [_folder("current folder", Path.cwd), _folder("temporary folder", lambda: Path(tempfile.gettempdir()))]
+    return Diagnosis((*rows, _font(), _processors(), _memory_bound(), _terminal(), *map(_vault, vaults)))
+
+
+# The program and what it is made of
+
+
+def _steelyard() -> Check:
+    try:
+        return Check("steelyard", "ok", metadata.version(DISTRIBUTION))
+    except metadata.PackageNotFoundError:
+        return Check("steelyard", "fault", "not installed", "python -m pip install . in the checkout")
+
+
+def _python() -> Check:
+    value = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info[:2] >= LEAST_PYTHON:
+        return Check("Python", "ok", value)
+    return Check("Python", "fault", value, f"install Python {'.'.join(map(str, LEAST_PYTHON))} or newer")
+
+
+def _sqlite() -> list[Check]:
+    """Check SQLite in apsw, its FTS5, and sqlite-vec, by using each of them."""
+    try:
+        import apsw
+
+        db = apsw.Connection(":memory:")
+        found = Check("SQLite (in apsw)", "ok", f"{apsw.sqlite_lib_version()}, apsw {apsw.apsw_version()}")
+    except Exception as error:  # a broken module may raise anything
+        return [Check("SQLite (in apsw)", "fault", _reason(error), _again("apsw"))]
+    return [found, _fts5(db), _sqlite_vec(db)]
+
+
+def _fts5(db: Any) -> Check:  # noqa: ANN401 -- an apsw.Connection, which is not imported here
+    try:
+        db.execute("CREATE VIRTUAL TABLE temp.doctor USING fts5(text)")
+        db.execute("DROP TABLE temp.doctor")
+    except Exception as error:
+        return Check("FTS5", "fault", _reason(error), _again("apsw", "whose wheel on PyPI has FTS5 compiled in"))
+    return Check("FTS5", "ok", "compiled in")
+
+
+def _sqlite_vec(db: Any) -> Check:  # noqa: ANN401 -- an apsw.Connection, which is not imported here
+    try:
+        import sqlite_vec
+
+        db.enable_load_extension(True)
+        db.load_extension(sqlite_vec.loadable_path())
+        return Check("sqlite-vec", "ok", str(next(db.execute("SELECT vec_version()"))[0]))
+    except Exception as error:
+        return Check("sqlite-vec", "fault", _reason(error), _again("sqlite-vec"))
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:120]
+
+
+def _again(package: str, note: str = "") -> str:
+    return f"python -m pip install --force-reinstall {package}" + (f", {note}" if note else "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Requirement:
+    """One line of Requires-Dist: a package, its least version, the extra it belongs to (or none)."""
+
+    package: str
+    least: str
+    extra: str
+
+    @classmethod
+    def parse(cls, line: str) -> _Requirement:
+        """Read the parts that matter here.
+
+        >>> _Requirement.parse("jupyterlab>=4.2; extra == 'notebooks'")
+        _Requirement(package='jupyterlab', least='4.2', extra='notebooks')
+        """
+        package = re.match(r"[\w.-]+", line)
+        least = re.search(r">=\s*([\d.]+)", line.partition(";")[0])
+        extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)['\"]", line)
+        return cls(package[0] if package else line, least[1] if least else "", extra[1] if extra else "")
+
+    def fault(self) -> str:
+        """What is wrong with the installed package; empty when nothing is."""
+        try:
+            version = metadata.version(self.package)
+        except metadata.PackageNotFoundError:
+            return "not installed"
+        return f"{version} is older than {self.least}" if _numbers(version) < _numbers(self.least) else ""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The leading numbers of a version; (2, 2) for 2.2rc1."""
+    return tuple(int(number) for number in re.findall(r"\d+", re.split(r"[^\d.]", version, maxsplit=1)[0]))
+
+
+def _requirements() -> list[_Requirement]:
+    try:
+        return [_Requirement.parse(line) for line in metadata.requires(DISTRIBUTION) or ()]
+    except metadata.PackageNotFoundError:
+        return []
+
+
+def _packages() -> list[Check]:
+    """A row for each compiled package, and one row for all the others."""
+    required = {r.package.lower(): r for r in _requirements() if not r.extra}
+    rows = [_imported(package, required.pop(package, None)) for package in IMPORTED]
+    faults = {r.package: fault for r in required.values() if (fault := r.fault())}
+    if not faults:
+        return [*rows, Check("other packages", "ok", f"{len(required)} installed")]
+    listed = ", ".join(f"{package} {fault}" for package, fault in faults.items())
+    return [*rows, Check("other packages", "fault", listed, f"python -m pip install -U {' '.join(faults)}")]
+
+
+def _imported(package: str, requirement: _Requirement | None) -> Check:
+    try:
+        version = str(importlib.import_module(IMPORTED[package]).__version__)
+    except Exception as error:  # a broken module may raise anything
+        return Check(package, "fault", _reason(error), _again(package))
+    fault = requirement.fault() if requirement else ""
+    return Check(package, "fault", fault, _again(package)) if fault else Check(package, "ok", version)
+
+
+def _extras() -> list[Check]:
+    """A row for each extra of the installed distribution."""
+    found: dict[str, list[_Requirement]] = {}
+    for requirement in _requirements():
+        if requirement.extra:
+            found.setdefault(requirement.extra, []).append(requirement)
+    return [_extra(name, own) for name, own in sorted(found.items())]
+
+
+def _extra(name: str, requirements: Sequence[_Requirement]) -> Check:
+    packages = ", ".join(requirement.package for requirement in requirements)
+    purpose = f"{PURPOSES[name]}: {packages}" if name in PURPOSES else packages
+    absent = {r.package: fault for r in requirements if (fault := r.fault())}
+    if not absent:
+        return Check(f"extra {name}", "ok", purpose)
+    listed = ", ".join(f"{package} {fault}" for package, fault in absent.items())
+    return Check(f"extra {name}", "missing", f"{purpose} ({listed})", f"python -m pip install 'steelyard[{name}]'")
+
+
+# The machine
+
+
+def _folder(name: str, find: Callable[[], Path]) -> Check:
+    """Check that a file can be written in a folder, and how much space is free."""
+    try:
+        path = find()
+        with tempfile.TemporaryFile(dir=path) as stream:
+            stream.write(b"steelyard")
+        free = shutil.disk_usage(path).free
+    except OSError as error:
+        remedy = "set TMPDIR to a folder that can be" if name.startswith("temporary") else "go to one that can be"
+        return Check(name, "fault", f"cannot be written: {error.strerror or error}", remedy)
+    value = f"{path}, {free / 2**30:.1f} GiB free"
+    return Check(name, "ok", value) if free >= LEAST_FREE else Check(name, "fault", value, "free some disk space")
+
+
+def _font() -> Check:
+    """The font of figures."""
+    try:
+        from matplotlib import font_manager, rcParams
+
+        wanted = font_manager.FontProperties(family=rcParams["font.family"])
+        path = font_manager.findfont(wanted, fallback_to_default=False)
+        return Check("font of figures", "ok", str(font_manager.get_font(path).family_name))
+    except Exception as error:  # a broken module may raise anything
+        return Check("font of figures", "fault", _reason(error), _again("matplotlib", "which brings DejaVu Sans"))
+
+
+def _vault(path: str) -> Check:
+    """Check a vault: its schema on opening, then every page (SQLite's quick_check)."""
+    try:
+        with Vault(path) as vault:
+            faults = vault.faults()
+            recall = _recall(vault)
+            value = "; ".join([f"{vault.count()} entries", *_memory(vault, recall), *_words(vault)])
+    except SteelyardError as error:
+        return Check(f"vault {path}", "fault", str(error)[:300], "restore a copy, or index the data set again")
+    if faults:
+        return Check(f"vault {path}", "fault", faults[0], "restore a copy, or index the data set again")
+    if recall is not None and recall < 1:
+        return Check(f"vault {path}", "fault", value, f"unset {PRECISION}, and report this: it must not happen")
+    return Check(f"vault {path}", "ok", value)
+
+
+def _recall(vault: Any) -> float | None:  # noqa: ANN401 -- a Vault, which is not imported here
+    """What a scan in 8 bits a number finds of the nearest entries of a sample; None without such a scan."""
+    spaces = [space for space, _ in vault.spaces()]
+    return min(map(vault.sampled_recall, spaces), default=None) if precision() == "int8" else None
+
+
+def _memory(vault: Any, recall: float | None) -> list[str]:  # noqa: ANN401 -- as above
+    """How the vectors of the largest space are searched."""
+    sizes, most = vault.vector_bytes(), budget()
+    largest = max(sizes.values(), default=0)
+    if not largest:
+        return []
+    if largest > most:
+        less = max(vault.vector_bytes("int8").values())
+        hint = f"; {_mib(less)} would do with {PRECISION}=int8" if less <= most and less < largest else ""
+        return [f"vectors of {_mib(largest)} are left to sqlite-vec: {VARIABLE} is {_mib(most)}{hint}"]
+    if recall is None:
+        return [f"vectors of up to {_mib(largest)}, searched in memory"]
+    return [f"vectors of up to {_mib(largest)} in 8 bits a number, searched in memory; recall {recall:.4f}"]
+
+
+def _mib(size: int) -> str:
+    return f"{size / 2**20:.0f} MiB"
+
+
+def _words(vault: Any) -> list[str]:  # noqa: ANN401 -- a Vault, which is not imported here
+    """What is kept of the words of entries."""
+    indexes = vault.word_indexes()
+    behind = max((changes for _, changes in indexes), default=0)
+    return [f"word indexes: {len(indexes)}, changes since: {behind}"] if indexes else []
+
+
+def _processors() -> Check:
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return Check("processors", "ok", f"{usable or 'unknown'} usable of {os.cpu_count() or 'unknown'}")
+
+
+def _memory_bound() -> Check:
+    from steelyard_eval.common.memory_limit import usual
+
+    try:
+        from steelyard.stores.sqlite.budget import budget
+
+        kept = _mib(budget())
+    except Exception as error:  # a number that is none, or a broken apsw
+        return Check("memory", "fault", _reason(error), "unset STEELYARD_MEMORY, or write a whole number of MiB")
+    return Check("memory", "ok", f"{_mib(usual())} a command unless --memory says other, {kept} of it for vaults")
+
+
+def _terminal() -> Check:
+    encoding = str(getattr(sys.stdout, "encoding", None) or "unknown")
+    if encoding.lower().replace("-", "") in ("utf8", "utf8sig"):
+        return Check("terminal encoding", "ok", encoding)
+    return Check("terminal encoding", "missing", encoding, "use a UTF-8 locale, or set PYTHONIOENCODING=utf-8")

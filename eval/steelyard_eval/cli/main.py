@@ -1,0 +1,142 @@
+"""The command line: its errors and exit codes. The commands stand in `steelyard_eval.cli.commands`, thin: they
+read options, call the API, and print.
+
+With ``--json`` a command prints one JSON document on stdout and nothing else. Progress and warnings
+go to stderr. Exit codes: 0 fine, 1 search got worse (`gate` alone), 2 usage or bad input, 3 inconclusive under
+`--strict`, 4 environment.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import logging
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from steelyard import __version__
+from steelyard.base.errors import MachineError, SteelyardError
+from steelyard.base.escape import harmless
+from steelyard_eval.cli.commands import export, gate, importing, judge
+from steelyard_eval.cli.commands import feedback_logs as feedback
+from steelyard_eval.cli.commands import jobs as workbench
+from steelyard_eval.cli.commands import vaults as vault
+from steelyard_eval.cli.commands.manners import LOGGER, mannered, quiet_option
+from steelyard_eval.cli.commands.options import tell
+from steelyard_eval.common.console import painted
+from steelyard_eval.common.interrupts import INTERRUPTED, was_interrupted
+
+
+class _Messages(logging.Handler):
+    """Prints notes and warnings on stderr, each message once a command."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self._shown: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        if message not in self._shown:
+            self._shown.add(message)
+            _say("warning" if record.levelno >= logging.WARNING else "note", message)
+
+
+def _say(kind: str, message: str) -> None:
+    click.echo(f"{painted(f'{kind}:', kind, sys.stderr)} {harmless(message)}", err=True)
+
+
+class _Main(click.Group):
+    """Turns errors raised on purpose into one message and an exit code."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,  # noqa: ANN401 -- click's own signature
+    ) -> Any:  # noqa: ANN401 -- as above
+        """Ctrl-C says the same and ends with the same code wherever it falls, also before a command begins."""
+        level = LOGGER.level
+        LOGGER.setLevel(logging.INFO)  # --quiet raises it
+        try:
+            code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        except (click.Abort, KeyboardInterrupt, SystemError) as error:
+            if isinstance(error, SystemError) and not was_interrupted(error):
+                raise
+            click.echo(INTERRUPTED, err=True)
+            code = 130
+        except click.ClickException as error:
+            text = io.StringIO()
+            error.show(text)
+            tell(text.getvalue().rstrip("\n"))
+            code = error.exit_code
+        finally:
+            LOGGER.setLevel(level)
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 -- click's own signature
+        messages = _Messages()
+        LOGGER.addHandler(messages)
+        try:
+            return self._invoke(ctx)
+        finally:
+            LOGGER.removeHandler(messages)
+
+    def _invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 -- click's own signature
+        try:
+            return super().invoke(ctx)
+        except SteelyardError as error:
+            _say("error", str(error))
+            ctx.exit(error.exit_code)
+        except KeyboardInterrupt:
+            click.echo(INTERRUPTED, err=True)
+            ctx.exit(130)
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # whoever reads the output has enough: click ends quietly
+                raise
+            place = f"{error.filename}: " if error.filename else ""
+            _say("error", f"{place}{error.strerror or error}; free space or check permissions")
+            ctx.exit(MachineError.exit_code)
+        except ModuleNotFoundError as error:
+            _say("error", f"{error}; install steelyard again with its dependencies")
+            ctx.exit(MachineError.exit_code)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:  # a fault of ours: never exit code 1, which says that relevance got worse
+            if was_interrupted(error):
+                click.echo(INTERRUPTED, err=True)
+                ctx.exit(130)
+            if isinstance(error, MemoryError | SystemError):  # the latter where Python had none left to say so
+                _say(
+                    "error", "this takes more memory than a command may; allow more with --memory, or give it less"
+                )
+                ctx.exit(MachineError.exit_code)
+            tell(traceback.format_exc())
+            _say("error", "this is a fault of steelyard; please report it with the lines above")
+            ctx.exit(MachineError.exit_code)
+
+
+@click.group(cls=_Main, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="steelyard")
+def main() -> None:
+    """Find the hybrid-search strategy and the weights that are right for a memory, and prove it."""
+
+
+for command in (
+    *workbench.COMMANDS,
+    *judge.COMMANDS,
+    *gate.COMMANDS,
+    *feedback.COMMANDS,
+    *export.COMMANDS,
+    *importing.COMMANDS,
+    *vault.COMMANDS,
+):
+    main.add_command(mannered(command))
+main.params.append(quiet_option())

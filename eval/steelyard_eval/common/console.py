@@ -1,0 +1,163 @@
+"""Lays out tables and lines to fit the terminal, with colour if it has any; control characters are escaped."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from operator import gt
+from typing import Any, TextIO
+
+import click
+
+from steelyard.base.errors import visible
+
+WIDTH = 100
+"""The width of output that goes to a file or a pipe."""
+NARROWEST = 40
+FOLDED = 26
+"""Columns of text are folded to no less than this, the width of a signed value with its interval."""
+GAP = 2
+COLOURS = {
+    **dict.fromkeys(("better", "ok", "ship"), "green"),
+    **dict.fromkeys(("worse", "fault", "error"), "red"),
+    **dict.fromkeys(("missing", "warning", "unresolvable"), "yellow"),
+}
+"""The colours of cells that consist of this word."""
+
+
+def width() -> int:
+    """Return the width of the terminal, or COLUMNS; 100 when stdout is not a terminal."""
+    if not (_is_terminal(sys.stdout) or os.environ.get("COLUMNS")):
+        return WIDTH
+    return max(NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns)
+
+
+def painted(text: str, word: str = "", stream: TextIO | None = None) -> str:
+    """Colour a text by the word, or make it bold without one; unchanged where no colour is wanted.
+
+    Colour is wanted on a terminal, unless NO_COLOR is set (no-color.org) or TERM is dumb. `stream` is stdout by
+    default.
+    """
+    wanted = _is_terminal(stream or sys.stdout) and not os.environ.get("NO_COLOR")
+    if not wanted or os.environ.get("TERM") == "dumb":
+        return text
+    return click.style(text, fg=COLOURS[word]) if word in COLOURS else click.style(text, bold=True)
+
+
+def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], most: int | None = None) -> str:
+    """Print rows as aligned columns, with numbers on the right.
+
+    Columns of text are folded when the table is too wide. If that is not enough, it is split into several
+    tables, each beginning with the first column.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        Values by key.
+    columns : mapping of str to str
+        The heading of each key, in the order of the columns.
+    most : int, optional
+        The greatest width; by default that of the terminal.
+    """
+    heads = [visible(head) for head in columns.values()]
+    cells = [[_cell(row.get(key)) for key in columns] for row in rows]
+    right = [all(_is_number(row.get(key)) for row in rows) and bool(rows) for key in columns]
+    room = most or width()
+    longest = [max((len(line[at]) for line in cells), default=0) for at in range(len(heads))]
+    widths = [max(len(head), size) for head, size in zip(heads, longest, strict=True)]
+    words = [max(map(len, head.split()), default=0) for head in heads]
+    least = [size if numbers else min(size, FOLDED) for size, numbers in zip(longest, right, strict=True)]
+    widths = _shrunk(widths, list(map(max, words, least)), room)
+    pages = _pages(widths, room)
+    return "\n\n".join("\n".join(_page(heads, cells, widths, right, page)) for page in pages)
+
+
+def wrapped(text: str, indent: int = 0) -> str:
+    """Fold a text at the width of the terminal; lines after the first are indented by `indent`."""
+    return "\n".join(_fold(visible(text), width(), " " * indent))
+
+
+def brief(strategy: str) -> str:
+    """Shorten the half-lives in a strategy to four digits, for display; files have them in full.
+
+    >>> brief("recency(half_life=68.96756393652842h)")
+    'recency(half_life=68.97h)'
+    """
+    return re.sub(r"\d+\.\d{3,}(?=[dh]\b)", lambda found: f"{float(found[0]):.4g}", strategy)
+
+
+def _shrunk(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+    """Narrow the widest column that can be folded, one character at a time, until the table fits."""
+    found = list(widths)
+    while _total(found) > room and any(map(gt, found, least)):
+        widest = max((at for at in range(len(found)) if found[at] > least[at]), key=found.__getitem__)
+        found[widest] -= 1
+    return found
+
+
+def _pages(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Columns by page; the first column is on every page."""
+    pages = [[0]]
+    for at in range(1, len(widths)):
+        if len(pages[-1]) > 1 and _total([widths[used] for used in [*pages[-1], at]]) > room:
+            pages.append([0])
+        pages[-1].append(at)
+    return pages
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
+def _page(
+    heads: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    widths: Sequence[int],
+    right: Sequence[bool],
+    page: Sequence[int],
+) -> Iterator[str]:
+    sizes, aligned = [widths[at] for at in page], [right[at] for at in page]
+    for line in _lines([heads[at] for at in page], sizes, aligned):
+        yield painted(line)
+    yield "  ".join("-" * size for size in sizes)
+    for row in cells:
+        yield from _lines([row[at] for at in page], sizes, aligned, coloured=True)
+
+
+def _lines(
+    cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], coloured: bool = False
+) -> Iterator[str]:
+    """One row of a table as the lines it takes."""
+    folded = [_fold(cell, width) for cell, width in zip(cells, widths, strict=True)]
+    for line in range(max(map(len, folded), default=0)):
+        parts = []
+        for cell, lines, width, numbers in zip(cells, folded, widths, right, strict=True):
+            part = lines[line] if line < len(lines) else ""
+            padded = part.rjust(width) if numbers else part.ljust(width)
+            parts.append(painted(padded, cell) if coloured and cell in COLOURS else padded)
+        yield "  ".join(parts).rstrip()
+
+
+def _fold(text: str, width: int, indent: str = "") -> list[str]:
+    if len(text) <= width:
+        return [text]
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
+
+
+def _is_terminal(stream: object) -> bool:
+    isatty = getattr(stream, "isatty", None)
+    return bool(isatty and isatty())
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if isinstance(value, float) else visible(str(value))
+
+
+def _is_number(value: object) -> bool:
+    return value is None or isinstance(value, int | float)

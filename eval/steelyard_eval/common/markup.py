@@ -1,0 +1,129 @@
+"""Numbers and hostile text as a report shows them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from steelyard.base.escape import visible
+
+MISSING = "–"  # noqa: RUF001 -- a dash, as in any printed table
+MINUS = "\N{MINUS SIGN}"  # as wide as a plus sign, so that columns of signed numbers align
+
+_KEPT = "\u200c\u200d\xa0\u2009\u202f\u3000"
+"""Joiners, with which Persian and emoji are written, and spaces: harmless in a page, if not on a terminal."""
+_LETTER = r"[^\W_]"
+_MARKDOWN = (
+    # Underscores inside a word, and brackets around numbers, mean nothing; the rest could start something.
+    (re.compile(rf"[\\`|*~$]|(?<!{_LETTER})_|_(?!{_LETTER})|\[(?![{MINUS}\d])|\](?=[(\[:])"), r"\\\g<0>"),
+    # What a block starts with: a list item, a heading, a rule.
+    (re.compile(r"^(\d*)([-+=#.)])(?=\s|$|[-=#])"), r"\1\\\2"),
+    # A space without width parts an @ from a name, so that nobody is told of a report.
+    (re.compile(r"(?<!\w)@(?=\w)"), "@\N{ZERO WIDTH SPACE}"),
+    # Some renderers make links of bare addresses.
+    (re.compile(r":(?=//)|(?<=www)\.", re.IGNORECASE), r"\\\g<0>"),
+)
+_CODE_BREAKS = re.compile(r"[`<>&|\\]|^\s|\s$|^$")
+
+
+def legible(text: str) -> str:
+    r"""Text for a page, with every control, direction and invisible character written as its escape.
+
+    >>> print(legible("red \x1b[31m, one\ntwo"))
+    red \x1b[31m, one\ntwo
+    """
+    return visible(text, _KEPT)
+
+
+def markdown(text: str) -> str:
+    r"""Text as Markdown that shows it: one line, no markup, no HTML, fit for a table cell.
+
+    >>> print(markdown("a|b <i> *c* nDCG@10 [0.1, 0.2] min_results"))
+    a\|b &lt;i&gt; \*c\* nDCG@10 [0.1, 0.2] min_results
+    """
+    escaped = legible(text).strip()
+    for pattern, replacement in _MARKDOWN:
+        escaped = pattern.sub(replacement, escaped)
+    # After the backslashes: an entity holds nothing that they escape.
+    escaped = escaped.replace("&", "&amp;").replace(">", "&gt;")
+    return re.sub(r"<(?!\d)", "&lt;", escaped)  # <0.0001 starts no tag
+
+
+def markdown_code(text: str) -> str:
+    """Text as a code span; plain text where a character in it could end the span, or means something in one."""
+    shown = legible(text)
+    return markdown(text) if _CODE_BREAKS.search(shown) else f"`{shown}`"
+
+
+def clip(text: str, columns: int) -> str:
+    """Visible text cut to `columns`, an ellipsis at the cut; East Asian characters are two columns wide.
+
+    >>> clip("weighted_sum", 9)
+    'weighted…'
+    """
+    shown = legible(text)
+    widths = [2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in shown]
+    if sum(widths) <= columns:
+        return shown
+    end = used = 0
+    while used + widths[end] < columns:
+        used += widths[end]
+        end += 1
+    return shown[:end] + "…"
+
+
+def number(value: float | None, digits: int = 3, *, signed: bool = False) -> str:
+    """A number with `digits` decimals; None is a dash, and what rounds to zero has no sign.
+
+    >>> number(-0.0004), number(0.25, signed=True), number(None)
+    ('0.000', '+0.250', '–')
+    """
+    if value is None:
+        return MISSING
+    size = f"{abs(value):,.{digits}f}"
+    if not size.strip("0.,"):
+        return size
+    return f"{MINUS}{size}" if value < 0 else f"+{size}" if signed else size
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """The two ends of an interval in brackets; empty where there is none."""
+    return "" if low is None or high is None else f"[{number(low)}, {number(high)}]"
+
+
+def p_value(p: float | None) -> str:
+    """A p-value with four decimals, never as zero.
+
+    >>> p_value(0.00001), p_value(0.0312)
+    ('<0.0001', '0.0312')
+    """
+    return "<0.0001" if p is not None and p < 0.0001 else number(p, 4)
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """Names as a phrase, at most `most` of them.
+
+    >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], most=1)
+    ('a, b and c', 'a and 2 more')
+    """
+    parts = [*names[:most]]
+    if len(names) > most:
+        parts.append(f"{len(names) - most} more")
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def system_name(record: Mapping[str, Any], apart_from: str = "") -> str:
+    """``system:profile``, the default profile left out; empty where it would repeat the label beside it."""
+    name = ":".join(part for part in (record.get("system"), record.get("profile")) if part)
+    name = name.removesuffix(":documented")
+    return "" if name == apart_from else name
+
+
+def breakable(text: str) -> Markup:
+    """Text as HTML that lines may break after the marks of a strategy, not just anywhere."""
+    escaped = str(escape(legible(text)))  # as str: Markup would escape what is put in
+    return Markup(re.sub(r"[(,=:*]", r"\g<0><wbr>", escaped))  # noqa: S704 -- the marks stand in no entity

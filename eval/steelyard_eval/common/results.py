@@ -1,0 +1,59 @@
+"""The base class of results, which convert to JSON, frames, figures, HTML pages and files."""
+
+from __future__ import annotations
+
+import html
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from steelyard.base.files import canonical, write_text, write_texts
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<style>body {{font-family: sans-serif; margin: 2em; max-width: 70em}} table {{border-collapse: collapse}}
+td, th {{padding: .2em .6em; border-bottom: 1px solid #ddd; text-align: left}}</style></head>
+<body><h1>{title}</h1>
+{body}
+</body></html>
+"""
+
+
+class Result(ABC):
+    """The result of a job of the workbench."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return the whole result as plain JSON values."""
+
+    @abstractmethod
+    def to_frame(self) -> pd.DataFrame:
+        """Return the result as a table."""
+
+    @abstractmethod
+    def _repr_html_(self) -> str: ...
+
+    @abstractmethod
+    def plot(self) -> Figure:
+        """Plot the result."""
+
+    def save(self, path: str | Path) -> None:
+        """Write the result as one JSON document to this file."""
+        write_text(path, canonical(self.to_json()))
+
+    def report(self, path: str | Path) -> list[Path]:
+        """Write report.html and report.json into this folder; returns their paths."""
+        page = _PAGE.format(title=html.escape(repr(self)), body=self._repr_html_())
+        files = {Path(path) / "report.html": page, Path(path) / "report.json": canonical(self.to_json())}
+        write_texts(files)
+        return list(files)
+
+
+def frame_html(frame: pd.DataFrame) -> str:
+    """A frame as an HTML table, every text in it escaped."""
+    found: str = frame.to_html(index=False, escape=True, float_format=lambda value: f"{value:.4f}")
+    return found

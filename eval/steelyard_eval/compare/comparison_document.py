@@ -1,0 +1,181 @@
+"""The document of a comparison: what was compared, means, tests, lists, timing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from steelyard import __version__
+from steelyard.base.arrays import Floats
+from steelyard.memory.query import Query
+from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.compare.agreement import agreement, in_words
+from steelyard_eval.compare.arena import Arena, ArenaRow
+from steelyard_eval.compare.contenders import Named, written_as
+from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.compare.warnings import JUDGED, shallow, warnings
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.alike import alike
+from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.measures.metrics import Measure
+from steelyard_eval.measures.statistics import compare_all, mean_interval
+from steelyard_eval.recording.rankings import ShownLists, described, ordered, query_rows, rankings, spelled
+from steelyard_eval.recording.select import intents_of
+
+DIALECT = "trec_eval: linear gain, discount log2(rank + 1), ideal cut at k; ties by entry id, ascending"
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ComparisonCase:
+    """Everything the document of a comparison is made from.
+
+    Attributes
+    ----------
+    named, rows : the contenders as they were named, and what came of each, in the same order.
+    values : label -> metric -> float64[Q], over the judged queries; nothing where there are none.
+    chosen, queries : the queries of the split, and those of them with judgments.
+    asked : the metrics as they were named; `measures` has Judged beside them.
+    recording : the folder that the lists are from, None for live searches.
+    """
+
+    dataset: Dataset
+    arena: Arena
+    named: Sequence[Named | ListContender]
+    rows: Sequence[ArenaRow]
+    values: Mapping[str, Mapping[str, Floats]]
+    chosen: Sequence[Query]
+    queries: Sequence[Query]
+    asked: Sequence[str]
+    measures: Sequence[Measure]
+    baseline: str
+    split: str | None
+    asked_limit: int | None
+    limit: int
+    seed: int
+    timed: bool
+    recording: str | Path | None
+
+    @property
+    def primary(self) -> str:
+        """The metric that is tested."""
+        return str(self.measures[0])
+
+    @cached_property
+    def tests(self) -> list[Record]:
+        """A row for every challenger; none without judgments."""
+        own = {label: found[self.primary] for label, found in self.values.items() if found}
+        challengers = {label: values for label, values in own.items() if label != self.baseline}
+        if not challengers:
+            return []
+        found = compare_all(challengers, own[self.baseline], unit_numbers(self.queries).tolist(), seed=self.seed)
+        about = {"baseline": self.baseline, "metric": self.primary}
+        return [{"challenger": label, **about, **asdict(outcome)} for label, outcome in found.items()]
+
+
+def document(case: ComparisonCase) -> Record:
+    """The JSON document; without judgments it has how far the lists agree in place of means and tests."""
+    own = {label: found[case.primary] for label, found in case.values.items() if found}
+    return {
+        "schema_version": 1,
+        "tool": f"steelyard {__version__}",
+        "command": _command(case),
+        "dataset": {**described(case.dataset), "queries": len(case.chosen), "judged": len(case.queries)},
+        "split": case.split or case.dataset.report_split or "all",
+        "limit": case.limit,
+        "intents": intents_of(case.dataset, case.arena.table),
+        "dialect": DIALECT,
+        "model": case.arena.model,
+        "recipe": case.arena.recipe,
+        "notices": _notices(case),
+        "primary": case.primary,
+        "baseline": case.baseline,
+        "configurations": [{**row.about(), "empty": row.empty} for row in case.rows],
+        "results": _results(case),
+        "comparisons": case.tests,
+        "per_query": query_rows(case.queries, own),
+        "rankings": _rankings(case) if case.queries else {},
+        "timing": [row.timing() for row in case.rows],
+        "layers": [{"label": row.label, **row.progress} for row in case.rows if row.progress],
+        "tuning": None,
+        **({} if case.queries else _alike(case)),
+    }
+
+
+def _notices(case: ComparisonCase) -> list[str]:
+    return [
+        *case.dataset.notices,
+        *(notice for row in case.rows for notice in row.notices),
+        *_empty(case.rows),
+        *shallow(case.measures, case.limit),
+        *case.arena.notices(case.rows, case.timed),
+        *(_warnings(case) if case.queries else []),
+    ]
+
+
+def _empty(rows: Sequence[ArenaRow]) -> list[str]:
+    """How many queries each contender leaves without any result."""
+    counts = [f"{row.label} {row.empty}" for row in rows if row.empty]
+    total = len(rows[0].ranked.queries) if rows else 0
+    return [f"of {total} queries these many end without any result: {', '.join(counts)}"] if counts else []
+
+
+def _warnings(case: ComparisonCase) -> list[str]:
+    own, judged = (
+        {label: found[name] for label, found in case.values.items() if name in found}
+        for name in (case.primary, str(JUDGED))
+    )
+    near = alike(case.dataset, case.queries)
+    return warnings(case.queries, own, judged, case.baseline, case.tests, case.arena.model, near)
+
+
+def _alike(case: ComparisonCase) -> Record:
+    """How far the lists agree, and what to label first, for queries without judgments."""
+    found = agreement({row.label: row.ranked.lists() for row in case.rows}, case.chosen)
+    words = in_words(found["disagreement"], len(case.chosen))
+    return {"sentence": f"Keep {case.baseline} for now: {words}.", **found}
+
+
+def _results(case: ComparisonCase) -> list[Record]:
+    """Tidy records, one for each contender and metric."""
+    groups, records = unit_numbers(case.queries).tolist(), []
+    for row in bar("intervals")(case.rows):
+        about = {k: v for k, v in row.about().items() if k in ("label", "system", "profile", "strategy")}
+        for metric, per_query in case.values[row.label].items():
+            interval = mean_interval(per_query, groups)
+            records.append({**about, "metric": metric, **asdict(interval), "queries": len(per_query)})
+    return records
+
+
+def _rankings(case: ComparisonCase) -> Record:
+    """The lists of the baseline, then of the others, best first."""
+    own: dict[str, ShownLists] = {row.label: row.lists for row in case.rows}
+    means = {label: float(found[case.primary].mean()) for label, found in case.values.items()}
+    labels = ordered(means, [case.baseline])
+    return rankings(case.dataset, case.queries, [(label, partial(own.__getitem__, label)) for label in labels])
+
+
+def _command(case: ComparisonCase) -> str | None:
+    """The command that compares the same; None where a contender is known in Python alone."""
+    words = [_word(one) for one in case.named]
+    if None in words:
+        return None
+    space = case.arena.space
+    options: dict[str, object] = {
+        "--metrics": ",".join(case.asked),
+        "--baseline": case.baseline,
+        "--split": case.split,
+        "--limit": case.asked_limit,
+        **(space.options if space else {"--recording": case.recording}),
+        "--seed": case.seed or None,
+    }
+    return spelled("compare", case.dataset, *filter(None, words), options=options)
+
+
+def _word(one: Named | ListContender) -> str | None:
+    if isinstance(one, Named):
+        return one.word
+    return written_as(one.label, one.source) if one.kind in ("run", "endpoint") else None

@@ -1,0 +1,219 @@
+"""A search over HTTP as a contender: the form of the request, and the place of ids and scores in the answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from typing import Any
+from urllib.parse import quote, unquote, urldefrag, urlsplit
+
+from steelyard.base.errors import ConfigError, DataError, nearest, shown
+from steelyard.memory.query import Query
+from steelyard.net.secret import MASK, Secret
+from steelyard_eval.compare.transport import exchange
+
+IDS = "[*].id || hits[*].id || results[*].id || [*]"
+"""Where ids are looked for by default: objects with an id in a list, in `hits` or in `results`; ids alone."""
+OPTIONS = ("ids", "scores", "body")
+TIMEOUT = 10.0
+MANY = 10_000
+"""The largest number of results of one query that are read."""
+MOST_VALUES = 200_000
+"""Commas of an answer: jmespath takes microseconds for each value, however few bytes it has."""
+LONGEST_TEXT = 10_000
+"""Characters of an id."""
+_NAMES = r'[^=&"]*(?:key|token|secret|passw|pwd|auth|cred|jwt|session)[^=&"]*|sig|signature|code|pass|k'
+_KEYED = re.compile(rf"(?P<name>[?&;](?:{_NAMES}))=(?P<value>[^&;#\s]+)", re.IGNORECASE)
+"""The parameters of an address that are keys."""
+_HALF = re.compile("[\ud800-\udfff]")
+"""Half a surrogate pair, which no file can hold."""
+
+
+@dataclass(frozen=True)
+class HttpSearch:
+    """An HTTP search endpoint.
+
+    Parameters
+    ----------
+    url : str
+        An http or https address. ``{query}`` is replaced by the text of the query, percent-encoded, and
+        ``{limit}`` by the number of results wanted; both may stand in the path and after the question mark.
+    body : str
+        JSON that is sent with POST; left out, the request is a GET. The string ``"{limit}"`` is replaced by a
+        number, ``{query}`` inside any string by the text.
+    ids, scores : str
+        JMESPath expressions (a leading ``$.`` is allowed) for the ids of the answer, best first, and for their
+        scores; scores may be left out.
+    timeout : float
+        Seconds that one exchange may take as a whole.
+
+    Raises
+    ------
+    ConfigError
+        For an invalid address, a template without the query, or a path that cannot be parsed.
+    """
+
+    url: str = field(repr=False)
+    body: str = field(default="", repr=False)
+    ids: str = IDS
+    scores: str = ""
+    timeout: float = TIMEOUT
+    _template: Any = field(init=False, repr=False, compare=False, default=None)
+
+    def __post_init__(self) -> None:
+        _check_address(self.url)
+        if "{query}" not in self.url + self.body:
+            raise ConfigError(
+                f"endpoint {shown(self.shown)} never mentions {{query}}; write it where the text goes"
+            )
+        object.__setattr__(self, "_template", self._read_body())
+        self._ids, self._scores  # noqa: B018 -- read now, so that a faulty path is named before anything runs
+
+    @classmethod
+    def of(cls, text: str) -> HttpSearch:
+        """Read an endpoint from one text; ``#ids=PATH&scores=PATH&body=JSON`` may follow the address.
+
+        >>> HttpSearch.of("http://localhost:9200/_search?q={query}&size={limit}#ids=hits.hits[*]._id").ids
+        'hits.hits[*]._id'
+        """
+        url, fragment = urldefrag(text)
+        pairs = [pair.partition("=") for pair in fragment.split("&") if pair]
+        unknown = [name for name, _, _ in pairs if name not in OPTIONS]
+        if unknown:
+            raise ConfigError(
+                f"endpoint {shown(masked(url))}: unknown {shown(unknown[0])}{nearest(unknown[0], OPTIONS)}"
+            )
+        given = {name: unquote(value) for name, _, value in pairs}
+        return cls(url, given.get("body", ""), given.get("ids", IDS), given.get("scores", ""))
+
+    @property
+    def address(self) -> str:
+        """The host and path, as a label."""
+        parts = urlsplit(self.url)
+        return f"{parts.netloc}{parts.path}"
+
+    @property
+    def shown(self) -> str:
+        """The address as messages and documents have it: keys in it are masked."""
+        return masked(self.url)
+
+    def ask(self, query: Query, limit: int) -> list[tuple[str, float]] | list[str]:
+        """Return the results of one query, best first; DataError for an unusable answer."""
+        values = {"{query}": quote(query.text, safe=""), "{limit}": str(limit)}
+        body = None if self._template is None else _filled(self._template, query.text, limit)
+        answer = exchange(_replaced(self.url, values), body, self.timeout, self._hide)
+        if answer.status != 200:
+            raise self._failure(query, f"answered with status {answer.status}: {shown(answer.text, 200)}")
+        try:
+            document = answer.json(MOST_VALUES)
+        except ValueError as error:
+            problem = f"answered with {shown(answer.text, 200)}, which is not JSON that can be read ({error})"
+            raise self._failure(query, f"{problem}; ask for ids alone") from None
+        return self._results(query, document)
+
+    def _hide(self, text: str) -> str:
+        """The text without the keys of the address, however they are repeated."""
+        return reduce(lambda told, secret: secret.scrub(told), self._secrets, masked(text))
+
+    def _results(self, query: Query, document: object) -> list[tuple[str, float]] | list[str]:
+        ids = self._ids.search(document)
+        if not isinstance(ids, list) or not all(isinstance(id_, str | int) for id_ in ids):
+            raise self._failure(query, f"has no list of ids at {self.ids}; name the path with #ids=")
+        names = [str(id_) for id_ in ids[:MANY]]
+        if not all(map(_is_id, names)):
+            raise self._failure(query, f"has an id that is no Unicode, or longer than {LONGEST_TEXT} characters")
+        if self._scores is None:
+            return names
+        scores = self._scores.search(document)
+        if not isinstance(scores, list) or len(scores) != len(ids):
+            raise self._failure(query, f"does not have one score per id at {self.scores}; correct the path")
+        return list(zip(names, scores[:MANY], strict=True))
+
+    def _failure(self, query: Query, what: str) -> DataError:
+        return DataError(f"endpoint {self.address}, query {shown(query.id)}: {what}")
+
+    def _read_body(self) -> object:
+        if not self.body:
+            return None
+        try:
+            return json.loads(self.body)
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(
+                f'the body {shown(self.body)} is not JSON ({error}); write placeholders in quotes, as "{{limit}}"'
+            ) from None
+
+    @cached_property
+    def _secrets(self) -> tuple[Secret, ...]:
+        """The keys in the address."""
+        found = (unquote(one["value"]) for one in _KEYED.finditer(self.url) if "{" not in one["value"])
+        return tuple(Secret(value, "a key in the address of the endpoint") for value in found)
+
+    @cached_property
+    def _ids(self) -> Any:  # noqa: ANN401 -- jmespath publishes no types
+        return _path(self.ids)
+
+    @cached_property
+    def _scores(self) -> Any:  # noqa: ANN401 -- as above
+        return _path(self.scores) if self.scores else None
+
+
+def masked(url: str) -> str:
+    """The address with the values of parameters that are keys, by their names, masked.
+
+    >>> masked("http://h/search?q={query}&api_key=abc&size=3")
+    'http://h/search?q={query}&api_key=***&size=3'
+    """
+    return _KEYED.sub(lambda one: one[0] if "{" in one["value"] else f"{one['name']}={MASK}", url)
+
+
+def holds_key(text: str) -> bool:
+    """Whether the address, or the body after it, has a key by its name."""
+    return masked(text) != text or re.search(rf'"(?:{_NAMES})"\s*:', unquote(text), re.IGNORECASE) is not None
+
+
+def _is_id(text: str) -> bool:
+    """Whether an id can be written down."""
+    return len(text) <= LONGEST_TEXT and not _HALF.search(text)
+
+
+def _check_address(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        good = False
+    if not good or "{" in parts.netloc or any(c.isspace() or not c.isprintable() for c in url):
+        raise ConfigError(
+            f"endpoint {shown(masked(url))} is no address; write http://HOST/PATH?q={{query}}&limit={{limit}}"
+        )
+    if "@" in parts.netloc:
+        raise ConfigError("the address of an endpoint may not hold a user or a password: reports show it")
+
+
+def _path(text: str) -> Any:  # noqa: ANN401 -- jmespath publishes no types
+    import jmespath
+
+    try:
+        return jmespath.compile(text.removeprefix("$."))
+    except jmespath.exceptions.JMESPathError as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(f"path {shown(text)} cannot be read ({reason}); write it as hits.hits[*]._id") from None
+
+
+def _replaced(text: str, values: dict[str, str]) -> str:
+    """Replace every placeholder in one pass, so that placeholders inside a query stay unchanged."""
+    for_limit = [part.replace("{limit}", values["{limit}"]) for part in text.split("{query}")]
+    return values["{query}"].join(for_limit)
+
+
+def _filled(template: Any, text: str, limit: int) -> Any:  # noqa: ANN401 -- any JSON value
+    """The body of one request."""
+    if isinstance(template, dict):
+        return {name: _filled(value, text, limit) for name, value in template.items()}
+    if isinstance(template, list):
+        return [_filled(value, text, limit) for value in template]
+    if template == "{limit}":
+        return limit
+    return template.replace("{query}", text) if isinstance(template, str) else template

@@ -1,0 +1,159 @@
+"""Contenders that have ranked lists only: TREC runs, tables, functions and endpoints.
+
+Their lists are measured like any other. How they were made is not known, so there are no signals to explain, no
+weights to tune, and no embedding calls to count.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from steelyard.base.errors import ConfigError, DataError, shown
+from steelyard.memory.query import Query
+from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.measures.runs import Ranked, Scored, best_first, read_run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Search: TypeAlias = Callable[[Query], Iterable[str] | Iterable[tuple[str, float]]]
+"""A search function of your own: from a query to ids, or to pairs of id and score, best first."""
+COLUMNS = {
+    "query": ("query", "query_id", "qid"),
+    "entry": ("entry", "doc_id", "docno", "object_id", "id"),
+    "score": ("score",),
+}
+"""The names that the columns of a table of lists may have; the second are those of ir_measures."""
+
+
+@runtime_checkable
+class Limited(Protocol):
+    """A search that takes the number of results, as an endpoint does."""
+
+    def ask(self, query: Query, limit: int) -> list[tuple[str, float]] | list[str]:
+        """Answer one query, best first."""
+
+
+@dataclass(frozen=True)
+class AnsweredLists:
+    """The answers of a contender: scored ids of every query, notices, and milliseconds where measured."""
+
+    lists: list[list[Scored]]
+    notices: list[str]
+    taken: list[float] | None = None
+
+    def ranked(self, queries: Sequence[Query], limit: int) -> Ranked:
+        """The lists, cut at a limit."""
+        return Ranked.of([q.id for q in queries], [[id_ for id_, _ in own[:limit]] for own in self.lists])
+
+
+@dataclass(frozen=True)
+class ListContender:
+    """A contender that has lists only.
+
+    `kind` is run, frame, function or endpoint; `source` is where the lists come from; `ask` answers queries with
+    lists of a given length.
+    """
+
+    label: str
+    kind: str
+    source: str
+    ask: Callable[[str, Sequence[Query], int], AnsweredLists]
+
+    def answers(self, queries: Sequence[Query], limit: int) -> AnsweredLists:
+        """Return the lists of these queries; an entry that is in a list twice counts at its first place."""
+        found = self.ask(self.label, queries, limit)
+        lists = [_firsts(own) for own in found.lists]
+        repeated = sum(map(len, found.lists)) - sum(map(len, lists))
+        notice = f"{self.label}: {repeated} places repeat an entry of their list and are dropped"
+        return AnsweredLists(lists, [*found.notices, *([notice] if repeated else [])], found.taken)
+
+
+def _firsts(own: Sequence[Scored]) -> list[Scored]:
+    scores: dict[str, float] = {}
+    for id_, score in own:
+        scores.setdefault(id_, score)
+    return list(scores.items())
+
+
+def of_run(label: str, path: Path) -> ListContender:
+    """Make a contender of a TREC run; DataError when it cannot be read."""
+    return lists_of(label, "run", str(path), read_run(path))
+
+
+def of_frame(label: str, frame: pd.DataFrame) -> ListContender:
+    """A table with a row a result: query, entry, score (or query_id, doc_id, score). Raises ConfigError."""
+    names = {}
+    for meaning, valid in COLUMNS.items():
+        found = [name for name in valid if name in frame.columns]
+        if not found:
+            raise ConfigError(f"{label}: the table has no column {meaning!r}; it has {', '.join(map(str, frame))}")
+        names[meaning] = frame[found[0]].tolist()
+    lists: dict[str, list[Scored]] = {}
+    for query, entry, score in zip(*names.values(), strict=True):
+        lists.setdefault(str(query), []).append((str(entry), _score(label, score)))
+    return lists_of(label, "frame", "a table of lists", {q: best_first(own) for q, own in lists.items()})
+
+
+def of_search(label: str, kind: str, source: str, search: Search | Limited) -> ListContender:
+    """Make a contender of a function or an endpoint, which is queried one query at a time and timed."""
+    return ListContender(label, kind, source, partial(_searched, search))
+
+
+def lists_of(label: str, kind: str, source: str, lists: Mapping[str, list[Scored]]) -> ListContender:
+    """Lists that are there already: query id -> ids with their scores, best first."""
+    return ListContender(label, kind, source, partial(_looked_up, lists))
+
+
+def _looked_up(
+    lists: Mapping[str, list[Scored]], label: str, queries: Sequence[Query], limit: int
+) -> AnsweredLists:
+    missing = sum(query.id not in lists for query in queries)
+    notice = f"{label} has no list for {missing} of {len(queries)} queries, which score 0"
+    return AnsweredLists([lists.get(query.id, []) for query in queries], [notice] if missing else [])
+
+
+def _searched(search: Search | Limited, label: str, queries: Sequence[Query], limit: int) -> AnsweredLists:
+    lists, taken = [], []
+    for query in bar(f"asking {label}")(queries):
+        begin = time.perf_counter()
+        answer = search.ask(query, limit) if isinstance(search, Limited) else search(query)
+        taken.append((time.perf_counter() - begin) * 1000)
+        lists.append(_read_answer(label, answer))
+    return AnsweredLists(lists, _unscoped(label, queries), taken)
+
+
+def _unscoped(label: str, queries: Sequence[Query]) -> list[str]:
+    """A notice when queries have filters, which such a search does not receive."""
+    scoped = sum(bool(query.filters) for query in queries)
+    return [f"{scoped} queries carry a filter, which {label} has to apply by itself"] if scoped else []
+
+
+def _read_answer(label: str, answer: object) -> list[Scored]:
+    """Ids, or pairs of id and score, in the order given; ids without scores get n, n - 1, ... 1."""
+    if isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
+        raise ConfigError(f"{label} returned {shown(answer)}; it must return ids, or pairs of id and score")
+    items = list(answer)
+    if all(isinstance(item, str | int) for item in items):
+        return [(str(item), float(len(items) - at)) for at, item in enumerate(items)]
+    if all(isinstance(item, tuple | list) and len(item) == 2 for item in items):
+        return [(str(id_), _score(label, score)) for id_, score in items]
+    wrong = next(item for item in items if not isinstance(item, str | int))
+    raise ConfigError(f"{label} returned {shown(wrong)} in a list; return ids, or pairs of id and score")
+
+
+def _score(label: str, value: object) -> float:
+    try:
+        score = float(value)  # type: ignore[arg-type]  # whatever the other side gave
+    except (TypeError, ValueError, OverflowError):  # an integer beyond floats
+        score = float("nan")
+    if not np.isfinite(score):
+        raise DataError(f"{label}: score {shown(value)} is not a finite number; correct it, or leave scores out")
+    return score

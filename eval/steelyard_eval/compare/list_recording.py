@@ -1,0 +1,123 @@
+"""Lists of other engines as a recording: each is a retriever, so strategies can be compared and tuned on them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+from steelyard.base.errors import ConfigError, DataError, shown
+from steelyard.base.files import canonical
+from steelyard.config.search_config import LISTS as SYSTEM
+from steelyard.fusion import parse_strategy
+from steelyard.live.identity import identity
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard.retrievers import RetrieverConfig
+from steelyard.stores.base import Found
+from steelyard.systems import find_system
+from steelyard.table.join import join
+from steelyard.table.signal_table import SignalTable
+from steelyard_eval.compare.contenders import GivenMany, distinct, read_all
+from steelyard_eval.compare.list_contenders import AnsweredLists, ListContender
+from steelyard_eval.datasets import CLASSIFIED, Dataset
+from steelyard_eval.recording.disk import save
+from steelyard_eval.recording.select import LISTS
+
+DEPTH = 10_000
+"""The largest number of results of one list that are kept."""
+
+
+def record_lists(
+    dataset: Dataset, lists: Mapping[str, ListContender], split: str | None = "all"
+) -> tuple[SignalTable, list[str]]:
+    """Record lists of other engines over the queries of a split; return the table and notices.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The set that the lists answer.
+    lists : mapping
+        Name -> the list's contender. The names are signals of expressions: plain words that no fusion or signal
+        computed by Steelyard has (fts, bm25 and vector may be used).
+    split : str
+        Whose queries are recorded.
+
+    Scores are kept unchanged, and larger is better; lists are ordered by score, then by ascending id. Entries that
+    are not in the data set are kept: they are ranked, and are not judged.
+
+    Raises ConfigError for names that cannot be used, DataError for scores that contradict the order of a list.
+    """
+    _check_names(lists)
+    queries = dataset.asked(dataset.split(split))
+    answers = {name: one.answers(queries, DEPTH) for name, one in lists.items()}
+    for name, found in answers.items():
+        _check_order(name, queries, found)
+    known = {entry.id: entry for entry in dataset.entries}
+    table = join(
+        queries,
+        [dataset.as_of if query.asked_at is None else query.asked_at for query in queries],
+        [{name: _found(found, at) for name, found in answers.items()} for at in range(len(queries))],
+        {},
+        lambda ids, _: [known.get(id_) or Entry(id_) for id_ in ids],
+    )
+    notices = [notice for found in answers.values() for notice in found.notices]
+    strange = sum(id_ not in known for id_ in table.entries)
+    notices += [f"{strange} entries of the lists are not in {dataset.name}"] if strange else []
+    return replace(table, fingerprint=_fingerprint(dataset, table, answers)), notices
+
+
+def save_lists(
+    dataset: Dataset, lists: GivenMany, out: Path, split: str | None = "all"
+) -> tuple[dict[str, int], list[str]]:
+    """Record lists of other engines into the folder `out`; return its number of rows, and notices.
+
+    `lists` names each list: ``"bm25=a.run, mine=b.run"``, or a mapping of names to contenders that are lists.
+    See `record_lists` for the errors.
+    """
+    found = distinct(read_all(lists))
+    named = {one.label: one for one in found if isinstance(one, ListContender)}
+    if len(named) < len(found):
+        others = ", ".join(one.label for one in found if one.label not in named)
+        raise ConfigError(f"{others}: our own engine would have to search for it; name TREC runs, URLs or tables")
+    table, notices = record_lists(dataset, named, split)
+    save(table, out)
+    return {str(out): len(table)}, notices
+
+
+def _check_names(lists: Mapping[str, ListContender]) -> None:
+    if not lists:
+        raise ConfigError("there is no list to record; name one, as bm25=a.run")
+    for name in lists:
+        try:
+            fine = name.isidentifier() and name.isascii() and str(parse_strategy(name, [name])) == name
+        except ConfigError:
+            fine = False
+        if not fine or not parse_strategy(name, [name]).retrievers():
+            raise ConfigError(f"{shown(name)} cannot be the name of a list; use a word such as mine or bm25")
+
+
+def _check_order(name: str, queries: Sequence[Query], found: AnsweredLists) -> None:
+    """Refuse lists whose scores rise, because the scores of a recording determine the order."""
+    for query, own in zip(queries, found.lists, strict=True):
+        scores = [score for _, score in own]
+        if any(later > earlier for earlier, later in itertools.pairwise(scores)):
+            raise DataError(
+                f"list {name}, query {shown(query.id)}: scores rise down the list; a larger score must be better, "
+                "so negate distances"
+            )
+
+
+def _found(found: AnsweredLists, at: int) -> list[Found]:
+    return [Found(id_, score, place) for place, (id_, score) in enumerate(found.lists[at], 1)]
+
+
+def _fingerprint(dataset: Dataset, table: SignalTable, answers: Mapping[str, AnsweredLists]) -> dict[str, object]:
+    retrievers = {name: RetrieverConfig() for name in answers}
+    config = replace(find_system(SYSTEM).config(), retrievers=retrievers)
+    hashes = {name: sha256(canonical(found.lists).encode()).hexdigest() for name, found in answers.items()}
+    depth = {name: max(1, *map(len, found.lists)) for name, found in answers.items()}
+    fixed = {**identity(config), "corpus": dataset.sha256, "model": "", "recipe": ""}
+    return {**fixed, "max_depth": depth, LISTS: hashes, "vectors": "", "intents": dataset.intents or CLASSIFIED}

@@ -1,0 +1,77 @@
+"""The result of a check without faults: counts and notices."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from steelyard_eval.common.renderers import drawn
+from steelyard_eval.common.results import Result, frame_html
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.labels import in_words, stated, unstated
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, repr=False)
+class Checked(Result):
+    """The counts and notices of a data set without faults."""
+
+    dataset: Dataset
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """The notices, one line with a count for each kind."""
+        found = self.dataset
+        return (*found.notices, *(unstated(found.sampled, found.pool) if found.qrels else ()))
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of `steelyard check --json`."""
+        found = self.dataset
+        return {
+            "faults": [],
+            "notices": list(self.notices),
+            "name": found.name,
+            "entries": len(found.entries),
+            "queries": len(found.queries),
+            "sha256": found.sha256,
+            **stated(found.sampled, found.pool),
+            "vectors": sorted("/".join(key) for key in found.vectors),
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each query: id, text, split, group, and numbers of judged and relevant entries."""
+        import pandas as pd
+
+        rows = [
+            {
+                "query": query.id,
+                "text": query.text,
+                "split": query.split,
+                "group": query.group,
+                "judged": len(self.dataset.qrels.get(query.id, {})),
+                "relevant": sum(grade > 0 for grade in self.dataset.qrels.get(query.id, {}).values()),
+            }
+            for query in self.dataset.queries
+        ]
+        return pd.DataFrame(rows)
+
+    def __repr__(self) -> str:
+        return repr(self.dataset).replace("Dataset", "Checked", 1)
+
+    def __str__(self) -> str:
+        found = self.dataset
+        last = f"{found.name}: {len(found.entries)} entries, {len(found.queries)} queries, no faults"
+        said = in_words(found.sampled, found.pool)
+        return "\n".join([*(f"note: {notice}" for notice in self.notices), *said, last])
+
+    def _repr_html_(self) -> str:
+        items = "".join(f"<li>{html.escape(notice)}</li>" for notice in self.notices)
+        return f"<p>{html.escape(repr(self.dataset))}</p><ul>{items}</ul>{frame_html(self.to_frame().head(10))}"
+
+    def plot(self) -> Figure:
+        """Plot how many relevant entries the queries have."""
+        return drawn("counts", self.to_frame()["relevant"].tolist(), "relevant entries")

@@ -1,0 +1,141 @@
+"""Data sets in memory, which every loader returns, and the report of a check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from steelyard.base.errors import ConfigError, DataError, Fault, nearest, shown
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard_eval.datasets.embeddings import Matrix
+from steelyard_eval.datasets.labels import JudgedPool
+
+INTENTS = CLASSIFIED, GIVEN = "classified", "given"
+"""Where the intents of queries are from: each system classifies them, as in live search, or the set gives them."""
+LOGGED = "log"
+"""The split of labelled queries that feedback is simulated for; they take no part in comparing or choosing."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """A corpus, queries and judgments, with their description.
+
+    Attributes
+    ----------
+    name, description, licence : str
+        From dataset.json; for BEIR the name of the folder, and an empty licence.
+    path : Path
+        Folder it was read from; see `in_memory`.
+    as_of : float
+        Clock of queries without `asked_at`, seconds UTC. When it is not given, it is the latest creation,
+        update or question in the set, else 0.0, with a notice.
+    recipe : str
+        Template of the text that was embedded, for `steelyard.memory.template.render`; empty when not given.
+    report_split : str
+        Split that results are reported on; empty for all queries.
+    entries, queries : tuple
+        In file order, which is the row order of the vectors.
+    qrels : dict
+        query -> entry -> grade 0..4. Queries without judgments are absent.
+    vectors : dict
+        (model, layer) -> float16[entries, dimension], memory-mapped; layer is text, l0, l1 or l2.
+        An all-zero row of l0, l1, l2 means that the entry has no such layer.
+    query_vectors : dict
+        model -> float16[queries, dimension], memory-mapped.
+    feedback : Path or None
+        Feedback log of the set, if it has one.
+    notices : tuple of str
+        Things that are odd without being faults, one line with a count for each kind.
+    sha256 : str
+        Hash of the contents of corpus, queries and judgments, the same whether compressed or not.
+    vectors_sha256 : str
+        Hash of the vector files; empty when there are none.
+    system : str
+        What its owner runs today, as dataset.json names it; empty: not given.
+    sampled, pool : str, JudgedPool or None
+        How the labelled queries were drawn, and what was judged (`datasets.labels`); empty and None: not given.
+    in_memory : bool
+        Whether it was made of tables or dictionaries, so that no command can read it again.
+    intents : str or None
+        One of `INTENTS`; None where it was not asked for: what a recording holds, else classified.
+    """
+
+    name: str
+    path: Path
+    description: str
+    licence: str
+    as_of: float
+    recipe: str
+    report_split: str
+    entries: tuple[Entry, ...]
+    queries: tuple[Query, ...]
+    qrels: dict[str, dict[str, int]]
+    vectors: dict[tuple[str, str], Matrix]
+    query_vectors: dict[str, Matrix]
+    feedback: Path | None
+    notices: tuple[str, ...]
+    sha256: str
+    vectors_sha256: str
+    system: str = ""
+    sampled: str = ""
+    pool: JudgedPool | None = None
+    in_memory: bool = False
+    intents: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.intents not in (None, *INTENTS):
+            raise ConfigError(f"intents {shown(self.intents)} are unknown; valid: {', '.join(INTENTS)}")
+
+    def __repr__(self) -> str:
+        labelled = sum(query.id in self.qrels for query in self.queries)
+        name = shown(self.name)
+        return f"Dataset({name}: {len(self.entries)} entries, {len(self.queries)} queries, {labelled} judged)"
+
+    @property
+    def set_apart(self) -> int:
+        """How many queries are of the split `log`, which takes part in nothing but simulated feedback."""
+        return sum(query.split == LOGGED for query in self.queries)
+
+    def asked(self, queries: Sequence[Query], knows: Callable[[str], bool] = bool) -> list[Query]:
+        """The queries as callers ask them: with their intents where these are given, and known to the system."""
+        kept = (self.intents == GIVEN and knows(query.intent) for query in queries)
+        return [query if own else replace(query, intent="") for query, own in zip(queries, kept, strict=True)]
+
+    def split(self, name: str | None = None) -> tuple[Query, ...]:
+        """Return the queries of a split in file order; None means `report_split`, or "all" without one.
+
+        "all" leaves out the split `log`, whose judgments are for simulating feedback.
+
+        Raises DataError, with the valid splits, when no query has that split.
+        """
+        wanted = name or self.report_split or "all"
+        found = tuple(q for q in self.queries if (q.split == wanted or (wanted == "all" and q.split != LOGGED)))
+        if not found:
+            known = {q.split for q in self.queries if q.split} | {"all"}
+            raise DataError(f"{self.name}: no query is in split {shown(wanted)}{nearest(wanted, known)}")
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """The result of a check; `dataset` is None when there are faults, which are sorted by place."""
+
+    faults: tuple[Fault, ...]
+    notices: tuple[str, ...]
+    dataset: Dataset | None
+
+
+def tuning_queries(dataset: Dataset) -> tuple[tuple[Query, ...], tuple[Query, ...]]:
+    """Return the queries to tune on and the queries held out; disjoint, each in file order.
+
+    Tuning uses train, else dev, else all outside test, else all. Held out is test, unless tuning uses it.
+    """
+    by_split: dict[str, list[Query]] = {}
+    for query in dataset.queries:
+        by_split.setdefault(query.split, []).append(query)
+    test = by_split.pop("test", [])
+    outside = tuple(query for query in dataset.queries if query.split not in ("test", LOGGED))
+    tuned = tuple(by_split.get("train") or by_split.get("dev") or outside)
+    return (tuned, tuple(test)) if tuned else (tuple(test), ())

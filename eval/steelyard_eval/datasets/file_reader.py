@@ -1,0 +1,176 @@
+"""Reads the files of one folder, and collects faults instead of raising errors."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.base.errors import Fault, MachineError, shown
+from steelyard.base.files import STRICT_JSON
+from steelyard.base.inputs import UnpackError, inside, open_regular, read_bytes, unpacked
+
+T = TypeVar("T")
+Record = tuple[int, dict[str, Any] | None]
+"""A line number and the JSON object in that line, None when it is broken."""
+
+
+class FolderReader:
+    """Reads a folder. A method that finds a file unusable records a fault and returns None.
+
+    Attributes
+    ----------
+    faults : list of Fault
+        What was found so far.
+    contents : dict of str to str
+        For each text file that was read, by its name without ``.gz``, the SHA-256 of its uncompressed bytes.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.faults: list[Fault] = []
+        self.contents: dict[str, str] = {}
+        self._digests: dict[str, str] = {}
+
+    def fault(self, file: str, line: int, field: str, value: str, rule: str, remedy: str) -> None:
+        """Record one fault."""
+        self.faults.append(Fault(file, line, field, value, rule, remedy))
+
+    def told(self) -> tuple[Fault, ...]:
+        """The faults, sorted. What stands in a file that a link leads to, outside of the folder, is not shown."""
+        within = {fault.file: _is_inside(self.folder, fault.file) for fault in self.faults}
+        return tuple(sorted(one if within[one.file] else replace(one, value="") for one in self.faults))
+
+    def find(self, name: str, required: bool = True) -> str | None:
+        """Return `name` or `name`.gz, whichever is in the folder."""
+        found = [n for n in (name, f"{name}.gz") if (self.folder / n).exists()]
+        if len(found) == 2:
+            self.fault(found[0], 0, "", "", f"exists beside {found[1]}", "Keep one of the two")
+        if not found and required:
+            self.fault(name, 0, "", "", "is missing", f"Add {name} or {name}.gz")
+        return found[0] if found else None
+
+    def digest(self, name: str) -> str | None:
+        """Return the SHA-256 of the file as it is on disk, in hexadecimal."""
+        if name not in self._digests:
+            found = self._open(name, _file_digest)
+            if found is None:
+                return None
+            self._digests[name] = found
+        return self._digests[name]
+
+    def has(self, name: str) -> bool:
+        """Whether there is a file of this very name."""
+        return (self.folder / name).exists()
+
+    def arrays(self) -> list[str]:
+        """List the names of the .npy files, sorted."""
+        return sorted(path.name for path in self.folder.glob("*.npy"))
+
+    def open_array(self, name: str) -> NDArray[Any]:
+        """Open a .npy file memory-mapped and without pickle; for a broken header numpy may raise any error."""
+        with np.errstate(all="ignore"):  # the size of a shape that no file has
+            array: NDArray[Any] = np.lib.format.open_memmap(str(self.folder / name), mode="r")
+        return array
+
+    def content(self, name: str) -> bytes | None:
+        """Read the uncompressed bytes of a file, without a byte order mark."""
+        raw = self._open(name, read_bytes)
+        if raw is None:
+            return None
+        self._digests[name] = hashlib.sha256(raw).hexdigest()
+        if name.endswith(".gz"):
+            try:
+                raw = unpacked(raw)
+            except UnpackError as error:
+                rule = f"is not a whole gzip file ({error.reason})"
+                self.fault(name, 0, "", "", rule, "Compress it again, or copy it again")
+                return None
+        self.contents[name.removesuffix(".gz")] = hashlib.sha256(raw).hexdigest()
+        return raw.removeprefix(codecs.BOM_UTF8)
+
+    def lines(self, name: str) -> list[tuple[int, str | None]] | None:
+        """Read the lines that are not blank, numbered from 1; None in place of a line that is not UTF-8."""
+        content = self.content(name)
+        if content is None:
+            return None
+        # Split at line feeds only: str.splitlines would also split at U+2028 inside JSON strings.
+        numbered = enumerate(content.split(b"\n"), start=1)
+        return [(number, self._decode(name, number, raw)) for number, raw in numbered if raw.strip()]
+
+    def records(self, name: str) -> list[Record] | None:
+        """Read the objects of a JSON Lines file, one for each line that is not blank."""
+        lines = self.lines(name)
+        if lines is None:
+            return None
+        return [(n, None if text is None else self._object(name, n, text)) for n, text in lines]
+
+    def json_object(self, name: str) -> dict[str, Any] | None:
+        """Read a file that is one JSON object."""
+        content = self.content(name)
+        text = None if content is None else self._decode(name, 0, content)
+        return None if text is None else self._object(name, 0, text)
+
+    def _open(self, name: str, action: Callable[[Path], T]) -> T | None:
+        try:
+            return action(self.folder / name)
+        except FileNotFoundError:
+            self.fault(name, 0, "", "", "is missing", "Add the file")
+        except PermissionError:
+            message = f"{self.folder / name}: no permission to read it. Change its access rights"
+            raise MachineError(message) from None
+        except OSError as error:
+            self.fault(name, 0, "", "", f"cannot be read ({error.strerror})", "Put a readable file there")
+        return None
+
+    def _decode(self, name: str, line: int, raw: bytes) -> str | None:
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            before = raw[: error.start]
+            offset = len(before) - before.rfind(b"\n")
+            value = f"byte 0x{raw[error.start]:02x} at column {offset}"
+            self.fault(
+                name,
+                line or before.count(b"\n") + 1,
+                "",
+                value,
+                "is not valid UTF-8",
+                "Save the file as UTF-8",
+            )
+            return None
+
+    def _object(self, name: str, line: int, text: str) -> dict[str, Any] | None:
+        try:
+            record = STRICT_JSON.decode(text)
+        except json.JSONDecodeError as error:
+            rule = f"is not valid JSON ({error.msg} at column {error.colno})"
+            value = text.split("\n")[error.lineno - 1]
+            self.fault(name, line or error.lineno, "", shown(value), rule, "Correct the line")
+        except (ValueError, RecursionError) as error:
+            rule = f"is JSON that cannot be read ({error})"
+            self.fault(name, line, "", shown(text), rule, "Write finite numbers and shallow objects")
+        else:
+            if isinstance(record, dict):
+                return record
+            self.fault(name, line, "", shown(record), "must be a JSON object", 'Write it as {"field": value}')
+        return None
+
+
+def _is_inside(folder: Path, name: str) -> bool:
+    try:
+        return bool(inside(folder, name))
+    except ValueError:
+        return False
+
+
+def _file_digest(path: Path) -> str:
+    with open_regular(path) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,137 @@
+"""The decision of the rule on one set of labelled queries: ship, try or keep, and what to expect of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from steelyard.base.arrays import Floats
+from steelyard_eval.decide.posterior import Posterior
+from steelyard_eval.decide.promise import OVER_FUSION, Usual, promise
+from steelyard_eval.decide.refusal import Refusal
+from steelyard_eval.decide.rule import (
+    Evidence,
+    Gates,
+    best,
+    bound,
+    chosen_out_of_fold,
+    out_of_fold,
+    passed,
+    quantiles,
+    shrinkage,
+)
+from steelyard_eval.measures.statistics import Interval
+
+Verdict = Literal["ship", "try", "keep"]
+LIKELY = 0.2
+"""A candidate is worth trying where it is worse with at most this probability."""
+SMALLEST = 1e-12
+"""A gain of less is none."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to do with the current configuration.
+
+    Attributes
+    ----------
+    verdict : ship, try or keep.
+    candidate : int or None
+        The row that is shipped, or worth trying; None under keep.
+    gain : Interval
+        The expected gain on unseen queries and its 95% interval (`promise`), from the gain of the whole procedure
+        out of fold. 0 under keep.
+    harm : float
+        The probability that the candidate is worse than the current configuration, in the composite or the metric,
+        whichever is larger, widened for having been chosen.
+    bound : float
+        No candidate beats the current configuration by more, with 95% confidence.
+    more : int or None
+        Labelled queries that would be needed beyond these: under try to prove the candidate if its gain is what it
+        seems, under keep to halve the bound. None under ship.
+    refusal : Refusal or None
+        Under try, why no figures could make it ship.
+    """
+
+    verdict: Verdict
+    candidate: int | None
+    gain: Interval
+    harm: float
+    bound: float
+    more: int | None
+    refusal: Refusal | None = None
+
+
+def decide(
+    evidence: Evidence,
+    gates: Gates,
+    seed: int = 0,
+    exact: Callable[[int], Floats] | None = None,
+    usual: Usual = OVER_FUSION,
+    refuse: Callable[[int], Refusal | None] = lambda candidate: None,
+) -> Decision:
+    """Apply the rule to every labelled query: each serves to choose and, left out in its turn, to prove.
+
+    `exact` gives the differences of one candidate, float64[n], for what is reported; by default the matrix does.
+    `usual` is what the promise starts from, and `refuse` tells why the labels cannot carry a ship, if so.
+    Ships the proven candidate of largest posterior mean where it gains out of fold, and more than its standard
+    error on the labelled queries (over all families: out of fold, too); else names the best one as worth trying
+    where it is likely better, and gains out of fold; else keeps what there is.
+    """
+    row = exact or (lambda c: np.asarray(evidence.metric[c], dtype=np.float64))
+    composite, metric = evidence.of_composite, evidence.of_metric
+    passing = passed(evidence, gates)
+    limit = bound(evidence.metric, evidence.groups)
+    gains = _folded(evidence, seed, row)
+    gainful = float(gains.mean()) > SMALLEST
+    expected = promise(gains, evidence.groups, usual)
+    if gainful and passing.any() and (not gates.folded or shrinkage(gains, evidence.groups) > 0):
+        chosen = int(np.argmax(np.where(passing, composite.mean, -np.inf)))
+        if shrinkage(row(chosen), evidence.groups) > 0:
+            refusal = refuse(chosen)
+            verdict: Verdict = "try" if refusal else "ship"
+            return Decision(verdict, chosen, expected, _stated(composite, metric, chosen), limit, None, refusal)
+    top = best(evidence)
+    if gainful and top is not None and _worst(composite, metric)[top] <= LIKELY:
+        more = _to_prove(evidence, gates, top)
+        return Decision("try", top, expected, _stated(composite, metric, top), limit, more, refuse(top))
+    return Decision("keep", None, Interval(0.0, 0.0, 0.0), 0.0, limit, 3 * evidence.metric.shape[1])
+
+
+def _folded(evidence: Evidence, seed: int, row: Callable[[int], Floats]) -> Floats:
+    """float64[n]: the gain out of fold of the ungated rule."""
+    choices = chosen_out_of_fold(evidence, seed)
+    rows = {candidate: row(candidate) for _, candidate in choices if candidate is not None}
+    return out_of_fold(rows, choices, evidence.metric.shape[1])
+
+
+def _stated(composite: Posterior, metric: Posterior, candidate: int) -> float:
+    """The larger of the two probabilities of a loss, as stated of a candidate that was chosen."""
+    return max(composite.stated_harm(candidate), metric.stated_harm(candidate))
+
+
+def _worst(composite: Posterior, metric: Posterior) -> Floats:
+    """float64[C]: the larger of the two probabilities of a loss."""
+    return np.maximum(composite.harm(), metric.harm())
+
+
+def _to_prove(evidence: Evidence, gates: Gates, candidate: int) -> int | None:
+    """How many more queries would carry both gates if means and spreads stay what they are."""
+    n = evidence.metric.shape[1]
+    factors: list[float] = []
+    for of, prior, z in zip(
+        (evidence.of_composite, evidence.of_metric),
+        (evidence.prior_composite, evidence.prior_metric),
+        quantiles(evidence, gates),
+        strict=True,
+    ):
+        mean, deviation = float(of.mean[candidate]), float(of.deviation[candidate])
+        if mean <= 0:
+            return None
+        worth = float(prior.worth[candidate])
+        factors.append((float(z[candidate]) * deviation / mean) ** 2 * (n + worth) - worth)
+    return int(max(1, math.ceil(max(factors)) - n))

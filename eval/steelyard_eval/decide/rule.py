@@ -1,0 +1,189 @@
+"""Which candidate replaces the current configuration, if any: one rule for every command that chooses.
+
+It works on matrices of paired differences between candidates and the current configuration, one column a labelled
+query, so that the experiment (`tests/benchmarks/evidence.py`) and the product run the same code.
+
+==========  ==================  ===============================================================================
+matrix      shape               what it is
+==========  ==================  ===============================================================================
+metric      float[C, n]         the metric that is reported, nDCG@10 as a rule, candidate - current
+composite   float[C, n]         a steadier measure of the same thing, smoothed along the weights: `composite.py`
+==========  ==================  ===============================================================================
+
+A candidate's true mean difference has a posterior (`posterior.py`). `best` is the candidate of largest posterior
+mean, likely better but unproven; `proven` the largest among those that pass the gates. How the numbers were found:
+docs/tuning.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import add
+
+import numpy as np
+from scipy.special import stdtrit
+
+from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard_eval.decide.posterior import LEAST, Matrix, Moments, Posterior, PriorGains, posterior
+
+FOLDS = 5
+SURE = 0.95
+"""Of the bound on what any candidate could gain."""
+
+
+@dataclass(frozen=True)
+class Gates:
+    """How small the probability of a loss has to be for a candidate to ship.
+
+    `composite` is for the composite, `metric` for the reported metric alone. Where no other collection is known,
+    Student's t is asked for `composite / untabled` instead: the table is worth that much. `folded` asks for a
+    gain out of fold of more than its standard error, since other collections can mislead about this one.
+    """
+
+    composite: float
+    metric: float
+    untabled: float
+    folded: bool = False
+
+
+ONE_STRATEGY = Gates(composite=0.02, metric=0.05, untabled=2.0)
+"""For the settings of one strategy, which are much alike."""
+ALL_FAMILIES = Gates(composite=0.005, metric=0.05, untabled=5.0, folded=True)
+"""For all families together: what is current may already be the best of them."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The two matrices on the labelled queries, what is known beforehand, and which queries vary together.
+
+    `groups` int64[n] numbers the groups; all different where queries are independent.
+    """
+
+    metric: Matrix
+    composite: Matrix
+    prior_metric: PriorGains
+    prior_composite: PriorGains
+    groups: Indices
+
+    @classmethod
+    def of(
+        cls,
+        metric: Matrix,
+        composite: Matrix,
+        priors: tuple[PriorGains, PriorGains] | None = None,
+        groups: Indices | None = None,
+    ) -> Evidence:
+        """Without priors nothing is known but the labels; without groups every query counts by itself."""
+        known = priors or (PriorGains.none(len(metric)), PriorGains.none(len(metric)))
+        return cls(metric, composite, *known, np.arange(metric.shape[1]) if groups is None else groups)
+
+    @cached_property
+    def of_metric(self) -> Posterior:
+        """Of every candidate's difference in the reported metric."""
+        return posterior(Moments.of(self.metric, self.groups), self.prior_metric)
+
+    @cached_property
+    def of_composite(self) -> Posterior:
+        """Of every candidate's difference in the composite, by which candidates are chosen."""
+        return posterior(Moments.of(self.composite, self.groups), self.prior_composite)
+
+    def on(self, queries: Bools) -> Evidence:
+        """The same on the queries where bool[n] is true."""
+        kept = self.metric[:, queries], self.composite[:, queries]
+        return Evidence(*kept, self.prior_metric, self.prior_composite, self.groups[queries])
+
+
+def best(evidence: Evidence) -> int | None:
+    """The candidate of largest posterior mean of the composite, unproven; None when none lies above 0."""
+    return _likeliest(evidence.of_composite)
+
+
+def _likeliest(of: Posterior) -> int | None:
+    top = int(np.argmax(of.mean))
+    return top if of.mean[top] > 0 else None
+
+
+def proven(evidence: Evidence, gates: Gates) -> int | None:
+    """The candidate of largest posterior mean among those that pass both gates; None when there is none."""
+    passing = passed(evidence, gates)
+    return int(np.argmax(np.where(passing, evidence.of_composite.mean, -np.inf))) if passing.any() else None
+
+
+def passed(evidence: Evidence, gates: Gates) -> Bools:
+    """bool[C]: which candidates pass both gates."""
+    composite, metric = evidence.of_composite, evidence.of_metric
+    first, second = quantiles(evidence, gates)
+    sure = (composite.mean >= first * composite.deviation) & (metric.mean >= second * metric.deviation)
+    return np.asarray(sure & (composite.mean > 0), dtype=np.bool_)
+
+
+def quantiles(evidence: Evidence, gates: Gates) -> tuple[Floats, Floats]:
+    """float64[C] each, composite and metric: how many standard deviations a gate asks a mean to lie above 0."""
+    alpha = np.where(evidence.prior_composite.worth > 0, gates.composite, gates.composite / gates.untabled)
+    tail = np.full(len(alpha), gates.metric)
+    return _quantile(alpha, evidence.of_composite.degrees), _quantile(tail, evidence.of_metric.degrees)
+
+
+def _quantile(tail: Floats, degrees: Floats) -> Floats:
+    """float64[C]: what a standardised mean has to exceed, by Student's t."""
+    return np.asarray(-stdtrit(degrees, tail), dtype=np.float64)
+
+
+def folds(groups: Indices, seed: int) -> Indices:
+    """int64[n]: the fold of each query; groups stay whole and are dealt by a seeded shuffle."""
+    known, code = np.unique(groups, return_inverse=True)
+    dealt: Indices = np.random.default_rng(seed).permutation(len(known)) % FOLDS
+    return dealt[code]
+
+
+def chosen_out_of_fold(evidence: Evidence, seed: int) -> list[tuple[Bools, int | None]]:
+    """For every fold the queries in it, bool[n], and what `best` chooses without them."""
+    _, fold = np.unique(folds(evidence.groups, seed), return_inverse=True)
+    parts = Moments.by_part(evidence.composite, evidence.groups, fold)
+    if len(parts) == 1:
+        return [(fold == 0, None)]
+    whole = reduce(add, parts)
+    return [
+        (fold == at, _likeliest(posterior(whole - part, evidence.prior_composite)))
+        for at, part in enumerate(parts)
+    ]
+
+
+def out_of_fold(rows: Mapping[int, Floats], choices: Sequence[tuple[Bools, int | None]], n: int) -> Floats:
+    """float64[n]: the gain on every query of the candidate that was chosen without it; 0 where none was.
+
+    `rows` holds the differences, float64[n], of the candidates that were chosen.
+    """
+    gains = np.zeros(n)
+    for part, candidate in choices:
+        if candidate is not None:
+            gains[part] = rows[candidate][part]
+    return gains
+
+
+def shrinkage(differences: Floats, groups: Indices) -> float:
+    """What is left of a gain on the queries that it was chosen on: ``1 - 1 / t^2`` of the sample's t, or 0."""
+    sums = Moments.of(differences[None, :], groups)
+    t = float(sums.mean[0] / max(float(sums.error[0]), LEAST))
+    return 1.0 - 1.0 / t**2 if t > 1 else 0.0
+
+
+def holds(evidence: Evidence, candidate: int, differences: Floats, gates: Gates) -> bool:
+    """Whether other differences of a candidate, float64[n], would pass the gate of the reported metric, too."""
+    prior = PriorGains(*(values[[candidate]] for values in vars(evidence.prior_metric).values()))
+    found = posterior(Moments.of(differences[None, :], evidence.groups), prior)
+    tail = np.array([gates.metric])
+    return bool(found.mean[0] >= _quantile(tail, found.degrees)[0] * found.deviation[0])
+
+
+def bound(metric: Matrix, groups: Indices) -> float:
+    """X of "nothing found beats it by more than X": the largest upper end of a one-sided 95% interval, at least 0.
+
+    It needs no correction for the number of candidates: the truly best one is one fixed candidate, and X is at
+    least the upper end of its own interval.
+    """
+    sums = Moments.of(metric, groups)
+    reach = stdtrit(max(sums.groups - 1, 1), SURE) * sums.error
+    return max(0.0, float((sums.mean + reach).max(initial=0.0)))

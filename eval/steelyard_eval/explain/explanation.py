@@ -1,0 +1,275 @@
+"""Explains one query of a data set, as a record for JSON, frames and notebooks, and as text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from steelyard import __version__
+from steelyard.base.errors import DataError, nearest, shown, visible
+from steelyard.base.fields import format_time
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard_eval.common.renderers import drawn
+from steelyard_eval.common.results import Result
+from steelyard_eval.compare.contenders import Given, Named, Setting, read
+from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.datasets import Dataset, as_dataset
+from steelyard_eval.explain.configs import read_config
+from steelyard_eval.explain.explanation_text import html, text
+from steelyard_eval.explain.moves import moves
+from steelyard_eval.explain.places import place
+from steelyard_eval.explain.view import View, contributions
+from steelyard_eval.explain.without_signals import ListView
+from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.recording.rankings import headline
+from steelyard_eval.recording.select import intents_of
+from steelyard_eval.recording.workspace import Workspace
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+AnyView = View | ListView
+METRICS = ("nDCG@10", "R@10")
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, repr=False)
+class QueryExplanation(Result):
+    """The result of `steelyard explain`; `record` is its JSON document.
+
+    Keys: `dataset`, `intents` (where those of queries are from), `query`, `model`, `configurations` (one, or
+    two with `against`; each with `strategy`, `metrics`, `asked`, `intent`, the text `matched`, `ranked`, the
+    listed `entries` and the relevant ones that are `missing`), `changes` (a record for each entry of either list,
+    None without `against`), `entry` (the explanation of a requested entry, else None).
+    """
+
+    record: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document as plain JSON values."""
+        return dict(self.record)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each configuration and listed entry, with the columns `raw NAME` and `from NAME`."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {"configuration": about["role"], "system": about["system"], **_flat(entry)}
+                for about in self.record["configurations"]
+                for entry in about["entries"]
+            ]
+        )
+
+    def __repr__(self) -> str:
+        return visible(f"QueryExplanation({self.record['query']['id']} of {self.record['dataset']['name']})")
+
+    def __str__(self) -> str:
+        return text(self.record)
+
+    def _repr_html_(self) -> str:
+        return html(self.record)
+
+    def plot(self) -> Figure:
+        """Plot what each signal adds to the scores of the listed entries, in the last configuration."""
+        about = self.record["configurations"][-1]
+        rows = [
+            (entry["headline"] or entry["id"], {t["signal"]: t["contribution"] for t in entry["contributions"]})
+            for entry in about["entries"]
+        ]
+        return drawn("contributions", rows, str(about["strategy"]))
+
+
+def explain(
+    source: Dataset | Workspace | str | Path,
+    query_id: str,
+    config: Given | Named = "echovault",
+    against: Given | Named | None = None,
+    *,
+    entry: str | None = None,
+    limit: int | None = None,
+    embedder: str = "auto",
+) -> QueryExplanation:
+    """Explain one query of a data set under a configuration, and what a second one changes.
+
+    Parameters
+    ----------
+    source : Dataset, Workspace, str or Path
+        The data set, indexed already or not, or its folder.
+    query_id : str
+        One of its queries.
+    config : contender
+        A system, a strategy over the system `plain`, or a weights file; see `steelyard_eval.compare.contenders`.
+    against : contender
+        Any contender to compare it with; one that has lists only, such as a TREC run, is compared by ranks.
+    entry : str
+        An entry to explain in full, ranked or not.
+    limit : int
+        Length of the lists; 10 by default, or the limit of a weights file.
+    embedder : str
+        See `Workspace.open`; used for a data set that is not indexed yet.
+
+    Raises
+    ------
+    DataError
+        For an unknown query or entry, with the nearest spelling.
+    ConfigError
+        When `config` has lists only, without signals.
+    """
+    space = source if isinstance(source, Workspace) else None
+    dataset = source.dataset if isinstance(source, Workspace) else as_dataset(source)
+    query = _query(dataset, query_id)
+    known = _known_entry(dataset, query, entry)
+    named: list[Named | ListContender] = [read_config(config), *([] if against is None else [read(against)])]
+    space = space or Workspace.open(dataset, embedder)
+    setting = Setting(limit, space.model)
+    views = [
+        View.of(space, query, one.config(setting))
+        if isinstance(one, Named)
+        else ListView.of(one, query, setting.size)
+        for one in named
+    ]
+    return QueryExplanation(_Case.of(space, query, views).record(known))
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A query with its judgments and its views."""
+
+    space: Workspace
+    query: Query
+    grades: Mapping[str, int]
+    entries: Mapping[str, Entry]
+    scope: frozenset[str]
+    views: Sequence[AnyView]
+
+    @classmethod
+    def of(cls, space: Workspace, query: Query, views: Sequence[AnyView]) -> _Case:
+        entries = {entry.id: entry for entry in space.dataset.entries}
+        # The store decides what is in scope, as it does for the retrievers.
+        scope = frozenset(e.id for e in space.store.entries(query.filters)) if query.filters else entries.keys()
+        return cls(space, query, space.dataset.qrels.get(query.id, {}), entries, frozenset(scope), views)
+
+    def record(self, entry: str | None) -> dict[str, Any]:
+        """The document."""
+        roles = ["before", "after"] if len(self.views) == 2 else ["only"]
+        dataset = self.space.dataset
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "tool": f"steelyard {__version__}",
+            "dataset": {"name": dataset.name, "sha256": dataset.sha256, "entries": len(dataset.entries)},
+            "intents": intents_of(dataset),
+            "query": self._about_query(),
+            "model": self.space.model,
+            "configurations": [
+                {"role": role, **self._configuration(view)} for role, view in zip(roles, self.views, strict=True)
+            ],
+            "changes": self._changes() if len(self.views) == 2 else None,
+            "entry": None if entry is None else self._entry(entry, roles),
+        }
+
+    def _about_query(self) -> dict[str, Any]:
+        query = self.query
+        clock = self.space.dataset.as_of if query.asked_at is None else query.asked_at
+        return {
+            **{name: getattr(query, name) for name in ("id", "text", "intent", "category", "domain", "split")},
+            "tags": list(query.tags),
+            "filter": str(query.filters),
+            "in_scope": len(self.scope),
+            "clock": format_time(clock),
+            "judged": len(self.grades),
+            "relevant": sum(grade >= 1 for grade in self.grades.values()),
+        }
+
+    def _configuration(self, view: AnyView) -> dict[str, Any]:
+        return {
+            **view.about(),
+            "metrics": self._metrics(view),
+            "ranked": len(view.ranked),
+            "entries": [self._hit(view, id_, rank) for id_, rank in view.listed.items()],
+            "missing": self._missing(view),
+        }
+
+    def _metrics(self, view: AnyView) -> dict[str, float] | None:
+        """The metrics; None for a query without judgments, which has no value rather than 0."""
+        if not self.grades:
+            return None
+        found = view.lists.metrics(self.space.dataset.qrels, parse_measures(METRICS))
+        return {str(measure): float(values[0]) for measure, values in found.items()}
+
+    def _hit(self, view: AnyView, id_: str, rank: int) -> dict[str, Any]:
+        tree, again = view.fused(id_), view.finished(id_)
+        terms, factor = contributions(tree) if tree else ([], None)
+        own = {"rank": rank, **self._about(id_), "score": view.score(id_), "signals": view.signals(id_)}
+        own |= {"contributions": terms, "factor": factor}
+        if again is None:
+            return own
+        return own | {"fused": None if tree is None else tree.value, "finished": _finite(again.to_json())}
+
+    def _about(self, id_: str) -> dict[str, Any]:
+        return {"id": id_, "headline": headline(self.entries.get(id_)), "grade": self.grades.get(id_)}
+
+    def _missing(self, view: AnyView) -> list[dict[str, Any]]:
+        """The relevant entries outside the list: best grade first, then the nearest to it."""
+        lost = [id_ for id_, grade in self.grades.items() if grade >= 1 and id_ not in view.listed]
+        last = len(view.ranked) + 1
+        ordered = sorted(lost, key=lambda id_: (-self.grades[id_], view.ranked.get(id_, last), id_))
+        return [{**self._about(id_), **self._place(view, id_)} for id_ in ordered]
+
+    def _place(self, view: AnyView, id_: str) -> dict[str, Any]:
+        return place(view, self.query, self.entries.get(id_), id_, id_ in self.scope)
+
+    def _changes(self) -> list[dict[str, Any]]:
+        before, after = self.views
+        if not isinstance(before, View):
+            raise TypeError("the first view is that of a configuration")
+        sides = {"entered": before, "left": after}
+        found: list[dict[str, Any]] = []
+        for move in moves(before, after):
+            id_, side = str(move["id"]), sides.get(str(move["kind"]))
+            found.append({**self._about(id_), **move, "why": self._place(side, id_)["why"] if side else ""})
+        return found
+
+    def _entry(self, id_: str, roles: Sequence[str]) -> dict[str, Any]:
+        trees = [(role, view, view.tree(id_)) for role, view in zip(roles, self.views, strict=True)]
+        return {
+            **self._about(id_),
+            "configurations": [
+                {"role": role, **self._place(view, id_), "explanation": _finite(tree.to_json()) if tree else None}
+                for role, view, tree in trees
+            ],
+        }
+
+
+def _query(dataset: Dataset, id_: str) -> Query:
+    found = next((query for query in dataset.queries if query.id == id_), None)
+    if found is None:
+        close = nearest(id_, (query.id for query in dataset.queries))
+        raise DataError(f"{dataset.name}: there is no query {shown(id_)}{close}")
+    return found
+
+
+def _known_entry(dataset: Dataset, query: Query, id_: str | None) -> str | None:
+    """The id itself if it is in the corpus or judged for the query; DataError otherwise."""
+    ids = {entry.id for entry in dataset.entries} if id_ is not None else set()
+    if id_ is not None and id_ not in ids and id_ not in dataset.qrels.get(query.id, {}):
+        raise DataError(f"{dataset.name}: there is no entry {shown(id_)}{nearest(id_, ids)}")
+    return id_
+
+
+def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
+    row = {name: entry[name] for name in ("rank", "id", "headline", "grade", "score")}
+    row |= {f"raw {name}": signal["value"] for name, signal in entry["signals"].items()}
+    row |= {f"from {term['signal']}": term["contribution"] for term in entry["contributions"]}
+    return row | {"factor": entry["factor"]["value"] if entry["factor"] else 1.0}
+
+
+def _finite(node: dict[str, Any]) -> dict[str, Any]:
+    """The tree without NaN, which JSON lacks: a rank in a list without the entry becomes None."""
+    value = node["value"] if math.isfinite(node["value"]) else None
+    return {**node, "value": value} | ({"parts": [_finite(p) for p in node["parts"]]} if "parts" in node else {})

@@ -1,0 +1,268 @@
+"""Splits an explanation into headed tables of text cells, for a terminal or a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard.base.errors import shown
+from steelyard.grammar import number_text
+from steelyard_eval.common.console import brief
+from steelyard_eval.explain.moves import short_name
+
+Record = Mapping[str, Any]
+WIDEST_HEAD = 18
+STANDING = "by: the signal that moved it most, and how far, as a share of the way from the last score to the best"
+LONGEST_STAGE = 80
+MOST_MISSING = 12
+"""The number of missing entries that are shown; the JSON document has all of them."""
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Lines of text, then a table: `heads` and `rows`; the first `keys` columns name the row."""
+
+    lines: Sequence[str]
+    heads: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    keys: int = 2
+
+
+def blocks(record: Record) -> list[TextTable]:
+    """List the blocks: the query, each configuration with what it missed, the changes, the explained entry."""
+    found = [_query(record)]
+    for about in record["configurations"]:
+        found += [_listed(about, record["query"]), *_missing(about)]
+    if record["changes"] is not None:
+        found.append(_changes(record))
+    if record["entry"] is not None:
+        found += _entry(record["entry"])
+    return found
+
+
+def _query(record: Record) -> TextTable:
+    query, dataset = record["query"], record["dataset"]
+    scope = query["filter"] or "everything"
+    facts = {
+        "scope": f"{scope} ({query['in_scope']} of {dataset['entries']} entries)",
+        "clock": query["clock"],
+        **{name: query[name] for name in ("intent", "domain")},
+        "intents": record["intents"],
+        "tags": ", ".join(query["tags"]),
+        "vectors": record["model"] or "none",
+        "judged": f"{query['judged']}, {query['relevant']} relevant",
+    }
+    line = "   ".join(f"{name}: {value}" for name, value in facts.items() if value)
+    return TextTable([f"{dataset['name']}, query {query['id']}: {query['text']}", line])
+
+
+def _listed(about: Record, query: Record) -> TextTable:
+    """The list: rank, entry, grade, score, raw values beside contributions, factor, headline."""
+    entries = about["entries"]
+    columns: dict[str, list[str]] = {
+        "rank": [str(entry["rank"]) for entry in entries],
+        "entry": [entry["id"] for entry in entries],
+        "grade": [_grade(entry["grade"]) for entry in entries],
+        "score": _numbers([entry["score"] for entry in entries], _decimals(entries)),
+    }
+    columns |= _finished(entries)
+    legend = _add_signals(columns, entries)
+    columns |= _factors(entries)
+    columns[""] = [entry["headline"] for entry in entries]
+    lines = [*_about(about), *_read(about, query), *legend]
+    if not entries:
+        return TextTable([*lines, "nothing was returned"])
+    return TextTable(lines, list(columns), list(zip(*columns.values(), strict=True)))
+
+
+def _finished(entries: Sequence[Record]) -> dict[str, list[str]]:
+    """The fused score, where a finish stage gave another, and what a re-ranker's consists of."""
+    scored = [entry for entry in entries if "finished" in entry]
+    if not scored:
+        return {}
+    fused = [entry.get("fused", entry["score"]) for entry in entries]
+    columns = {"fused": _numbers(fused, 6)}
+    names = dict.fromkeys(part["text"] for e in scored if _is_product(e) for part in e["finished"]["parts"])
+    for name in names:
+        columns[name] = _numbers([_part(entry, name) for entry in entries], 4)
+    return columns
+
+
+def _is_product(entry: Record) -> bool:
+    return bool(entry["finished"].get("combine") == "product")
+
+
+def _part(entry: Record, name: str) -> float | None:
+    parts = entry.get("finished", {}).get("parts", [])
+    return next((part["value"] for part in parts if part["text"] == name), None)
+
+
+def _factors(entries: Sequence[Record]) -> dict[str, list[str]]:
+    """What scores were multiplied by, and each part of it that multiplies any of them."""
+    own = [entry["factor"] or {"value": 1.0, "parts": {}} for entry in entries]
+    if not any(entry["factor"] for entry in entries):
+        return {}
+    columns = {"factor": [_times(factor["value"]) for factor in own]}
+    names = dict.fromkeys(name for factor in own for name, value in factor["parts"].items() if value != 1.0)
+    for name in names:
+        columns[f"x {name}"] = [_times(factor["parts"].get(name, 1.0)) for factor in own]
+    return columns
+
+
+def _times(value: float) -> str:
+    return f"x{value:.4g}"
+
+
+def _add_signals(columns: dict[str, list[str]], entries: Sequence[Record]) -> list[str]:
+    """Add raw values and contributions to the columns; returns what stands behind shortened headings."""
+    terms = dict.fromkeys((t["weight"], t["signal"]) for entry in entries for t in entry["contributions"])
+    signals = dict.fromkeys(name for entry in entries for name in entry["signals"])
+    heads = _headings([*signals, *(signal for _, signal in terms)])
+    mentioned = {signal for _, signal in terms}
+    for name in [name for name in signals if name not in mentioned]:
+        columns[heads[name]] = [_raw(entry["signals"][name]) for entry in entries]
+    legend: list[str] = []
+    for weight, signal in terms:
+        if signal in signals:
+            columns[heads[signal]] = [_raw(entry["signals"][signal]) for entry in entries]
+        if _is_the_score(entries):
+            continue
+        head = f"{number_text(weight)}*{heads[signal]}"
+        if len(head) > WIDEST_HEAD:
+            legend.append(f"[{len(legend) + 1}] = {head}")
+            head = f"[{len(legend)}]"
+        values = [_contribution(entry, weight, signal) for entry in entries]
+        columns[head] = _numbers(values, _decimals(entries))
+    return legend
+
+
+def _headings(signals: Iterable[str]) -> dict[str, str]:
+    """Short names, but whole ones where two signals have the same: recency of two half-lives."""
+    short = {signal: short_name(signal) for signal in signals}
+    names = list(short.values())
+    return {signal: name if names.count(name) == 1 else signal for signal, name in short.items()}
+
+
+def _is_the_score(entries: Sequence[Record]) -> bool:
+    """Whether every score is one raw value; its contribution would stand there a third time."""
+    return all([entry["score"]] == [signal["value"] for signal in entry["signals"].values()] for entry in entries)
+
+
+def _contribution(entry: Record, weight: float, signal: str) -> float | None:
+    """What the terms written so add together; None where the entry's tier has none."""
+    own = [t["contribution"] for t in entry["contributions"] if (t["weight"], t["signal"]) == (weight, signal)]
+    return sum(own) if own else None
+
+
+def _about(about: Record) -> list[str]:
+    role = "" if about["role"] == "only" else f"{about['role']}: "
+    metrics = about["metrics"] or {}
+    values = "   ".join(f"{name} {value:.4f}" for name, value in metrics.items()) or "no judgments, no metrics"
+    depths = ", ".join(f"{name} {depth or 'all'}" for name, depth in about["depths"].items())
+    extent = "lists only, no signals" if about["system"] is None else f"depth: {depths}"
+    lines = [
+        f"{role}{about['label']}   {brief(about['strategy'])}",
+        f"{values}   listed {len(about['entries'])} of {about['ranked']} ranked   {extent}",
+    ]
+    scoring = [stage for stage in about["finish"] if stage.startswith(("rerank(", "rescore("))]
+    lines += [f"sorted again by {_start(brief(stage))}" for stage in scoring]
+    return [*lines, f"nothing found: {about['emptied']}"] if about.get("emptied") else lines
+
+
+def _start(stage: str) -> str:
+    """The start of a long stage; the JSON document has it whole."""
+    return stage if len(stage) <= LONGEST_STAGE else stage[:LONGEST_STAGE] + " ..."
+
+
+def _read(about: Record, query: Record) -> list[str]:
+    """What the system made of the query: an intent where it has none, and another text for keywords."""
+    found = []
+    sure = about.get("confidence")
+    if about["intent"] and (about["intent"] != query["intent"] or sure is not None):
+        found.append(f"classified as {about['intent']}" + ("" if sure is None else f", confidence {sure:.2f}"))
+    if about["matched"] not in ("", query["text"]):
+        found.append(f"keywords match {shown(about['matched'])}")
+    return ["   ".join(found)] if found else []
+
+
+def _missing(about: Record) -> list[TextTable]:
+    missing = about["missing"]
+    if not missing:
+        return []
+    rest = len(missing) - MOST_MISSING
+    more = f"; {rest} more are in the JSON document" if rest > 0 else ""
+    rows = [(m["id"], _grade(m["grade"]), m["why"], m["headline"]) for m in missing[:MOST_MISSING]]
+    return [
+        TextTable([f"relevant, not in the list: {len(missing)}{more}"], ["entry", "grade", "where", ""], rows, 1)
+    ]
+
+
+def _changes(record: Record) -> TextTable:
+    rows = [
+        (_rank(c["before"]), _rank(c["after"]), c["id"], _grade(c["grade"]), _step(c), *_cause(c))
+        for c in record["changes"]
+    ]
+    counts = {kind: sum(c["kind"] == kind for c in record["changes"]) for kind in _KINDS}
+    summary = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+    lines = [f"changes: {summary}", STANDING] if record["changes"] else [f"changes: {summary}"]
+    return TextTable(lines, ["before", "after", "entry", "grade", "", "by", ""], rows, 3)
+
+
+_KINDS = ("stayed", "moved", "entered", "left")
+
+
+def _step(change: Record) -> str:
+    if change["kind"] == "moved":
+        step = change["before"] - change["after"]
+        return f"up {step}" if step > 0 else f"down {-step}"
+    return "" if change["kind"] == "stayed" else str(change["kind"])
+
+
+def _cause(change: Record) -> tuple[str, str]:
+    """The signal with its change of standing, and the headline; where there is none, why, in its place."""
+    headline = str(change["headline"])
+    if change["by"] is not None:
+        return f"{short_name(change['by'])} {change['changes'][change['by']]:+.3f}", headline
+    if change["kind"] == "stayed":
+        return "", headline
+    return ("others", headline) if change["standing"] else ("", str(change["why"]))
+
+
+def _entry(entry: Record) -> list[TextTable]:
+    found = [TextTable([f"entry {entry['id']}, grade {_grade(entry['grade'])}: {entry['headline']}"])]
+    for about in entry["configurations"]:
+        role = "" if about["role"] == "only" else f"{about['role']}: "
+        tree = list(_tree(about["explanation"])) if about["explanation"] else []
+        found.append(TextTable([f"{role}{about['why']}", *tree]))
+    return found
+
+
+def _tree(node: Record, depth: int = 0) -> Iterable[str]:
+    value = "-" if node["value"] is None else f"{node['value']:.6g}"
+    yield f"{'  ' * depth}{value}  {node['text']}"
+    for part in node.get("parts", ()):
+        yield from _tree(part, depth + 1)
+
+
+def _decimals(entries: Sequence[Record]) -> int:
+    """How many the scores need: those of RRF are a few hundredths."""
+    return 4 if max((abs(entry["score"]) for entry in entries), default=1.0) >= 0.1 else 6
+
+
+def _numbers(values: Sequence[float | None], decimals: int) -> list[str]:
+    return ["-" if value is None else f"{value:.{decimals}f}" for value in values]
+
+
+def _raw(signal: Record) -> str:
+    if signal["value"] is None:
+        return "-"
+    return f"{signal['value']:.4f}" + (f" #{signal['position']}" if signal["position"] else "")
+
+
+def _grade(grade: int | None) -> str:
+    return "-" if grade is None else str(grade)
+
+
+def _rank(rank: int | None) -> str:
+    return "-" if rank is None else str(rank)

@@ -1,4 +1,0 @@
-"""The live explorer: weights and parameters of a strategy under the hand, measured while they move.
-
-`model.Exploration` is all of it in Python; `widget.Explorer` draws it in a notebook.
-"""

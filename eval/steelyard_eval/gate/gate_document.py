@@ -1,0 +1,128 @@
+"""The document of a gate: the verdict in a sentence, every contender, and how far to trust the gate itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from steelyard.base.errors import visible
+from steelyard_eval.datasets.faults import counted
+from steelyard_eval.gate.baseline import Baseline, tool
+from steelyard_eval.gate.contest import ORDER, Contest
+from steelyard_eval.gate.power import Power, power_of
+from steelyard_eval.gate.rule import BUDGET
+from steelyard_eval.recording.select import intents_of
+
+if TYPE_CHECKING:
+    from steelyard_eval.gate.gating import Gate
+
+Record = dict[str, Any]
+SCHEMA_VERSION = 1
+
+
+def document(gate: Gate, baseline: Baseline, history: Sequence[Record], contests: Sequence[Contest]) -> Record:
+    """The JSON document of a gate that could compare."""
+    # Before the differences are looked at: what the gate would see of a regression.
+    powers = [
+        power_of(contest.now, gate.dataset, contest.queries, contest.unit, gate.seed) for contest in contests
+    ]
+    rows = [contest.record() | {"power": power.record()} for contest, power in zip(contests, powers, strict=True)]
+    verdict = min((contest.verdict for contest in contests), key=ORDER.index)
+    checks = {contest.check for contest in contests}
+    findings = [
+        {"contender": contest.now.label, **finding} for contest in contests for finding in contest.findings
+    ]
+    return {
+        **_head(gate, baseline, history),
+        "verdict": verdict,
+        "sentence": sentence(verdict, contests, gate.rebaseline),
+        "check": "identity" if checks == {"identity"} else "quality",
+        "findings": sorted(findings, key=lambda one: ORDER.index(one["verdict"])),
+        **_trust(powers),
+        "contenders": rows,
+        "notices": [*gate.dataset.notices, *(notice for row in rows for notice in row["notices"])],
+    }
+
+
+def mismatch(
+    gate: Gate, baseline: Baseline, history: Sequence[Record], differing: Mapping[str, tuple[str, str]]
+) -> Record:
+    """The document when baseline and data set cannot be compared."""
+    other = gate.written_with(baseline)
+    told = {"queries": f"; it was written with --intents {other}"} if other else {}
+    findings = [
+        {
+            "contender": None,
+            "kind": name,
+            "verdict": "mismatch",
+            "text": f"the {name} changed: {before} in the baseline, {now} now{told.get(name, '')}",
+        }
+        for name, (before, now) in differing.items()
+    ]
+    what = " and ".join(differing)
+    return {
+        **_head(gate, baseline, history),
+        "verdict": "mismatch",
+        "sentence": f"Mismatch: the {what} of {visible(gate.dataset.name)} changed, so values cannot be compared "
+        f"with the baseline's; if that is meant, run: {gate.rebaseline}",
+        "check": None,
+        "findings": findings,
+        "false_alarm_rate": None,
+        "power": None,
+        "contenders": [],
+        "notices": list(gate.dataset.notices),
+    }
+
+
+def _head(gate: Gate, baseline: Baseline, history: Sequence[Record]) -> Record:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "gate",
+        "tool": tool(),
+        "dataset": {"name": gate.dataset.name, "entries": len(gate.dataset.entries)},
+        "split": baseline.split,
+        "intents": intents_of(gate.dataset),
+        "dialect": baseline.dialect,
+        "budget": gate.budget,
+        "baseline": {
+            "path": str(gate.path),
+            "date": baseline.date,
+            "tool": baseline.tool,
+            "hashes": dict(baseline.hashes),
+        },
+        "rebaseline": gate.rebaseline,
+        "history": list(history),
+    }
+
+
+def _trust(powers: Sequence[Power]) -> Record:
+    """The gate's own error rates, those of the worst contender."""
+    alarms = [power.false_alarms for power in powers if power.false_alarms is not None]
+    caught = [power.caught for power in powers if power.caught is not None]
+    least = min(caught, default=None)
+    return {
+        "false_alarm_rate": max(alarms, default=None),
+        "power": {
+            "drop": powers[0].drop if powers else BUDGET,
+            "least": least,
+            "asleep": [power.label for power in powers if power.asleep],
+        },
+    }
+
+
+def sentence(verdict: str, contests: Sequence[Contest], rebaseline: str) -> str:
+    """What was found, in one sentence; `rebaseline` is the command that writes a baseline on this platform."""
+    found = [contest for contest in contests if contest.verdict == verdict]
+    first, rest = found[0], len(found) - 1
+    more = f" (and {rest} more)" if rest else ""
+    if verdict == "pass" and all(contest.findings[0]["kind"] in ("unchanged", "identity") for contest in contests):
+        return f"Pass: no list of {counted(len(contests), 'contender')} changed."
+    if verdict == "pass":
+        changed = [contest for contest in contests if contest.findings[0]["kind"] not in ("unchanged", "identity")]
+        return f"Pass: {_named(changed[0])}{f' (and {len(changed) - 1} more)' if len(changed) > 1 else ''}."
+    remedy = f"; for a baseline of this platform, run: {rebaseline}" if verdict == "mismatch" else "."
+    return f"{verdict.capitalize()}: {_named(first)}{more}{remedy}"
+
+
+def _named(contest: Contest) -> str:
+    return f"{visible(contest.now.label)}: {contest.findings[0]['text']}"

@@ -1,0 +1,101 @@
+"""A gate's result as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steelyard_eval.common.console import table, wrapped
+
+Record = Mapping[str, Any]
+SAME = ("unchanged", "identity")
+"""Reasons that need no words beside a change of none."""
+SHOWN = 3
+"""Queries that lost most, a contender."""
+
+
+def text(record: Record) -> str:
+    """The sentence, the table, what is behind it, and how far the gate can be trusted."""
+    parts = [wrapped(record["sentence"])]
+    if record["contenders"]:
+        parts += [contenders(record), *map(_details, record["contenders"]), wrapped(trust(record))]
+        parts += [f"intents: {record['intents']}"] if record["intents"] else []
+    else:
+        parts += ["\n".join(wrapped(finding["text"], 2) for finding in record["findings"])]
+    return "\n\n".join(part for part in parts if part)
+
+
+def contenders(record: Record) -> str:
+    """A row a contender."""
+    rows = [_row(row) for row in record["contenders"]]
+    columns = {"label": "", "verdict": "verdict", "now": "nDCG@10", "change": "change [95%]", "touched": "touched"}
+    columns |= {"caught": f"catches {drop_text(record)}"}
+    if any(row["why"] for row in rows):
+        columns["why"] = "why"
+    return table(rows, columns)
+
+
+def _row(row: Record) -> dict[str, Any]:
+    power = row["power"]
+    return {
+        "label": row["label"],
+        "verdict": row["verdict"],
+        "now": f"{row['metrics'][0]['now']:.4f}",
+        "change": change(row) if row["lists_changed"] else "none",
+        "touched": f"{row['touched']:.0%}",
+        "caught": percent(power["caught"]) + (" asleep" if power["asleep"] else ""),
+        "why": "" if row["reason"] in SAME and row["verdict"] == "pass" else row["text"],
+    }
+
+
+def change(row: Record) -> str:
+    """The change of nDCG@10 with its interval."""
+    found = row["against"][0]
+    return f"{found['delta']:+.4f} [{found['low']:+.4f}, {found['high']:+.4f}]"
+
+
+def _details(row: Record) -> str:
+    """What to look at first, where something is not fine."""
+    if row["verdict"] == "pass" and not any(part["worse"] for part in row["slices"]):
+        return ""
+    parts = (
+        [f"{row['label']}, the {min(len(row['worst']), SHOWN)} queries that lost most:"] if row["worst"] else []
+    )
+    for one in row["worst"][:SHOWN]:
+        parts += [wrapped(f"  {one['id']} ({one['before']:.2f} to {one['now']:.2f}): {one['text']}", 4)]
+        parts += [wrapped(f"    before: {', '.join(one['list_before'][:5])}", 12)]
+        parts += [wrapped(f"    now:    {', '.join(one['list_now'][:5])}", 12)]
+    slices = [part for part in row["slices"] if part["worse"]]
+    parts += [
+        f"  worse on {part['field']} {part['value']}: {part['delta']:+.4f} over {part['queries']} queries, "
+        f"p = {part['p_adjusted']:.3g} after correction"
+        for part in slices
+    ]
+    return "\n".join(parts)
+
+
+def trust(record: Record) -> str:
+    """What this gate can see, in a sentence or two."""
+    power, alarms = record["power"], record["false_alarm_rate"]
+    if power["least"] is None:
+        return "No planted regression could be measured, so what this gate can see is not known."
+    least = percent(power["least"])
+    seen = (
+        f"This gate catches a change of {drop_text(record)} nDCG@10 in at least {least} of cases, and blocks one "
+        f"that is neither better nor worse in at most {percent(alarms)}, contender by contender."
+    )
+    if power["asleep"]:
+        seen += (
+            f" It is asleep for {', '.join(power['asleep'])}: it would miss most such drops; label more queries."
+        )
+    return seen
+
+
+def drop_text(record: Record) -> str:
+    """The drop that the power is about."""
+    return f"-{record['power']['drop']:g}"
+
+
+def percent(share: float | None) -> str:
+    """A share in whole percent."""
+    return "-" if share is None else f"{share:.0%}"

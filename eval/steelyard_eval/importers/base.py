@@ -1,0 +1,102 @@
+"""What an importer is, and what it brings: the parts of a data set, as plain records.
+
+An importer reads the store of one program. It is a value with a name and two functions, and it sees the store only
+through `ForeignStore`, which reads and never writes, runs or follows anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard_eval.importers.source import ForeignStore
+
+Record = dict[str, Any]
+Scored = tuple[str, float | None]
+"""An entry of a list with its score; None where the program kept none."""
+
+
+@dataclass
+class Imported:
+    """The parts of a data set that a store holds.
+
+    Attributes
+    ----------
+    entries : list of dict
+        Lines of corpus.jsonl: the fields of an entry, others are kept as they are. Times may be ISO 8601 texts or
+        seconds UTC.
+    queries : list of dict
+        Lines of queries.jsonl.
+    qrels : dict
+        query -> entry -> grade 0..4.
+    runs : dict
+        name -> query -> list of (entry, score), best first: what the program itself returned.
+    feedback : list of dict
+        Lines of feedback.jsonl.
+    vectors : dict
+        model -> entry -> vector.
+    recipe : str
+        The template of the text that the vectors stand for.
+    system : str
+        The system, as `name:profile` or `name`, that ranks as the program does; empty where none does.
+    notes : list of str
+        What was found beside entries, and what could not be carried over, a sentence each.
+    """
+
+    entries: list[Record] = field(default_factory=list)
+    queries: list[Record] = field(default_factory=list)
+    qrels: dict[str, dict[str, int]] = field(default_factory=dict)
+    runs: dict[str, dict[str, list[Scored]]] = field(default_factory=dict)
+    feedback: list[Record] = field(default_factory=list)
+    vectors: dict[str, dict[str, NDArray[np.float32]]] = field(default_factory=dict)
+    recipe: str = ""
+    system: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Importer:
+    """One kind of store.
+
+    Attributes
+    ----------
+    name : str
+        What the command line calls it.
+    about : str
+        What it reads, in a few words, for `steelyard import --list`.
+    matches : callable
+        Whether a source is of this kind, decided by names of files and tables.
+    read : callable
+        The parts of the data set; DataError where the store is damaged.
+    homes : callable
+        The places where the program keeps its store, best first, from the environment; they need not exist.
+    """
+
+    name: str
+    about: str
+    matches: Callable[[ForeignStore], bool]
+    read: Callable[[ForeignStore], Imported]
+    homes: Callable[[Mapping[str, str]], Iterable[Path]] = lambda environ: ()
+
+
+_UNFIT = re.compile(r"[\s%\x00-\x1f\x7f-\x9f]")
+
+
+def identifier(name: str) -> str:
+    """An id from a name: white space, control characters and % as %XX of their UTF-8, so that no two names meet.
+
+    >>> identifier("Seat holds")
+    'Seat%20holds'
+    """
+    return _UNFIT.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), name)
+
+
+def filled(record: Mapping[str, Any]) -> Record:
+    """The record without what is None, an empty text or an empty list: such fields are not given."""
+    return {name: value for name, value in record.items() if value is not None and value != "" and value != []}

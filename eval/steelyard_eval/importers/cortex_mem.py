@@ -1,0 +1,160 @@
+"""Cortex-Mem: the folder of a tenant, with memories, sessions, resources and the layers of directories.
+
+The layout is that of commit 0bbcdb1. `.memory_index.json` has the dates and counters of a scope's memories,
+`.session.json` those who take part. Footers that the program adds to a file are no text. Vectors lie in Qdrant and
+are not read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from steelyard.base.errors import DataError, shown
+from steelyard.systems.cortex_mem.layers import id_of
+from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, uri_of
+from steelyard_eval.datasets.faults import counted
+from steelyard_eval.importers.base import Imported, Importer, Record, filled
+from steelyard_eval.importers.source import ForeignStore, decoded
+
+MEMORIES, SESSION = ".memory_index.json", ".session.json"
+SHOWN = 3
+_FOOTER = re.compile(r"\s*((?:---\s*)?\*\*Added\*\*: [^\n]*|<!-- source-hash: [^\n]*-->)\s*\Z")
+_METADATA = "\n\n## Metadata\n\n```json\n"
+"""What a message has after its content, where it has metadata."""
+_MESSAGE = re.compile(
+    r"# \W*(?P<role>\w+)\n+\*\*ID\*\*: `(?P<id>[^`]*)` *\n"
+    r"\*\*Timestamp\*\*: (?P<time>[^\n]*?) UTC *\n+## Content\n\n"
+)
+
+
+def homes(environ: Mapping[str, str]) -> Iterable[Path]:
+    """The tenants below CORTEX_DATA_DIR, else below the program's folder of data."""
+    named = environ.get("CORTEX_DATA_DIR")
+    for root in [Path(named)] if named else [Path("cortex-data"), Path.home() / ".cortex-data"]:
+        yield from sorted((root / "tenants").glob("*"))
+        yield root
+
+
+def matches(source: ForeignStore) -> bool:
+    """A folder with a memory index or layer files below the dimensions, of one tenant or of several."""
+    return source.path.is_dir() and bool(_roots(source))
+
+
+def _roots(source: ForeignStore) -> list[str]:
+    """The folders of tenants, each with a final /: those below `tenants`, or the source itself, which is empty."""
+    if any((source.folder / name).is_dir() for name in DIMENSIONS):
+        marked = (MEMORIES, SESSION, *LAYER_FILES)
+        return [""] if any(name.rpartition("/")[2] in marked for name in source.files(".json", ".md")) else []
+    below = source.folder / "tenants"
+    return [f"tenants/{path.name}/" for path in sorted(below.iterdir())] if below.is_dir() else []
+
+
+def read(source: ForeignStore) -> Imported:
+    """Every memory, message and resource as an entry, and one for the layers of each directory."""
+    found = Imported(system="cortex_mem", recipe="{title}\n{text}")
+    roots = _roots(source)
+    skipped: list[str] = []
+    for root in roots:
+        entries: dict[str, Record] = {}
+        index, sessions = _index(source, root), _sessions(source, root)
+        for name in source.files(".md"):
+            if name.startswith(root):
+                try:
+                    _add(entries, source, root, name, index, sessions)
+                except DataError as error:
+                    skipped.append(str(error))
+        tenant = root.split("/")[1] if root else ""
+        found.entries += [filled(entry | {"tenant": tenant}) for entry in entries.values()]
+    if skipped:
+        found.notes.append(f"{counted(len(skipped), 'file')} left out: {'; '.join(skipped[:SHOWN])}")
+    found.notes.append("vectors lie in Qdrant and are not carried over; texts are embedded anew")
+    return found
+
+
+def _add(
+    entries: dict[str, Record],
+    source: ForeignStore,
+    root: str,
+    name: str,
+    index: Mapping[str, Record],
+    sessions: Mapping[str, Record],
+) -> None:
+    """The file as an entry, or as a layer of its directory's; DataError when it is none of the program's."""
+    place = PurePosixPath(name.removeprefix(root))
+    layer = LAYER_FILES.get(place.name)
+    if layer is None and place.name.startswith("."):
+        raise DataError(f"{shown(str(place))} is hidden")
+    text = _FOOTER.sub("", _FOOTER.sub("", source.text(name)))
+    if layer:
+        uri = uri_of(place.parent)
+        entries.setdefault(uri, {"id": id_of(uri), "uri": uri, "category": place.parts[0]})[layer] = text
+        return
+    uri = uri_of(place)
+    entry: Record = {"id": id_of(uri), "uri": uri, "category": place.parts[0]}
+    message = _MESSAGE.match(text)
+    if message:
+        session = place.parts[1]
+        content, _, metadata = text[message.end() :].partition(_METADATA)
+        entry |= {
+            "text": content.strip("\n"),
+            "metadata": decoded(metadata.partition("\n```")[0], f"{source}: {name}") if metadata else None,
+            "speaker": message["role"].lower(),
+            "created_at": f"{message['time'].replace(' ', 'T')}+00:00",
+            "memory_id": message["id"],
+            "project": session,
+            "participants": sessions.get(session, {}).get("participants") or [],
+        }
+    else:
+        entry |= {"text": text, "title": _heading(text), **index.get(uri, {})}
+    entries[uri] = entry
+
+
+def _heading(text: str) -> str:
+    first = text.lstrip().split("\n", 1)[0]
+    return first.lstrip("#").strip() if first.startswith("#") else ""
+
+
+def _index(source: ForeignStore, root: str) -> dict[str, Record]:
+    """What the indexes of all scopes say of memories, by URI."""
+    found: dict[str, Record] = {}
+    for name, document in _documents(source, root, MEMORIES):
+        memories = document.get("memories")
+        folder = PurePosixPath(name.removeprefix(root)).parent
+        for row in memories.values() if isinstance(memories, dict) else ():
+            if isinstance(row, dict) and isinstance(row.get("file"), str):
+                found[uri_of(folder / row["file"])] = {
+                    "memory_id": row.get("id"),
+                    "memory_type_of_program": row.get("memory_type"),
+                    "created_at": _seconds(row.get("created_at")),
+                    "updated_at": _seconds(row.get("updated_at")),
+                    "last_accessed_at": _seconds(row.get("last_accessed")),
+                    "access_count": row.get("access_count", 0),
+                    "confidence": row.get("confidence"),
+                    "archived": row.get("archived", False),
+                    "source_sessions": row.get("source_sessions", []),
+                }
+    return found
+
+
+def _sessions(source: ForeignStore, root: str) -> dict[str, Record]:
+    """The description of every session by its folder."""
+    return {name.split("/")[-2]: document for name, document in _documents(source, root, SESSION)}
+
+
+def _documents(source: ForeignStore, root: str, file: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name in source.files(file):
+        if name.startswith(root) and name.rpartition("/")[2] == file:
+            document = source.json(name)
+            if isinstance(document, dict):
+                yield name, document
+
+
+def _seconds(value: object) -> str | None:
+    """A time without the nanoseconds that no ISO reader takes: six digits are kept."""
+    return re.sub(r"(\.\d{6})\d+", r"\1", value) if isinstance(value, str) else None
+
+
+IMPORTER = Importer("cortex_mem", "Cortex-Mem: the folder of a tenant, or of all", matches, read, homes)

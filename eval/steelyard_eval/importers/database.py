@@ -1,0 +1,210 @@
+"""SQLite files of other programs: copied as they are at one moment, then read under an authorizer.
+
+The program that owns a file may be writing to it. So the file and its write-ahead log are copied, again when they
+changed meanwhile, and SQLite opens the copy. A stranger may have written the file: views, triggers and functions
+in its schema never run, virtual tables are not opened, and statements have a budget of steps.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, MachineError, shown
+from steelyard.base.files import STRICT_JSON
+from steelyard.base.inputs import open_regular
+
+TRIES = 5
+"""How often a file that changes while it is copied is copied again."""
+MAGIC = b"SQLite format 3\0"
+STEPS = 10_000
+STEPS_PER_BYTE, LEAST_STEPS = 50, 50_000_000
+"""Steps of SQLite's machine that a statement may take, by the size of the file; a scan takes about one a byte."""
+FORBIDDEN = frozenset(("load_extension", "fts3_tokenizer"))
+"""Functions that reach out of the file. Others stand in defaults and checks, which no SELECT of ours computes."""
+_READING = {apsw.SQLITE_SELECT, apsw.SQLITE_READ}
+
+
+class Database:
+    """Tables of a copy of an SQLite file."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.name = name
+        self._steps = LEAST_STEPS + STEPS_PER_BYTE * path.stat().st_size
+        self._spent = 0
+        self._db = _guarded(path)
+        self._db.set_progress_handler(self._look, STEPS)
+        self.columns = self._columns()
+
+    def rows(self, table: str, order: str = "rowid") -> Iterator[dict[str, Any]]:
+        """Every row of a table by column, ordered by a column; none where there is no such table."""
+        known = self.columns.get(table)
+        if known is None:
+            return
+        by = f" ORDER BY {_quoted(order)}" if order == "rowid" or order in known else ""
+        for row in self._run(f"SELECT {', '.join(map(_quoted, known))} FROM {_quoted(table)}{by}"):  # noqa: S608 -- quoted names
+            yield dict(zip(known, row, strict=True))
+
+    def query(self, statement: str) -> Iterator[dict[str, Any]]:
+        """The rows of a SELECT that the user wrote; ConfigError when SQLite does not take it."""
+        try:
+            cursor = self._db.execute(statement)
+            names = [name for name, *_ in cursor.description]
+            for row in cursor:
+                yield dict(zip(names, row, strict=True))
+        except (apsw.SQLError, apsw.AuthError, apsw.ExecutionCompleteError, apsw.InterruptError) as error:
+            raise ConfigError(
+                f"--sql: {self.name} does not answer it ({shown(str(error), 200)}); correct it"
+            ) from None
+
+    def vectors(self, table: str) -> dict[int, NDArray[np.float32]]:
+        """The vectors of a vec0 table by rowid, from the plain tables in which sqlite-vec 0.1 keeps them."""
+        sizes = {row["chunk_id"]: row["size"] for row in self.rows(f"{table}_chunks")}
+        chunks = {row["rowid"]: row["vectors"] for row in self.rows(f"{table}_vector_chunks00")}
+        found: dict[int, NDArray[np.float32]] = {}
+        for row in self.rows(f"{table}_rowids"):
+            blob, size = chunks.get(row["chunk_id"]), sizes.get(row["chunk_id"])
+            if not isinstance(blob, bytes) or not isinstance(size, int) or size < 1 or len(blob) % (4 * size):
+                raise self.damaged(f"vectors of {table} are cut short")
+            place = row["chunk_offset"]
+            if not isinstance(place, int) or not 0 <= place < size:
+                raise self.damaged(f"a vector of {table} lies outside its block")
+            found[row["rowid"]] = np.frombuffer(blob, "<f4").reshape(size, -1)[place]
+        return found
+
+    def json_list(self, value: object) -> list[Any]:
+        """A list that a column holds as JSON; empty where none is given. DataError for text that is no JSON."""
+        try:
+            found = STRICT_JSON.decode(value) if isinstance(value, str) and value else []
+        except (ValueError, RecursionError) as error:
+            raise self.damaged(f"{value!r:.40} is no JSON: {error}") from None
+        return found if isinstance(found, list) else []
+
+    def blob(self, value: object) -> bytes:
+        """The bytes of float32 numbers; DataError for anything else."""
+        if not isinstance(value, bytes) or len(value) % 4:
+            raise self.damaged("a vector is cut short")
+        return value
+
+    def damaged(self, reason: object) -> DataError:
+        """The error for a file that does not hold what its program writes."""
+        return DataError(f"{self.name} is damaged ({shown(str(reason), 200)}); restore a copy of it")
+
+    def close(self) -> None:
+        """Close the copy."""
+        self._db.close()
+
+    def _columns(self) -> dict[str, list[str]]:
+        """The columns of every ordinary table."""
+        tables = [name for (name,) in self._run("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        virtual = {
+            name
+            for (name, sql) in self._run("SELECT name, sql FROM sqlite_schema WHERE type = 'table'")
+            if not isinstance(sql, str) or sql.lstrip().upper().startswith("CREATE VIRTUAL")
+        }
+        return {
+            name: [column for (column,) in self._run("SELECT name FROM pragma_table_info(?)", (name,))]
+            for name in tables
+            if isinstance(name, str) and name not in virtual
+        }
+
+    def _run(self, statement: str, values: tuple[object, ...] = ()) -> Iterator[Any]:
+        self._spent = 0
+        try:
+            yield from self._db.execute(statement, values)
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise self.damaged(error) from None
+
+    def _look(self) -> bool:
+        """Whether the statement is to be broken off."""
+        self._spent += STEPS
+        return self._spent > self._steps
+
+
+@contextmanager
+def snapshot(path: Path) -> Iterator[Database]:
+    """A copy of an SQLite file and its write-ahead log, as both were at one moment.
+
+    Raises DataError when it is no SQLite file or does not stay as it is for long enough, MachineError when there
+    is no room for the copy.
+    """
+    name = shown(str(path), PATH_WIDTH)
+    with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
+        copy = Path(folder) / "copy.db"
+        for _ in range(TRIES):
+            before = _state(path, name)
+            _copied(path, copy, name)
+            if _state(path, name) == before:
+                break
+        else:
+            raise DataError(f"{name} changes all the time; stop the program that writes it, or import a copy")
+        try:
+            database = Database(copy, name)
+        except apsw.Error as error:
+            raise DataError(f"{name} is damaged ({shown(str(error), 200)}); restore a copy of it") from None
+        try:
+            yield database
+        finally:
+            database.close()
+
+
+def _copied(path: Path, copy: Path, name: str) -> None:
+    for end in ("", "-wal"):
+        source, target = Path(f"{path}{end}"), Path(f"{copy}{end}")
+        target.unlink(missing_ok=True)
+        if end and not source.exists():
+            continue
+        try:
+            with open_regular(source) as stream, target.open("wb") as out:
+                if not end and stream.read(len(MAGIC)) != MAGIC:
+                    raise DataError(f"{name} is not an SQLite file; name the program's own file")
+                stream.seek(0)
+                shutil.copyfileobj(stream, out, 2**20)
+        except OSError as error:
+            if Path(error.filename or "") == target:
+                raise MachineError(f"no room for a copy of {name} ({error.strerror}); free space") from None
+            raise DataError(f"{name} cannot be read ({error.strerror}); make it readable") from None
+
+
+def _state(path: Path, name: str) -> list[tuple[int, int, int]]:
+    """What changes when the file or its log is written: inode, size and time of each."""
+    files = [file for end in ("", "-wal") if (file := Path(f"{path}{end}")).exists()]
+    if not files:
+        raise DataError(f"{name} does not exist; name the program's own file")
+    return [(found.st_ino, found.st_size, found.st_mtime_ns) for found in (file.stat() for file in files)]
+
+
+def _guarded(path: Path) -> apsw.Connection:
+    """A connection that only reads ordinary tables."""
+    db = apsw.Connection(str(path))
+    for setting, value in (
+        (apsw.SQLITE_DBCONFIG_DEFENSIVE, 1),
+        (apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
+        (apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0),
+        (apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0),
+    ):
+        db.config(setting, value)
+    db.limit(apsw.SQLITE_LIMIT_ATTACHED, 0)
+    db.limit(apsw.SQLITE_LIMIT_LENGTH, 256 * 2**20)
+    db.authorizer = _authorize
+    return db
+
+
+def _authorize(action: int, first: str | None, second: str | None, _: str | None, inside: str | None) -> int:
+    reads = action in _READING and inside is None
+    plain = action == apsw.SQLITE_FUNCTION and (second or "").lower() not in FORBIDDEN
+    allowed = reads or plain or (action == apsw.SQLITE_PRAGMA and first == "table_info")
+    return apsw.SQLITE_OK if allowed else apsw.SQLITE_DENY
+
+
+def _quoted(name: str) -> str:
+    """A name in SQL; the names are the file's own."""
+    return '"' + name.replace('"', '""') + '"'

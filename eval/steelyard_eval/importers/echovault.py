@@ -1,0 +1,149 @@
+"""EchoVault: `index.db` with memories and details, golden queries beside it.
+
+Columns are those of commits 18790d6 to a1f74ca; what an older store lacks is not given. The database has the
+newest text, so the Markdown files are not read. A golden query that expects nothing is marked as unanswerable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from steelyard.base.errors import DataError
+from steelyard_eval.datasets.faults import counted
+from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier
+from steelyard_eval.importers.database import Database
+from steelyard_eval.importers.source import ForeignStore
+from steelyard_eval.importers.yaml import read_yaml
+
+INDEX = "index.db"
+GOLDEN = ("golden.yaml", "golden.yml")
+COUNTERS = ("retrieved_count", "details_opened_count", "dismissed_count")
+GRADE = 1
+"""Of an entry that a golden query expects: the file has no grades."""
+RECIPE = "{title}\n{text}\n{why}\n{impact}\n{tags}"
+OWN: tuple[str, ...] = (
+    "rowid",
+    "file_path",
+    "section_anchor",
+    "updated_count",
+    "status",
+    "archived_at",
+    "archive_reason",
+)
+OWN += ("confidence", "commit_sha", "branch", "last_verified", *COUNTERS)
+"""Columns that no field of ours stands for; an entry keeps them."""
+
+
+def homes(environ: Mapping[str, str]) -> Iterable[Path]:
+    """MEMORY_HOME, else ~/.memory."""
+    yield Path(environ.get("MEMORY_HOME") or Path.home() / ".memory")
+
+
+def matches(source: ForeignStore) -> bool:
+    """An index.db with EchoVault's tables."""
+    if not source.has(INDEX):
+        return False
+    with source.database(INDEX) as db:
+        return {"memories", "memory_details"} <= db.columns.keys() and "what" in db.columns["memories"]
+
+
+def read(source: ForeignStore) -> Imported:
+    """Memories, their vectors and counters, golden queries."""
+    found = Imported(system="echovault", recipe=RECIPE)
+    with source.database(INDEX) as db:
+        details = {row["memory_id"]: row["body"] for row in db.rows("memory_details")}
+        rows = list(db.rows("memories"))
+        found.entries = [_entry(row, details, db) for row in rows]
+        _vectors(found, rows, db)
+    _counters(found, rows)
+    for name in GOLDEN:
+        if source.has(name):
+            _golden(found, read_yaml(source.text(name), f"{source}: {name}"), rows, f"{source}: {name}")
+    return found
+
+
+def _entry(row: Record, details: Mapping[str, str], db: Database) -> Record:
+    known = {
+        "id": row["id"],
+        "title": row["title"],
+        "text": row["what"],
+        "why": row["why"],
+        "impact": row["impact"],
+        "details": details.get(row["id"]),
+        "category": row["category"],
+        "tags": db.json_list(row["tags"]),
+        "project": row["project"],
+        "source": row["source"],
+        "created_at": row["created_at"],
+        "updated_at": row["updated_at"],
+        "superseded_by": row.get("superseded_by"),
+        "valid_from": row.get("valid_from"),
+        "valid_until": row.get("valid_until"),
+        "last_accessed_at": row.get("last_used_at"),
+        "related_files": db.json_list(row.get("related_files")),
+        "links": db.json_list(row.get("links")),
+    }
+    return filled(known | {name: row[name] for name in OWN if name in row})
+
+
+def _vectors(found: Imported, rows: list[Record], db: Database) -> None:
+    """Vectors of the memories that are in the store; those of deleted memories are still in the file."""
+    vectors = db.vectors("memories_vec")
+    meta = {row["key"]: row["value"] for row in db.rows("meta")}
+    model = identifier(str(meta.get("embedding_model") or "echovault"))
+    found.vectors = {model: {row["id"]: vectors[row["rowid"]] for row in rows if row["rowid"] in vectors}}
+    if meta.get("embedding_model") is None:
+        found.notes.append("the store does not name the model of its vectors, so queries cannot be embedded by it")
+
+
+def _counters(found: Imported, rows: list[Record]) -> None:
+    """A note on the counters; without places and queries they are no feedback log."""
+    sums = {name: sum(row.get(name) or 0 for row in rows) for name in COUNTERS}
+    if any(sums.values()):
+        retrieved, opened, dismissed = sums.values()
+        found.notes.append(
+            f"counters: {retrieved} retrieved, {opened} opened, {dismissed} dismissed; they are kept with their "
+            "entries and are weak evidence, because no query or place belongs to them"
+        )
+    archived = sum(row.get("status") not in (None, "active") for row in rows)
+    if archived:
+        found.notes.append(f"{counted(archived, 'memory is', 'memories are')} archived: the program hides them")
+
+
+def _golden(found: Imported, document: Any, rows: list[Record], place: str) -> None:  # noqa: ANN401 -- any YAML value
+    """Golden queries as queries and labels; an expected entry is named by its id or its title."""
+    named = {row["title"]: row["id"] for row in reversed(rows)} | {row["id"]: row["id"] for row in rows}
+    queries = document.get("queries") if isinstance(document, dict) else None
+    if not isinstance(queries, list) or not all(
+        isinstance(q, dict) and isinstance(q.get("query"), str) for q in queries
+    ):
+        raise DataError(f"{place} has no list of golden queries; restore it or move it away")
+    missing: list[str] = []
+    for number, golden in enumerate(queries, 1):
+        expected = golden.get("expected") or []
+        id_ = f"golden-{number}"
+        project = golden.get("project")
+        record = {
+            "id": id_,
+            "text": golden["query"],
+            "filter": {"project": project} if project else None,
+            "answerable": None if expected else False,
+        }
+        found.queries.append(filled(record))
+        entries = [named.get(str(name)) for name in expected]
+        missing += [str(name) for name, entry in zip(expected, entries, strict=True) if entry is None]
+        if labels := {entry: GRADE for entry in entries if entry}:
+            found.qrels[id_] = labels
+    negative = sum(q.get("answerable") is False for q in found.queries)
+    found.notes.append(
+        f"{counted(len(queries), 'golden query', 'golden queries')}, {negative} of them without an answer"
+    )
+    if missing:
+        found.notes.append(
+            f"{counted(len(missing), 'expected entry is', 'expected entries are')} not in the store"
+        )
+
+
+IMPORTER = Importer("echovault", "EchoVault: index.db, golden.yaml", matches, read, homes)

@@ -1,0 +1,92 @@
+"""mem0: a local Qdrant folder with texts, metadata and vectors, else `history.db` with texts alone.
+
+Facts are those of mem0ai 2.2.1. Qdrant's local files hold pickles, which are read as plain values and never
+unpickled. Of a memory that only the history has, the last event counts; who it belongs to is not kept there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steelyard_eval.datasets.faults import counted
+from steelyard_eval.importers.base import Imported, Importer, Record, filled
+from steelyard_eval.importers.columns import fitted
+from steelyard_eval.importers.database import Database
+from steelyard_eval.importers.pickled import plain
+from steelyard_eval.importers.source import ForeignStore
+
+HISTORY, STORAGE = "history.db", "storage.sqlite"
+MODEL = "mem0"
+RECIPE = "{text}"
+FIELDS = ("title", "category", "tags", "project", "type", "domain", "source")
+"""Keys of a user's metadata that fields of ours stand for."""
+INTERNAL = frozenset(("data", "text_lemmatized", "hash"))
+
+
+def homes(environ: Mapping[str, str]) -> Iterable[Path]:
+    """MEM0_DIR, else ~/.mem0."""
+    yield Path(environ.get("MEM0_DIR") or Path.home() / ".mem0")
+
+
+def matches(source: ForeignStore) -> bool:
+    """A folder with mem0's history, or with a collection of a local Qdrant that mem0 filled."""
+    if source.has(HISTORY):
+        with source.database(HISTORY) as db:
+            return "memory_id" in db.columns.get("history", [])
+    return False
+
+
+def read(source: ForeignStore) -> Imported:
+    """The memories that are there now."""
+    found = Imported(recipe=RECIPE)
+    unread = 0
+    for name in source.files(STORAGE):
+        with source.database(name) as db:
+            for row in db.rows("points", "id"):
+                try:
+                    _point(found, plain(row["point"]) if isinstance(row["point"], bytes) else {})
+                except (ValueError, TypeError):
+                    unread += 1
+    if unread:
+        found.notes.append(f"{counted(unread, 'point')} of Qdrant left out: not plain values, and never unpickled")
+    known = {entry["id"] for entry in found.entries}
+    with source.database(HISTORY) as db:
+        left = _last(db, known)
+    found.entries += left
+    if left:
+        count = counted(len(left), "memory is", "memories are")
+        found.notes.append(f"{count} taken from {HISTORY}, which has no user and no metadata")
+    return found
+
+
+def _point(found: Imported, point: Any) -> None:  # noqa: ANN401 -- whatever the file holds
+    payload, vector = point.get("payload"), point.get("vector")
+    if not isinstance(payload, dict) or not isinstance(payload.get("data"), str):
+        raise ValueError("no memory")
+    id_ = str(point["id"])
+    known = {name: fitted(name, payload[name]) for name in FIELDS if payload.get(name)}
+    rest = {name: value for name, value in payload.items() if name not in INTERNAL and name not in FIELDS}
+    found.entries.append(filled({"id": id_, "text": payload["data"], **known, **rest}))
+    dense = vector.get("") if isinstance(vector, dict) else vector
+    if isinstance(dense, list) and dense:
+        found.vectors.setdefault(MODEL, {})[id_] = np.array(dense, dtype=np.float32)
+
+
+def _last(db: Database, known: set[str]) -> list[Record]:
+    """The memories that the history alone has, as their last event left them."""
+    entries: dict[str, Record] = {}
+    for row in db.rows("history"):
+        id_ = row["memory_id"]
+        if row["event"] == "DELETE":
+            entries.pop(id_, None)
+        elif id_ not in known:
+            same = ("created_at", "updated_at", "role", "actor_id")
+            entries[id_] = filled({"id": id_, "text": row["new_memory"], **{name: row.get(name) for name in same}})
+    return list(entries.values())
+
+
+IMPORTER = Importer("mem0", "mem0: history.db and a local Qdrant folder", matches, read, homes)

@@ -1,0 +1,216 @@
+"""Reads a store into a folder, brings the folder up to date, or loads the store as a data set in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, shown
+from steelyard_eval.datasets import Dataset, load
+from steelyard_eval.datasets.folder import fault_message, read_folder
+from steelyard_eval.datasets.in_memory import MemoryReader
+from steelyard_eval.datasets.memories import is_memory
+from steelyard_eval.datasets.parts import assemble
+from steelyard_eval.importers.base import Imported, Importer
+from steelyard_eval.importers.benchmark import IR_DATASETS
+from steelyard_eval.importers.kinds import importers
+from steelyard_eval.importers.remembered import is_remembered, remember
+from steelyard_eval.importers.source import ForeignStore, Options
+from steelyard_eval.importers.write import ABOUT, FolderFiles, check_target, files_of, write_folder
+
+DEFAULTS = Options()
+BROKEN = (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError, RecursionError)
+"""What reading a store raises whose values have other types than its program writes."""
+
+
+@dataclass(frozen=True)
+class Import:
+    """What an import did.
+
+    Attributes
+    ----------
+    kind : str
+        The name of the importer.
+    source, folder : Path
+        Where it read from and wrote to.
+    counts : dict
+        entries, queries, labels, runs, impressions; those that are not 0.
+    models : tuple of str
+        Models whose vectors were carried over.
+    notes : tuple of str
+        What was found beside that, and what could not be carried over.
+    changed : bool
+        Whether the folder was written; an import that finds nothing new leaves it as it is.
+    """
+
+    kind: str
+    source: Path
+    folder: Path
+    counts: dict[str, int]
+    models: tuple[str, ...]
+    notes: tuple[str, ...]
+    changed: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "kind": self.kind,
+            "source": str(self.source),
+            "folder": str(self.folder),
+            "counts": self.counts,
+            "models": list(self.models),
+            "notes": list(self.notes),
+            "changed": self.changed,
+        }
+
+
+def import_store(
+    source: str | Path, folder: str | Path, kind: str | None = None, options: Options = DEFAULTS
+) -> Import:
+    """Read a store into the folder of a data set, or bring the folder up to date.
+
+    Parameters
+    ----------
+    source : str or Path
+        A file or folder, or the name of a kind, whose program's own place is then looked up.
+    folder : str or Path
+        A new folder, or one that an import made.
+    kind : str, optional
+        The importer; by default the first that recognises the source.
+    options : Options
+        What cannot be seen in the source: columns, a query, whether sections are entries.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown kind, a source that no importer recognises, and a folder that is something else.
+    DataError
+        For a damaged store.
+    """
+    target = Path(folder)
+    old = check_target(target)
+    importer, place = _found(source, kind, options)
+    about = _about(importer, place)
+    imported, files = _read(importer, place, about, old)
+    changed = write_folder(target, files)
+    remember(target, about["source"])
+    return Import(
+        importer.name, place.path, target, _counts(imported), _models(files), tuple(files.notes), changed
+    )
+
+
+def refresh(folder: str | Path) -> Import:
+    """Import again from the store that dataset.json names, if this user imported it; see `import_store`."""
+    old = check_target(Path(folder))
+    if old is None:
+        raise ConfigError(f"{shown(str(folder), PATH_WIDTH)} does not exist; make it with steelyard import")
+    source = old.json(ABOUT)["source"]
+    if not isinstance(source, dict) or not all(isinstance(source.get(key), str) for key in ("kind", "path")):
+        raise DataError(f"{old}: {ABOUT} has a broken source; import again by steelyard import SOURCE {old}")
+    if not is_remembered(Path(folder), source):
+        place = shown(source["path"], PATH_WIDTH)
+        raise ConfigError(
+            f"{old}: you did not import it here from {place} yourself; if that is the store you mean, run "
+            f"steelyard import {place} {old}"
+        )
+    options = {name: value for name, value in source.items() if name not in ("kind", "path")}
+    return import_store(source["path"], folder, source["kind"], Options(**options))
+
+
+def load_store(source: str | Path, kind: str | None = None, options: Options = DEFAULTS) -> Dataset:
+    """The data set that a store holds, in memory; see `import_store`."""
+    importer, place = _found(source, kind, options)
+    _, files = _read(importer, place, _about(importer, place))
+    texts = {name: text.encode() for name, text in files.texts.items()}
+    reader = MemoryReader(texts, files.arrays)
+    report = assemble(reader, read_folder(reader), log=False)
+    if report.dataset is None:
+        raise DataError(fault_message(str(place), report.faults))
+    return replace(report.dataset, notices=(*files.notes, *report.dataset.notices), in_memory=True)
+
+
+def open_dataset(source: str | Path, intents: str | None = None) -> Dataset:
+    """The data set in a folder of our format or BEIR's, else the one that a store holds; see `load_store`.
+
+    `intents` is as in `Dataset`.
+    """
+    folder = Path(source)
+    own = any((folder / name).exists() for name in ("dataset.json", "corpus.jsonl", "corpus.jsonl.gz", "qrels"))
+    if own or is_memory(folder) or (folder.is_dir() and not any(folder.iterdir())):
+        return load(folder, intents)
+    known = folder.exists() or str(source) in importers() or str(source).startswith(IR_DATASETS)
+    return replace(load_store(source), intents=intents) if known else load(folder, intents)
+
+
+def _read(
+    importer: Importer, place: ForeignStore, about: Mapping[str, Any], old: ForeignStore | None = None
+) -> tuple[Imported, FolderFiles]:
+    """What the store holds, and the files of it; DataError for values that no such program writes."""
+    try:
+        imported = importer.read(place)
+        return imported, files_of(imported, about, old)
+    except BROKEN as error:
+        reason = shown(f"{type(error).__name__}: {error}", 200)
+        raise DataError(f"{place} is damaged, or not of the kind {importer.name} ({reason}); restore it") from None
+
+
+def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Importer, ForeignStore]:
+    """The importer and the place; a source that is the name of a kind is looked up where its program keeps it."""
+    known = importers()
+    if kind is not None and kind not in known:
+        raise ConfigError(f"unknown kind {shown(kind)}{nearest(kind, known)}; see steelyard import --list")
+    path = Path(source).expanduser()
+    if not path.exists() and str(source) in known:
+        return _at_home(known[str(source)], os.environ, options)
+    named = str(source).startswith(IR_DATASETS)
+    if not path.exists() and not named:
+        raise ConfigError(f"{shown(str(source), PATH_WIDTH)} does not exist{nearest(str(source), known)}")
+    place = ForeignStore(path if named else path.absolute(), options)
+    if kind is not None:
+        return known[kind], place
+    damage: DataError | None = None
+    for importer in known.values():
+        try:
+            if importer.matches(place):
+                return importer, place
+        except DataError as error:  # not to be read as this kind; perhaps it is another
+            damage = damage or error
+    if damage:
+        raise damage
+    raise ConfigError(f"{place} is no store that is known; name its kind with --kind: {', '.join(known)}")
+
+
+def _at_home(importer: Importer, environ: Mapping[str, str], options: Options) -> tuple[Importer, ForeignStore]:
+    places = list(importer.homes(environ))
+    for path in places:
+        if path.exists() and importer.matches(found := ForeignStore(path.absolute(), options)):
+            return importer, found
+    looked = ", ".join(map(str, places)) or "nowhere: it has no place of its own"
+    raise ConfigError(f"no store of {importer.name} is found (looked at {looked}); name its file or folder")
+
+
+def _about(importer: Importer, place: ForeignStore) -> dict[str, Any]:
+    name = place.path.stem if place.path.is_file() else place.path.name
+    return {
+        "name": f"{importer.name} {name}",
+        "description": f"imported from {importer.about}",
+        "source": {"kind": importer.name, "path": str(place.path), **place.options.to_json()},
+    }
+
+
+def _counts(imported: Imported) -> dict[str, int]:
+    counts = {
+        "entries": len(imported.entries),
+        "queries": len(imported.queries),
+        "labels": sum(map(len, imported.qrels.values())),
+        "runs": len(imported.runs),
+        "impressions": len(imported.feedback),
+    }
+    return {name: count for name, count in counts.items() if count}
+
+
+def _models(files: FolderFiles) -> tuple[str, ...]:
+    return tuple(name.split(".", 1)[1].removesuffix(".f16.npy") for name in files.arrays)

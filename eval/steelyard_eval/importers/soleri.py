@@ -1,0 +1,133 @@
+"""Soleri: `vault.db` with entries, memories, links, vectors and feedback.
+
+Columns are those of commit d87b305. Times of entries and feedback are seconds, those of links milliseconds.
+Archived entries are in a table that the program does not search, so they are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from steelyard.base.fields import format_time
+from steelyard.feedback.log import ACTIONS, SCHEMA_VERSION
+from steelyard_eval.datasets.faults import counted
+from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier
+from steelyard_eval.importers.database import Database
+from steelyard_eval.importers.source import ForeignStore
+
+VAULT = "vault.db"
+MEMORY = "memory"
+"""The kind of an entry that lies in Soleri's table of memories."""
+RECIPE = "{title}\n{text}"
+
+
+def homes(environ: Mapping[str, str]) -> Iterable[Path]:
+    """The vaults of all agents below SOLERI_HOME, else ~/.soleri; then those of agents that live in ~ itself."""
+    home = Path(environ.get("SOLERI_HOME") or Path.home() / ".soleri")
+    yield from sorted(path.parent for path in home.glob(f"*/{VAULT}"))
+    yield home
+    yield from sorted(path.parent for path in Path.home().glob(f".*/{VAULT}"))
+
+
+def matches(source: ForeignStore) -> bool:
+    """A vault.db with Soleri's tables."""
+    if not source.has(VAULT):
+        return False
+    with source.database(VAULT) as db:
+        return {"entries", "brain_feedback"} <= db.columns.keys() and "severity" in db.columns["entries"]
+
+
+def read(source: ForeignStore) -> Imported:
+    """Entries and memories, links as relations, vectors, and feedback."""
+    found = Imported(system="soleri", recipe=RECIPE)
+    with source.database(VAULT) as db:
+        links: dict[str, list[Record]] = {}
+        for row in db.rows("vault_links"):
+            link = filled({"type": row["link_type"], "target": row["target_id"], "note": row["note"]})
+            links.setdefault(row["source_id"], []).append(link)
+        found.entries = [_entry(row, links, db) for row in db.rows("entries")]
+        found.entries += [_memory(row, db) for row in db.rows("memories")]
+        known = {entry["id"] for entry in found.entries}
+        _vectors(found, known, db)
+        _feedback(found, known, db)
+        left_out = {name: sum(1 for _ in db.rows(name)) for name in ("entries_archive", "transcript_sessions")}
+    for name, count in left_out.items():
+        if count:
+            found.notes.append(f"{counted(count, 'row')} of {name} left out: the program does not search them")
+    return found
+
+
+def _entry(row: Record, links: Mapping[str, list[Record]], db: Database) -> Record:
+    same = ("id", "type", "domain", "title", "severity", "context", "why", "created_at", "updated_at")
+    return filled(
+        {
+            **{name: row[name] for name in same},
+            "text": row["description"],
+            "valid_from": row.get("valid_from"),
+            "valid_until": row.get("valid_until"),
+            "tags": db.json_list(row["tags"]),
+            "vault": row.get("tier"),
+            "relations": links.get(row["id"], []),
+            "example": row["example"],
+            "counter_example": row["counter_example"],
+            "applies_to": db.json_list(row["applies_to"]),
+            "origin": row.get("origin"),
+        }
+    )
+
+
+def _memory(row: Record, db: Database) -> Record:
+    lists = ("files_modified", "tools_used", "decisions", "next_steps", "vault_entries_referenced")
+    return filled(
+        {
+            "id": row["id"],
+            "text": row["summary"],
+            "context": row["context"],
+            "type": row["type"],
+            "kind": MEMORY,
+            "tags": db.json_list(row["topics"]),
+            "project": row["project_path"],
+            "created_at": row["created_at"],
+            "intent": row.get("intent"),
+            "current_state": row.get("current_state"),
+            "archived_at": row["archived_at"],
+            **{name: db.json_list(row.get(name)) for name in lists},
+        }
+    )
+
+
+def _vectors(found: Imported, known: set[str], db: Database) -> None:
+    for row in db.rows("entry_vectors"):
+        if row["entry_id"] in known:
+            vector = np.frombuffer(db.blob(row["vector"]), "<f4")
+            found.vectors.setdefault(identifier(row["model"]), {})[row["entry_id"]] = vector
+
+
+def _feedback(found: Imported, known: set[str], db: Database) -> None:
+    """Each row as a list of the one entry that it names: what else was shown, and where, is not in the store."""
+    rows = list(db.rows("brain_feedback", "id"))
+    for row in rows:
+        if row["action"] not in ACTIONS or row["entry_id"] not in known:
+            continue
+        found.feedback.append(
+            {
+                "schema_version": SCHEMA_VERSION,
+                "timestamp": format_time(row["created_at"]),
+                "query_id": f"brain-{row['id']}",
+                "user_query": row["query"],
+                "policy": "soleri",
+                "hits": [{"object_id": row["entry_id"], "position": 1}],
+                "actions": [{"object_id": row["entry_id"], "action_name": row["action"]}],
+            }
+        )
+    if rows:
+        found.notes.append(
+            f"{counted(len(rows), 'row')} of feedback, of which {len(found.feedback)} name an entry of the store; "
+            "they are weak evidence, because places and the other entries of each list are not recorded"
+        )
+
+
+IMPORTER = Importer("soleri", "Soleri: vault.db", matches, read, homes)

@@ -1,0 +1,142 @@
+"""A store as importers see it: read only, without links that lead out of it, within bounds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from steelyard.base.errors import PATH_WIDTH, DataError, shown
+from steelyard.base.files import STRICT_JSON
+from steelyard.base.inputs import UnpackError, open_regular, read_bytes, unpacked
+from steelyard_eval.importers.database import MAGIC, Database, snapshot
+
+MOST_FILES = 200_000
+"""FolderFiles that a folder may hold below it."""
+LARGEST_NOTE = 16 * 2**20
+"""Bytes of a file that becomes one entry."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user says of a source that cannot be seen in it.
+
+    Attributes
+    ----------
+    columns : mapping
+        Field of an entry -> the column or key that stands for it.
+    sql : str
+        The query whose rows are the entries; empty for a whole table.
+    headings : bool
+        Whether the sections of a note are entries of their own.
+    unit : str
+        Of conversations: turns or sessions are entries.
+    corrections : str
+        A file with the corrected evidence of a benchmark.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    sql: str = ""
+    headings: bool = False
+    unit: str = "turns"
+    corrections: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """What differs from the defaults, as plain JSON values."""
+        own, plain = asdict(self), asdict(Options())
+        return {name: value for name, value in own.items() if value != plain[name]}
+
+
+@dataclass(frozen=True)
+class ForeignStore:
+    """A file or a folder that somebody else's program wrote."""
+
+    path: Path
+    options: Options = Options()
+
+    def __str__(self) -> str:
+        return shown(str(self.path), PATH_WIDTH)
+
+    @property
+    def folder(self) -> Path:
+        """The folder; of a file the one that it lies in."""
+        return self.path if self.path.is_dir() else self.path.parent
+
+    def has(self, name: str) -> bool:
+        """Whether there is a regular file of this name, which is no link."""
+        path = self._place(name)
+        return path.is_file() and not path.is_symlink()
+
+    def is_database(self, name: str) -> bool:
+        """Whether there is an SQLite file of this name."""
+        if not self.has(name):
+            return False
+        with open_regular(self._place(name)) as stream:
+            return stream.read(len(MAGIC)) == MAGIC
+
+    def content(self, name: str, most: int | None = None) -> bytes:
+        """The bytes of a file; DataError when it cannot be read, or has more than `most` bytes."""
+        path = self._place(name)
+        try:
+            if path.is_symlink():
+                raise DataError(f"{self}: {shown(name)} is a link, and links are not followed; import its target")
+            if most is not None and path.stat().st_size > most:
+                raise DataError(f"{self}: {shown(name)} has more than {most // 2**20} MB; split or remove it")
+            return read_bytes(path)
+        except OSError as error:
+            raise DataError(f"{self}: {shown(name)} cannot be read ({error.strerror}); make it readable") from None
+
+    def text(self, name: str, most: int | None = LARGEST_NOTE) -> str:
+        """A file as text, without a byte order mark, line ends as line feeds; DataError when it is not UTF-8."""
+        content = self.content(name, most)
+        try:
+            text = (unpacked(content) if name.endswith(".gz") else content).decode("utf-8-sig")
+        except UnpackError as error:
+            raise DataError(f"{self}: {shown(name)} is no sound gzip file ({error}); copy it again") from None
+        except UnicodeDecodeError:
+            raise DataError(f"{self}: {shown(name)} is not UTF-8; save it as UTF-8") from None
+        return text.replace("\r\n", "\n")
+
+    def json(self, name: str) -> Any:  # noqa: ANN401 -- any JSON value
+        """A file that is one JSON value; DataError when it is none."""
+        return decoded(self.text(name, None), f"{self}: {shown(name)}")
+
+    def lines(self, name: str) -> Iterator[tuple[int, str]]:
+        """The lines of a file that are not blank, numbered from 1."""
+        for number, line in enumerate(self.text(name, None).split("\n"), 1):
+            if line.strip():
+                yield number, line
+
+    def files(self, *suffixes: str) -> Iterator[str]:
+        """Names of all files below the folder with one of these suffixes, sorted, with / between folders.
+
+        Links are neither followed nor named. Raises DataError for more than `MOST_FILES` files.
+        """
+        names: list[str] = []
+        for place, folders, files in os.walk(self.folder, followlinks=False):
+            folders[:] = sorted(name for name in folders if not (Path(place) / name).is_symlink())
+            at = PurePosixPath(Path(place).relative_to(self.folder).as_posix())
+            names += (str(at / name) for name in files if name.endswith(suffixes))
+            if len(names) > MOST_FILES:
+                raise DataError(f"{self} holds more than {MOST_FILES:,} files; import a folder inside it")
+        yield from sorted((name for name in names if not self._place(name).is_symlink()), key=os.fsencode)
+
+    @contextmanager
+    def database(self, name: str) -> Iterator[Database]:
+        """A copy of an SQLite file as it is at this moment, for reading; see `snapshot`."""
+        with snapshot(self._place(name)) as database:
+            yield database
+
+    def _place(self, name: str) -> Path:
+        return self.path if not self.path.is_dir() and name == self.path.name else self.folder / name
+
+
+def decoded(text: str, place: str) -> Any:  # noqa: ANN401 -- any JSON value
+    """A JSON value from a text; DataError, which begins with `place`, when it is none."""
+    try:
+        return STRICT_JSON.decode(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{place} is not JSON that can be read ({error}); restore it") from None

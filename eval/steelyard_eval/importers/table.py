@@ -1,0 +1,177 @@
+"""Tables: CSV, TSV, JSON, JSON Lines, Parquet, a table or a query of an SQLite file.
+
+Columns are guessed by their names, and the guess is printed; `--map FIELD=COLUMN` says otherwise. Rows without an
+id get the SHA-256 of what they hold, so that an unchanged row keeps its id.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import sha256
+from itertools import chain, islice
+from typing import Any
+
+from steelyard.base.errors import ConfigError, DataError, nearest, shown
+from steelyard.base.extras import require
+from steelyard.memory.entry import FIELDS
+from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier
+from steelyard_eval.importers.columns import guessed, mapped
+from steelyard_eval.importers.source import ForeignStore, decoded
+
+Rows = Iterator[Mapping[str, Any]]
+LOOKED_AT = 100
+"""Rows whose keys are looked at to guess the columns."""
+HASHED = 16
+"""Hexadecimal digits of an id that is a hash."""
+LONGEST_CELL = 16 * 2**20
+"""Characters."""
+
+
+def matches(source: ForeignStore) -> bool:
+    """A file with the ending of a table, or an SQLite file."""
+    name = source.path.name
+    return source.path.is_file() and (_reader(name) is not None or source.is_database(name))
+
+
+def read(source: ForeignStore) -> Imported:
+    """Every row as an entry."""
+    name = source.path.name
+    reader = _reader(name)
+    rows = iter(_database(source)) if reader is None or source.is_database(name) else reader(source, name)
+    first = list(islice(rows, LOOKED_AT))
+    if not first:
+        raise DataError(f"{source} has no rows; name a table with some")
+    columns = _columns(dict.fromkeys(key for row in first for key in row), source)
+    found = Imported(recipe="{title}\n{text}")
+    found.entries = [_entry(row, columns) for row in chain(first, rows)]
+    told = ", ".join(f"{field}={column}" for field, column in columns.items() if field != column)
+    if told:
+        found.notes.append(f"columns: {shown(told, 200)} (another choice: --map FIELD=COLUMN)")
+    if "id" not in columns:
+        found.notes.append("no column is an id, so ids are hashes of the rows")
+    return found
+
+
+def rows_of(source: ForeignStore, name: str) -> Rows:
+    """The rows of one file of a folder; DataError for a file that is no table."""
+    reader = _reader(name)
+    if reader is None:
+        raise DataError(f"{source}: {shown(name)} is no table; its ending says none")
+    return reader(source, name)
+
+
+def _columns(names: Iterable[str], source: ForeignStore) -> dict[str, str]:
+    """Field -> column; what the user says comes first. ConfigError for a field or a column that is none."""
+    names = list(names)
+    asked = source.options.columns
+    for field, column in asked.items():
+        if field not in FIELDS:
+            raise ConfigError(f"--map: {shown(field)} is no field of an entry{nearest(field, FIELDS)}")
+        if column not in names:
+            raise ConfigError(f"--map: {source} has no column {shown(column)}{nearest(column, names)}")
+    left = [name for name in names if name not in asked.values()]
+    found = {**{field: column for field, column in guessed(left).items() if field not in asked}, **asked}
+    if "text" not in found and "title" not in found:
+        listed = ", ".join(shown(name, 40) for name in names[:10])
+        raise ConfigError(f"{source}: no column is known to be the text ({listed}); say --map text=COLUMN")
+    return found
+
+
+def _entry(row: Mapping[str, Any], columns: Mapping[str, str]) -> Record:
+    record = filled(mapped(row, columns))
+    id_ = record.get("id")
+    if id_ is None:
+        text = json.dumps(record, sort_keys=True, ensure_ascii=False, default=str)
+        return {"id": sha256(text.encode()).hexdigest()[:HASHED], **record}
+    return {**record, "id": identifier(str(id_))}
+
+
+def _reader(name: str) -> Callable[[ForeignStore, str], Rows] | None:
+    """How a file of this name is read; None for another ending."""
+    plain = name.removesuffix(".gz").lower()
+    return next((reader for ending, reader in READERS.items() if plain.endswith(ending)), None)
+
+
+def _csv(source: ForeignStore, name: str) -> Rows:
+    """Rows with a header; separated by tabs under a name in ``.tsv``, else by what the first line has most of."""
+    text = source.text(name, None)
+    first = text.split("\n", 1)[0]
+    separator = "\t" if ".tsv" in name else max(",;\t", key=first.count)
+    before = csv.field_size_limit(LONGEST_CELL)
+    try:
+        for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, strict=True):
+            if None in row:
+                raise csv.Error(f"a row has more cells than the header: {str(row[None])[:40]}")
+            yield {key: value for key, value in row.items() if value not in (None, "")}
+    except csv.Error as error:
+        raise DataError(f"{source} is no CSV table that can be read ({error}); correct it") from None
+    finally:
+        csv.field_size_limit(before)
+
+
+def _lines(source: ForeignStore, name: str) -> Rows:
+    for number, line in source.lines(name):
+        yield _object(decoded(line, f"{source}: line {number}"), source)
+
+
+def _json(source: ForeignStore, name: str) -> Rows:
+    """A list of objects, or an object with one list of objects in it."""
+    document = source.json(name)
+    if isinstance(document, dict):
+        lists = [value for value in document.values() if isinstance(value, list)]
+        document = (
+            lists[0]
+            if len(lists) == 1
+            else [{"id": key, **_object(value, source)} for key, value in document.items()]
+        )
+    if not isinstance(document, list):
+        raise DataError(f"{source} is no list of objects; write one object for each entry")
+    yield from (_object(row, source) for row in document)
+
+
+def _object(row: object, source: ForeignStore) -> dict[str, Any]:
+    if not isinstance(row, dict):
+        raise DataError(f"{source}: {shown(row, 40)} is no object; write one object for each entry")
+    return row
+
+
+def _parquet(source: ForeignStore, name: str) -> Rows:
+    require("parquet", "reading Parquet")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(io.BytesIO(source.content(name)))
+        for batch in file.iter_batches():
+            yield from batch.to_pylist()
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DataError(f"{source} is no Parquet file that can be read ({error}); write it again") from None
+
+
+def _database(source: ForeignStore) -> Rows:
+    """The rows of a query, or of the only table."""
+    with source.database(source.path.name) as db:
+        if source.options.sql:
+            yield from db.query(source.options.sql)
+            return
+        tables = sorted(name for name in db.columns if not name.startswith("sqlite_"))
+        if len(tables) != 1:
+            listed = ", ".join(tables[:10]) or "none"
+            raise ConfigError(f"{source} has the tables {listed}; choose the rows with --sql and a SELECT")
+        yield from db.rows(tables[0])
+
+
+READERS: dict[str, Callable[[ForeignStore, str], Rows]] = {
+    ".csv": _csv,
+    ".tsv": _csv,
+    ".jsonl": _lines,
+    ".ndjson": _lines,
+    ".json": _json,
+    ".parquet": _parquet,
+}
+"""Ending of a file -> how its rows are read; compressed files end in ``.gz`` after it."""
+
+IMPORTER = Importer("table", "a table: CSV, TSV, JSON, JSON Lines, Parquet, SQLite with --sql", matches, read)

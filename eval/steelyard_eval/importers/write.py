@@ -1,0 +1,245 @@
+"""What was imported as the files of a data set, and a folder brought up to date without losing labels.
+
+The corpus is the store's: entries that left the store leave the folder. Queries, labels and feedback are also
+the user's own: an imported query replaces the one of the same id and everything else stays. Labels whose entry
+has left wait in `LOST` until it returns.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.base.errors import ConfigError, DataError, Fault, shown
+from steelyard.base.fields import format_time
+from steelyard.base.files import canonical, draft, move_folder, write_bytes
+from steelyard.memory.entry import Entry, read_entry
+from steelyard_eval.datasets.faults import counted
+from steelyard_eval.importers.base import Imported, Record, Scored
+from steelyard_eval.importers.source import ForeignStore, decoded
+
+CORPUS, QUERIES, QRELS, FEEDBACK, ABOUT = (
+    "corpus.jsonl",
+    "queries.jsonl",
+    "qrels.txt",
+    "feedback.jsonl",
+    "dataset.json",
+)
+LOST = "qrels.lost.txt"
+"""Labels of entries that are not in the corpus now."""
+MANAGED = ("as_of", "source", "text_for_embedding")
+"""Keys of dataset.json that each import writes anew; the others are the user's once they are there."""
+SHOWN = 3
+"""How many faults of one kind are named."""
+
+Labels = dict[tuple[str, str], int]
+
+
+@dataclass
+class FolderFiles:
+    """The files of a data set by name: texts, and arrays of float16."""
+
+    texts: dict[str, str]
+    arrays: dict[str, NDArray[np.float16]]
+    notes: list[str] = field(default_factory=list)
+
+
+def files_of(imported: Imported, about: Mapping[str, Any], old: ForeignStore | None = None) -> FolderFiles:
+    """The files of a data set with what was imported, and with what the old folder holds of the user's own.
+
+    `about` is the rest of dataset.json. Entries that break the rules of a corpus are left out, with a note.
+    """
+    kept, notes = _checked(imported.entries)
+    entries = [entry for entry, _ in kept]
+    labels = {(query, entry): grade for query, own in imported.qrels.items() for entry, grade in own.items()}
+    queries, feedback, manifest = imported.queries, imported.feedback, dict(about)
+    if old is not None:
+        labels = _old_labels(old) | labels
+        queries = list(({q["id"]: q for q in _records(old, QUERIES)} | {q["id"]: q for q in queries}).values())
+        feedback = _joined(_records(old, FEEDBACK), feedback)
+        manifest |= {key: value for key, value in old.json(ABOUT).items() if key not in MANAGED}
+    known = {entry.id for entry in entries}
+    present = {pair: grade for pair, grade in labels.items() if pair[1] in known}
+    lost = {pair: grade for pair, grade in labels.items() if pair[1] not in known}
+    if lost:
+        ids = ", ".join(shown(entry, 40) for entry in sorted({entry for _, entry in lost})[:SHOWN])
+        notes.append(f"{counted(len(lost), 'label')} lost the entry and wait in {LOST}: {ids}")
+    arrays, left_out = _arrays(imported, entries)
+    texts = {
+        CORPUS: _lines(record for _, record in kept),
+        QUERIES: _lines(queries),
+        QRELS: _qrels(present),
+        ABOUT: canonical(_manifest(imported, entries, manifest)),
+        **({LOST: _qrels(lost)} if lost else {}),
+        **({FEEDBACK: _lines(feedback)} if feedback else {}),
+        **{f"runs/{name}.run": _run(name, lists) for name, lists in sorted(imported.runs.items())},
+    }
+    return FolderFiles(texts, arrays, [*imported.notes, *notes, *left_out])
+
+
+def write_folder(folder: Path, files: FolderFiles) -> bool:
+    """Make the folder, or bring it up to date in one step; whether anything changed.
+
+    Other files of the folder stay, but for recorded vectors whose rows no longer fit, with a note in `files`.
+    """
+    texts = {name: text.encode() for name, text in files.texts.items()}
+    if folder.exists():
+        stale = _stale(folder, texts, files)
+        if not stale and all(_same(folder / name, data) for name, data in texts.items()):
+            return False
+    else:
+        stale = []
+    with draft(folder, folder=True) as made:
+        if folder.exists():
+            own = {*texts, *(f"{name}.gz" for name in texts), *files.arrays, *stale, LOST}
+            _link(folder, made, own)
+        for name, data in texts.items():
+            (made / name).parent.mkdir(exist_ok=True)
+            write_bytes(made / name, data)
+        for name, array in files.arrays.items():
+            with (made / name).open("wb") as stream:
+                np.save(stream, array, allow_pickle=False)
+        move_folder(made, folder)
+    return True
+
+
+def _checked(records: Iterable[Record]) -> tuple[list[tuple[Entry, Record]], list[str]]:
+    """The entries that a corpus can hold, with their lines, and a note on the others."""
+    kept: dict[str, tuple[Entry, Record]] = {}
+    wrong: list[str] = []
+    for record in records:
+        entry, faults = read_entry(record)
+        if entry is None:
+            wrong.append(f"{shown(str(record.get('id', '')), 40)} ({_reason(faults)})")
+        elif entry.id in kept:
+            wrong.append(f"{shown(entry.id, 40)} (its id is there twice)")
+        else:
+            kept[entry.id] = entry, record
+    note = f"{counted(len(wrong), 'entry is', 'entries are')} left out: {', '.join(wrong[:SHOWN])}"
+    return list(kept.values()), [note] if wrong else []
+
+
+def _reason(faults: list[Fault]) -> str:
+    return "; ".join(f"{fault.field} {fault.rule}" for fault in faults)
+
+
+def _manifest(imported: Imported, entries: list[Entry], manifest: Record) -> Record:
+    """dataset.json; its clock is the latest date of the store, so that importing twice writes the same bytes."""
+    times = [t for entry in entries for t in (entry.created_at, entry.updated_at) if t is not None]
+    made = {"system": imported.system} if imported.system and "system" not in manifest else {}
+    made |= {"text_for_embedding": imported.recipe} if imported.recipe else {}
+    made |= {"as_of": format_time(max(times))} if times else {}
+    return manifest | made
+
+
+def _arrays(imported: Imported, entries: list[Entry]) -> tuple[dict[str, NDArray[np.float16]], list[str]]:
+    """The vectors of every model that has one for each entry, and a note on other models."""
+    arrays: dict[str, NDArray[np.float16]] = {}
+    notes = []
+    for model, vectors in sorted(imported.vectors.items()):
+        missing = sum(entry.id not in vectors for entry in entries)
+        if missing:
+            have = counted(missing, "entry has none", "entries have none")
+            notes.append(f"the vectors of {shown(model)} are left out, because {have}; texts are embedded anew")
+        elif entries:
+            arrays[f"corpus.{model}.f16.npy"] = np.array([vectors[e.id] for e in entries], dtype=np.float16)
+    return arrays, notes
+
+
+def _old_labels(old: ForeignStore) -> Labels:
+    found: Labels = {}
+    for name in (QRELS, LOST):
+        for number, line in old.lines(name) if old.has(name) else ():
+            words = line.split()
+            if len(words) != 4 or not words[3].isdigit():
+                raise DataError(f"{old}: {name}:{number} is no judgment; correct it before importing again")
+            found[words[0], words[2]] = int(words[3])
+    return found
+
+
+def _records(old: ForeignStore, name: str) -> list[Record]:
+    """The lines of a JSON Lines file of the folder; none where it is absent."""
+    lines = old.lines(name) if old.has(name) else ()
+    return [decoded(line, f"{old}: {name}:{number}") for number, line in lines]
+
+
+def _joined(old: list[Record], new: list[Record]) -> list[Record]:
+    """The old lines, then the new ones that are not among them."""
+    known = {_line(record) for record in old}
+    return old + [record for record in new if _line(record) not in known]
+
+
+def _line(record: Record) -> str:
+    return json.dumps(record, ensure_ascii=False, allow_nan=False)
+
+
+def _lines(records: Iterable[Record]) -> str:
+    return "".join(f"{_line(record)}\n" for record in records)
+
+
+def _qrels(labels: Labels) -> str:
+    return "".join(f"{query} 0 {entry} {grade}\n" for (query, entry), grade in labels.items())
+
+
+def _run(name: str, lists: Mapping[str, list[Scored]]) -> str:
+    """A TREC run in the order of the lists; without scores that fall, the score is the place from the end."""
+    lines = []
+    for query, own in lists.items():
+        scores = [score for _, score in own]
+        falling = None not in scores and scores == sorted(scores, key=lambda score: -(score or 0.0))
+        for place, (entry, score) in enumerate(own, 1):
+            value = score if falling else len(own) - place + 1
+            lines.append(f"{query} Q0 {entry} {place} {value} {name}\n")
+    return "".join(lines)
+
+
+def _stale(folder: Path, texts: Mapping[str, bytes], files: FolderFiles) -> list[str]:
+    """Names of recorded vectors that the user added, and whose rows are not those of the new files."""
+    stale = []
+    for kind, table in (("corpus", CORPUS), ("queries", QUERIES)):
+        if not _same(folder / table, texts[table]):
+            stale += [path.name for path in folder.glob(f"{kind}.*.npy") if path.name not in files.arrays]
+    if stale:
+        files.notes.append(
+            f"vectors whose rows no longer fit are removed, record them again: {', '.join(sorted(stale))}"
+        )
+    return stale
+
+
+def _same(path: Path, data: bytes) -> bool:
+    return path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data
+
+
+def _link(folder: Path, made: Path, own: set[str]) -> None:
+    """Put all files of a folder that are not `own` into another one, by links where the file system has them."""
+
+    def skipped(place: str, names: list[str]) -> list[str]:
+        return [name for name in names if (Path(place) / name).relative_to(folder).as_posix() in own]
+
+    def linked(source: str, target: str) -> None:
+        try:
+            os.link(source, target)
+        except OSError:
+            shutil.copy2(source, target)
+
+    shutil.copytree(folder, made, copy_function=linked, ignore=skipped, symlinks=True, dirs_exist_ok=True)
+
+
+def check_target(folder: Path) -> ForeignStore | None:
+    """The folder to bring up to date, None for a new one; ConfigError for one that no import made."""
+    if not folder.exists():
+        return None
+    old = ForeignStore(folder)
+    if folder.is_dir() and old.has(ABOUT):
+        about = old.json(ABOUT)
+        if isinstance(about, dict) and "source" in about:
+            return old
+    raise ConfigError(f"{shown(str(folder))} exists and was not made by import; name a new folder")

@@ -1,0 +1,196 @@
+"""`learn`: which weights a feedback log suggests, and whether it is enough to change anything."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from steelyard.base.errors import ConfigError, DataError, nearest, shown, visible
+from steelyard.config.search_config import SearchConfig
+from steelyard_eval.common.renderers import drawn, written
+from steelyard_eval.common.results import Result, frame_html
+from steelyard_eval.compare.contenders import Given
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.decide.provenance import origin
+from steelyard_eval.decide.refusal import Refusal, chosen_queries
+from steelyard_eval.learn.case import LogCase, prepare
+from steelyard_eval.learn.intent_verdicts import by_intent, combined
+from steelyard_eval.learn.learned_document import document, promise
+from steelyard_eval.learn.rivals import RULES, rivals
+from steelyard_eval.learn.soleri_rule import adapted
+from steelyard_eval.learn.verdict import Judged, judge
+from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.tune.attempt import save_weights
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+LEARNER, ADAPTIVE = "classes", "adaptive"
+CHOICES = (LEARNER, *RULES, ADAPTIVE)
+"""Rules by which weights are chosen; only the first can ship."""
+
+
+@dataclass(frozen=True, repr=False)
+class Learned(Result):
+    """What was learned. `record` is the JSON document, `config` what a weights file should hold.
+
+    `attempt` is what is worth trying under try.
+    """
+
+    record: Mapping[str, Any]
+    config: SearchConfig
+    attempt: SearchConfig | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What to do, in one line."""
+        return str(self.record["sentence"])
+
+    def to_json(self) -> dict[str, Any]:
+        """The document, as plain JSON values."""
+        return dict(self.record)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a view: the gain of what was chosen, or came nearest, with its errors."""
+        import pandas as pd
+
+        return pd.DataFrame(self.record["views"])
+
+    def __repr__(self) -> str:
+        return visible(f"Learned({self.sentence})")
+
+    def _repr_html_(self) -> str:
+        import html
+
+        return f"<p><b>{html.escape(self.sentence)}</b></p>{frame_html(self.to_frame())}"
+
+    def plot(self, what: str = "acts") -> Figure:
+        """Plot how often relevant entries and others are acted upon by place, or how often places are examined.
+
+        Parameters
+        ----------
+        what : str
+            acts or examination.
+        """
+        return drawn("learned", self.record, what)
+
+    def report(self, path: str | Path) -> list[Path]:
+        """Write the report (HTML, Markdown, JSON) into this folder and return the paths."""
+        return written(self.to_json(), path)
+
+    def save_weights(self, path: str | Path) -> list[Path]:
+        """Write the weights file, and under try `*.try.json` beside it; returns what was written."""
+        return save_weights(path, self.config, self.attempt)
+
+
+def learn(
+    dataset: Dataset,
+    feedback: str | Path | None = None,
+    current: Given | None = None,
+    *,
+    rule: str = LEARNER,
+    labels: bool = True,
+    embedder: str = "auto",
+    workspace: Workspace | None = None,
+    now: Callable[[], float] = time.time,
+) -> Learned:
+    """Learn weights from a feedback log, and say whether they should replace those that are used today.
+
+    Parameters
+    ----------
+    feedback : str or Path
+        The log, JSON Lines, compressed or not; the data set's own by default.
+    current : any contender
+        What is used today; by default the policy that ranked most of the log, else the data set's system.
+    rule : str
+        `classes`, the learner; or a rule to compare it with, whose choice never ships: naive, ips, dr, adaptive.
+    labels : bool
+        Whether 30 labelled queries or more are pooled with the log.
+    embedder : str
+        See `Workspace.open`.
+
+    Raises
+    ------
+    DataError
+        When there is no log, it cannot be read, or nothing in it can be used.
+    ConfigError
+        For an unknown rule, or a current contender without weights.
+    """
+    if rule not in CHOICES:
+        raise ConfigError(f"there is no rule {shown(rule)}{nearest(rule, CHOICES)}")
+    path = feedback or dataset.feedback
+    if path is None:
+        raise DataError(f"{dataset.name} has no feedback.jsonl; name a log with --feedback")
+    case = prepare(dataset, path, current, embedder=embedder, workspace=workspace, now=now())
+    judged = _judged(case, labels)
+    if rule == LEARNER:
+        return _answer(case, judged, by_intent(case, judged, labels), now)
+    return _rival(case, judged, rule, now)
+
+
+def _judged(case: LogCase, labels: bool) -> Judged:
+    """The decision; a log that our replay does not reproduce decides nothing, and chosen labels ship nothing."""
+    if not len(case.cells):
+        equal = max(policy.agreement for policy in case.policies)
+        raise DataError(
+            f"the log is foreign: at best {equal:.0%} of its places are those of our lists under any weights of "
+            f"{case.label}; name what ranked it with --current, and the data set that it belongs to"
+        )
+    unit = case.lists.unit[case.labelled]
+    found = judge(case.lists, case.cells, case.labels if labels else None, case.log.given, unit=unit)
+    used = sum(policy.searches for policy in case.policies) - case.foreign
+    if case.foreign > used:
+        refusal = Refusal(
+            f"most of the log is foreign: {case.foreign:,} searches by policies that we cannot reproduce",
+            "name what ranked it with --current",
+        )
+        return replace(found, verdict="keep", candidate=0, refusal=refusal)
+    if found.verdict == "ship" and found.pooled and (chosen := chosen_queries(case.space.dataset.sampled)):
+        return replace(found, verdict="try", refusal=chosen)
+    return found
+
+
+def _answer(case: LogCase, judged: Judged, intents: Mapping[str, Judged], now: Callable[[], float]) -> Learned:
+    record = document(case, judged, {"rule": LEARNER}, intents)
+    facts = {**_provenance(case, judged, now), "verdict": record["verdict"]}
+    if record["verdict"] != judged.verdict:
+        del facts["promise"]  # it is about every query alike, and weights change for single intents alone
+    shipped = replace(combined(case, judged, intents), provenance=facts)
+    if judged.verdict != "try":
+        return Learned(record, shipped)
+    picked = replace(case.lists.config(judged.candidate), by_intent=shipped.by_intent, provenance=facts)
+    return Learned(record, shipped, picked)
+
+
+def _rival(case: LogCase, judged: Judged, rule: str, now: Callable[[], float]) -> Learned:
+    """What another rule chooses, as an attempt; the verdict on it is keep, for none of them proves anything."""
+    own = replace(judged, verdict="keep", candidate=0)
+    if rule == ADAPTIVE:
+        chosen, extra = adapted(case)
+    else:
+        chosen, extra = case.lists.config(rivals(case.lists, case.cells, judged.examination)[rule]), {}
+    record = document(case, own, {"rule": rule, **extra})
+    record["chosen"] = {"strategy": str(chosen.effective)}
+    record["sentence"] = (
+        f"The rule {rule} would use {chosen.effective}; it proves nothing, so your {case.label} stays."
+    )
+    facts = _provenance(case, own, now)
+    return Learned(record, replace(case.config, provenance=facts), replace(chosen, provenance=facts))
+
+
+def _provenance(case: LogCase, judged: Judged, now: Callable[[], float]) -> dict[str, Any]:
+    """The facts that a weights file holds of a log."""
+    facts = origin(case.space.dataset, case.fingerprint, 0, now)
+    gain = promise(judged, judged.candidate or judged.best)
+    ends = {"metric": "nDCG@10", "value": gain.mean, "low": gain.low, "high": gain.high}
+    return {
+        **facts,
+        "learned_from": "feedback",
+        "objective": "nDCG@10",
+        "verdict": judged.verdict,
+        "promise": {**ends, "queries": len(judged.cells.queries)},
+    }

@@ -1,0 +1,24 @@
+"""Soleri's rule, by its document: one weight follows the rate of accepted results (`config/adaptive.py`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from steelyard.base.errors import ConfigError
+from steelyard.config.adaptive import Feedback, adapt
+from steelyard.config.search_config import SearchConfig
+from steelyard.systems import find_system
+from steelyard_eval.learn.case import LogCase
+
+
+def adapted(case: LogCase) -> tuple[SearchConfig, dict[str, Any]]:
+    """The current configuration after the rule, and what it counted; ConfigError where its system has no rule."""
+    rule = find_system(case.config.name).adaptive
+    if rule is None:
+        raise ConfigError(
+            f"{case.config.name} documents no rule that adapts weights to feedback; name --current soleri"
+        )
+    counts = case.cells.by_kind()
+    names = ("accepted", "dismissed", "modified", "failed")
+    feedback = Feedback(*(counts.get(name, 0) for name in names))
+    return adapt(case.config, feedback, rule), {"counted": {**vars(feedback), "rate": feedback.rate}}

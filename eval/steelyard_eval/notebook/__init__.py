@@ -1,0 +1,1 @@
+"""What is worked with in a notebook: the explorer and the desk of a judge."""

@@ -1,0 +1,306 @@
+"""The explorer without its picture: what is moved, and what the queries say to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steelyard.base.arrays import Floats, Indices
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
+from steelyard.systems import SYSTEMS
+from steelyard_eval.compare.contenders import Given, Named, read, read_system
+from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.measures.runs import Ranked
+from steelyard_eval.measures.statistics import TIE, difference_interval, mean_interval
+from steelyard_eval.notebook.explorer.adopt import adopted
+from steelyard_eval.notebook.explorer.bench import Bench
+from steelyard_eval.notebook.explorer.knobs import STEPS, choices, top_of, weight_names
+from steelyard_eval.notebook.explorer.query_list import described, top
+from steelyard_eval.notebook.explorer.trial import Trial
+from steelyard_eval.recording.replay import replay
+
+POINTS = 160
+"""Places at which a curve is drawn."""
+EXTREMES = 6
+"""Queries listed as won, and as lost."""
+BARS = 200
+"""Differences that are drawn, evenly out of all queries."""
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Rival:
+    """What the explored configuration is held against: its label, its values and its lists, query by query."""
+
+    label: str
+    values: Floats
+    lists: Sequence[Sequence[str]]
+
+
+class Exploration:
+    """A configuration that is moved, and everything that is shown of it.
+
+    Parameters
+    ----------
+    bench : Bench
+        The labelled queries.
+    start : Named or None
+        The configuration to start from; the current one by default.
+    current : contender
+        What is used today.
+    """
+
+    def __init__(self, bench: Bench, start: Named | None, current: Given) -> None:
+        self.bench = bench
+        used = read(current, lists=bench.setting.lists or ())
+        begin = start or used
+        if not isinstance(begin, Named):
+            raise ConfigError(
+                f"{begin.label} has lists only, and no weights to move; name a configuration beside it"
+            )
+        self.entries = bench.entries
+        self._starts: dict[str, Named] = {begin.label: begin}
+        for name in SYSTEMS if bench.space is not None else ():
+            own = read_system(name)
+            self._starts.setdefault(own.label, own)
+        self.current = self._rival(used)
+        self.against = self.current
+        self.pins: list[tuple[SearchConfig, Rival]] = []
+        self.query = 0
+        self._begin(begin.label, bench.config(begin))
+        self.query = int(np.argmin(self.values))
+        if self.weights:
+            self.curve(0)  # compiles what curves need, once a machine, before the first move waits for it
+
+    # What is moved
+
+    @property
+    def config(self) -> SearchConfig:
+        """The configuration as it stands."""
+        return self.trial.written(self.weights)
+
+    def _begin(self, label: str, config: SearchConfig) -> None:
+        """Take up another configuration."""
+        self.start = label
+        self._shape(self.bench.trial(config))
+        self.top = top_of(self.weights)
+        self._choices = tuple(choices(self.trial.config.strategy))
+        self._at = [choice.at for choice in self._choices]
+
+    def _shape(self, trial: Trial) -> None:
+        self.trial = trial
+        self.weights = list(trial.weights)
+        self.values = trial.values(self.weights)
+
+    def weigh(self, at: int, value: float) -> Record:
+        """Set one weight, and measure."""
+        if not 0 <= at < len(self.weights) or not 0 <= value <= self.top:
+            raise ConfigError(f"weight {at} of {value} is outside 0..{self.top:g}")
+        self.weights[at] = float(value)
+        self.values = self.trial.values(self.weights)
+        return self.measured()
+
+    def choose(self, at: int, option: int) -> Record:
+        """Set one parameter to another of its values; the weights stay where they belong to it still."""
+        strategy = self._choices[at].applied(self.config.strategy, option)
+        self._shape(self.bench.trial(self.trial.config.with_strategy(strategy)))
+        self._at[at] = option
+        return self.measured()
+
+    def begin(self, label: str) -> Record:
+        """Start from another system, or from where it all began."""
+        if label not in self._starts:
+            raise ConfigError(f"{label} is not among {', '.join(self._starts)}")
+        self._begin(label, self.bench.config(self._starts[label]))
+        return self.opened()
+
+    def write(self, text: str) -> Record:
+        """Start from a strategy that was typed, under the settings of the system at hand."""
+        named = read(text, lists=self.bench.setting.lists or ())
+        if not isinstance(named, Named):
+            raise ConfigError(f"{named.label} has no weights; write a strategy such as rrf(bm25, vector)")
+        self._begin(named.label, self.bench.config(named))
+        self._starts.setdefault(named.label, named)
+        return self.opened()
+
+    def look(self, query: int) -> Record:
+        """Show the list of another query."""
+        self.query = query % len(self.bench.queries)
+        return {"ranking": self._ranking()}
+
+    def find(self, text: str) -> Record:
+        """Show the first query of this id, else the next whose text contains the words."""
+        queries, wanted = self.bench.queries, text.casefold().strip()
+        after = [(self.query + 1 + step) % len(queries) for step in range(len(queries))]
+        found = [at for at in after if queries[at].id.casefold() == wanted]
+        found += [at for at in after if wanted in queries[at].text.casefold()]
+        if not found:
+            raise ConfigError(f"no query contains {text!r}")
+        return self.look(found[0])
+
+    def pin(self) -> Record:
+        """Keep the configuration beside others."""
+        config = self.config
+        own = Rival(f"pin {len(self.pins) + 1}", self.values, _lists(replay(self.trial.table, config).ranked))
+        self.pins.append((config, own))
+        return {"pins": self._pinned()}
+
+    def restore(self, at: int) -> Record:
+        """Go back to a pinned configuration."""
+        config, rival = self.pins[at]
+        self._begin(rival.label, config)
+        return self.opened()
+
+    def oppose(self, at: int) -> Record:
+        """Hold the configuration against a pinned one, or for -1 against what is used today."""
+        self.against = self.current if at < 0 else self.pins[at][1]
+        return self.measured()
+
+    def adopt(self, path: str | Path) -> Path:
+        """Write the configuration as a weights file that is marked as chosen by hand."""
+        config = self.config
+        proof = self.bench.proof(config)
+        after = None if proof is None else (proof.values(self.weights), self._held_out())
+        adopted(self.bench, config, self.values, self.current.values, after).save(path)
+        return Path(path)
+
+    # What is shown
+
+    def opened(self) -> Record:
+        """Everything, for a picture that is drawn anew."""
+        return {"controls": self._controls(), "pins": self._pinned(), **self.measured()}
+
+    def measured(self) -> Record:
+        """What changes with a weight: the measure, and the list of the chosen query."""
+        return {"result": self._result(), "ranking": self._ranking()}
+
+    def curve(self, at: int) -> Record:
+        """The exact curve under one weight: its course, the plateau around the weight, and the best one."""
+        found = self.trial.curve(at, self.weights, self.top)
+        if found is None:
+            return {"at": at, "points": [], "here": None, "best": None}
+        mean, value = float(self.values.mean()), self.weights[at]
+        here, best = found.around(value, mean), found.choose(near=value)
+        places = np.linspace(0.0, self.top, POINTS + 1)
+        heights = found.values[np.searchsorted(found.edges[1:-1], places, side="right")]
+        heights[[0, -1]] = found.ends  # where a weight of 0 ties rows, an end is no part of the piece beside it
+        return {
+            "at": at,
+            "points": np.column_stack([places, heights]).round(6).tolist(),
+            "here": [here.low, here.high],
+            "best": [best.low, best.high, best.value],
+        }
+
+    def _controls(self) -> Record:
+        names = weight_names(self.trial.config.strategy)
+        return {
+            "systems": list(self._starts),
+            "system": self.start,
+            "metric": str(self.bench.measure),
+            "queries": len(self.bench.queries),
+            "held_out": len(self.bench.held_out),
+            "dataset": self.bench.dataset.name,
+            "top": self.top,
+            "step": self.top / STEPS,
+            "curves": self.trial.form is not None,
+            "weights": names,
+            "choices": [{"label": one.label, "texts": list(one.texts)} for one in self._choices],
+        }
+
+    def _result(self) -> Record:
+        values, base, groups = self.values, self.against.values, self.bench.units
+        differences = values - base
+        mean, gain = mean_interval(values, groups), difference_interval(differences, groups)
+        order = np.argsort(differences, kind="stable")
+        return {
+            "strategy": str(self.config.strategy),
+            "weights": self.weights,
+            "chosen": self._at,
+            "mean": mean.mean,
+            "low": mean.low,
+            "high": mean.high,
+            "against": self.against.label,
+            "base": float(base.mean()),
+            "gain": [gain.mean, gain.low, gain.high],
+            "wins": int((differences > TIE).sum()),
+            "losses": int((differences < -TIE).sum()),
+            "categories": [
+                [name, int(own.sum()), float(values[own].mean()), float(base[own].mean())]
+                for name, own in self.bench.by_category().items()
+            ],
+            "differences": differences[order[_evenly(len(order))]].round(4).tolist(),
+            "worst": self._moved(order[:EXTREMES], differences, -1.0),
+            "best": self._moved(order[::-1][:EXTREMES], differences, 1.0),
+        }
+
+    def _moved(self, places: Indices, differences: Floats, sign: float) -> list[Record]:
+        """Those of the queries (int64[n]) whose difference has this sign."""
+        queries = self.bench.queries
+        return [
+            {"at": at, "id": queries[at].id, "text": queries[at].text, "difference": float(differences[at])}
+            for at in places.tolist()
+            if sign * differences[at] > TIE
+        ]
+
+    def _ranking(self) -> Record:
+        query = self.bench.queries[self.query]
+        grades = self.bench.dataset.qrels.get(query.id, {})
+        before = self.against.lists[self.query]
+        now = top(self.trial.table, self.config, self.query, self.entries, grades, before)
+        return {
+            "at": self.query,
+            "id": query.id,
+            "text": query.text,
+            "value": float(self.values[self.query]),
+            "base": float(self.against.values[self.query]),
+            "now": now,
+            "before": [described(id_, self.entries, grades) for id_ in before[: len(now) or 10]],
+        }
+
+    def _pinned(self) -> list[Record]:
+        rows = []
+        for config, rival in self.pins:
+            gain = difference_interval(rival.values - self.current.values, self.bench.units)
+            ends = [gain.mean, gain.low, gain.high]
+            mean = float(rival.values.mean())
+            rows.append({"label": rival.label, "strategy": str(config.strategy), "mean": mean, "gain": ends})
+        return rows
+
+    # What it is held against
+
+    def _rival(self, used: Named | ListContender) -> Rival:
+        self._used = used
+        bench = self.bench
+        if isinstance(used, Named):
+            trial = bench.trial(bench.config(used))
+            values, ranked = trial.values(trial.weights), replay(trial.table, trial.config).ranked
+        else:
+            ranked = used.answers(bench.queries, bench.limit).ranked(bench.queries, bench.limit)
+            values = ranked.metrics(bench.dataset.qrels, [bench.measure])[bench.measure]
+        return Rival(used.label, values, _lists(ranked))
+
+    def _held_out(self) -> Floats:
+        """float64[H]: the current one on the queries held out."""
+        bench, used = self.bench, self._used
+        if isinstance(used, Named):
+            proof = bench.proof(bench.config(used))
+            return np.zeros(0) if proof is None else proof.values(proof.weights)
+        ranked = used.answers(bench.held_out, bench.limit).ranked(bench.held_out, bench.limit)
+        return ranked.metrics(bench.dataset.qrels, [bench.measure])[bench.measure]
+
+
+def _lists(ranked: Ranked) -> list[list[str]]:
+    """The ids of every query, best first."""
+    ids = [ranked.entries[at] for at in ranked.entry.tolist()]
+    return [ids[a:b] for a, b in pairwise(ranked.offsets.tolist())]
+
+
+def _evenly(count: int) -> Indices:
+    """int64[n]: at most `BARS` places out of so many, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, min(count, BARS)).astype(np.int64))

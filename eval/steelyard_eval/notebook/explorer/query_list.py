@@ -1,0 +1,60 @@
+"""The list of one query, entry by entry: what each signal adds to its score, its grade, where it was before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from steelyard.config.search_config import SearchConfig
+from steelyard.fusion import compile_plan
+from steelyard.live.search import rank_table
+from steelyard.memory.entry import Entry
+from steelyard.table.signal_table import SignalTable
+from steelyard_eval.explain.view import contributions
+
+SHOWN = 10
+TEXT = 160
+"""Characters of an entry without a title."""
+
+
+def top(
+    table: SignalTable,
+    config: SearchConfig,
+    query: int,
+    entries: Mapping[str, Entry],
+    grades: Mapping[str, int],
+    before: Sequence[str],
+) -> list[dict[str, Any]]:
+    """The first places of one query, by the engine's own fusion and finish.
+
+    Each has its id, title, grade (None: not judged), score, place in the list `before` (None: not in it), and its
+    parts: what each signal adds to the score, as pairs of name and number.
+    """
+    masked, ranking = rank_table(table.slice(query, query + 1), config, config.effective)
+    plan = compile_plan(masked, config.effective)
+    rows = []
+    for row, score in zip(ranking.row[:SHOWN].tolist(), ranking.score[:SHOWN].tolist(), strict=True):
+        id_ = masked.entries[masked.entry[row]]
+        tree = plan.explain(row)
+        rows.append(
+            {
+                **described(id_, entries, grades),
+                "score": score,
+                "before": before.index(id_) + 1 if id_ in before else None,
+                "parts": [] if tree is None else _parts(*contributions(tree)),
+            }
+        )
+    return rows
+
+
+def described(id_: str, entries: Mapping[str, Entry], grades: Mapping[str, int]) -> dict[str, Any]:
+    """An entry as it is listed; one that a foreign list names and the data set lacks has its id for a title."""
+    entry = entries.get(id_)
+    title = id_ if entry is None else entry.title or entry.text[:TEXT]
+    text = "" if entry is None else entry.text[:TEXT]
+    return {"id": id_, "title": title, "text": text, "grade": grades.get(id_)}
+
+
+def _parts(terms: Sequence[Mapping[str, Any]], factor: Mapping[str, Any] | None) -> list[list[Any]]:
+    times = 1.0 if factor is None else factor["value"]
+    return [[term["signal"], term["contribution"] * times] for term in terms]

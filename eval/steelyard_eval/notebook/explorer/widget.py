@@ -1,0 +1,78 @@
+"""The explorer in a notebook: a widget that draws what `exploration.Exploration` measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import anywidget
+
+from steelyard.base.errors import SteelyardError
+from steelyard.config.search_config import SearchConfig
+from steelyard_eval.notebook.explorer.exploration import Exploration, Record
+
+HERE = Path(__file__).parent
+
+
+class Explorer(anywidget.AnyWidget):
+    """Sliders for the weights of a strategy, and what every move does to the labelled queries.
+
+    Everything is measured in Python, and is there without the picture: `exploration`.
+
+    Attributes
+    ----------
+    exploration : Exploration
+        What is moved, and what is shown.
+    """
+
+    _esm = (HERE / "explorer.js").read_text(encoding="utf-8")
+    _css = (HERE / "explorer.css").read_text(encoding="utf-8")
+
+    def __init__(self, exploration: Exploration) -> None:
+        super().__init__()
+        self.exploration = exploration
+        self.on_msg(self._answer)
+
+    def __repr__(self) -> str:
+        return f"Explorer({self.exploration.bench.dataset.name}, against {self.exploration.current.label})"
+
+    @property
+    def config(self) -> SearchConfig:
+        """The configuration as it stands."""
+        return self.exploration.config
+
+    @property
+    def value(self) -> float:
+        """The mean of the measure as it stands."""
+        return float(self.exploration.values.mean())
+
+    def adopt(self, path: str | Path = "search-weights.json") -> Path:
+        """Write the configuration as it stands as a weights file, marked as chosen by hand."""
+        return self.exploration.adopt(path)
+
+    def _answer(self, _: object, message: Mapping[str, Any], __: object) -> None:
+        """Answer one message of the picture; what cannot be done is answered with the reason."""
+        try:
+            found = self._do(str(message.get("do")), message)
+        except SteelyardError as error:
+            found = {"error": str(error)}
+        self.send({**found, "to": message.get("number")})
+
+    def _do(self, name: str, message: Mapping[str, Any]) -> Record:
+        own = self.exploration
+        actions: dict[str, Callable[[], Record]] = {
+            "open": own.opened,
+            "weigh": lambda: own.weigh(int(message["at"]), float(message["value"])),
+            "choose": lambda: own.choose(int(message["at"]), int(message["option"])),
+            "begin": lambda: own.begin(str(message["system"])),
+            "write": lambda: own.write(str(message["text"])),
+            "look": lambda: own.look(int(message["at"])),
+            "find": lambda: own.find(str(message["text"])),
+            "curve": lambda: {"curve": own.curve(int(message["at"]))},
+            "pin": own.pin,
+            "restore": lambda: own.restore(int(message["at"])),
+            "oppose": lambda: own.oppose(int(message["at"])),
+            "adopt": lambda: {"adopted": str(own.adopt(str(message["path"])))},
+        }
+        return actions[name]()

@@ -1,0 +1,87 @@
+"""What a judge sees: one pair without a hint of who found it, how far the work is, and what it shows so far."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from steelyard.base.fields import format_time
+from steelyard.memory.entry import Entry
+from steelyard_eval.datasets.labels import JudgedPool, stated
+from steelyard_eval.notebook.label.kappa import agreement
+from steelyard_eval.notebook.label.outlook import Standing, standings
+from steelyard_eval.notebook.label.pool import PLACES, Pool
+from steelyard_eval.notebook.label.session import MEANING, Session
+
+Record = dict[str, Any]
+FIELDS = ("text", "context", "why", "impact", "details")
+
+
+def desk(session: Session) -> Record:
+    """All that is shown: the next pair (None when all is judged), the counts, the comparisons, agreement."""
+    pair = session.next
+    record: Record = {
+        "judge": session.judge,
+        "meaning": list(MEANING),
+        "given": len(session.given),
+        "left": session.left,
+        "file": str(session.file),
+        "qrels": str(session.qrels),
+        "card": None if pair is None else _card(session, pair),
+        "comparisons": [] if session.first else [asdict(one) for one in standings(session.pool, session.grades())],
+        "agreement": agreement(session.first, session.given) if session.first else None,
+        "state": _unstated(session.pool),
+    }
+    record["sentence"] = sentence(record)
+    return record
+
+
+def _unstated(pool: Pool) -> Record:
+    """What dataset.json should say of labels that are collected here, where it does not say it."""
+    own = {"sampled": "duel", "pool": JudgedPool(pool.labels, PLACES).to_json()}
+    said = stated(pool.dataset.sampled, pool.dataset.pool)
+    return {name: value for name, value in own.items() if said[name] is None}
+
+
+def sentence(record: Record) -> str:
+    """How far the work is, in a line."""
+    if record["agreement"] is not None:
+        return _agreed(record["agreement"])
+    if not record["comparisons"]:
+        return f"{record['left']} pairs left."
+    return " ".join(_settled(Standing(**one), record["left"]) for one in record["comparisons"])
+
+
+def _settled(one: Standing, left: int) -> str:
+    against = f"{one.challenger} against {one.baseline}"
+    if one.verdict != "open":
+        return f"{one.challenger} is {one.verdict} than {one.baseline} by {one.judged} labels."
+    if not left:
+        return f"{against}: these queries cannot tell them apart."
+    if one.needed is None:
+        return f"{against}: too early to say."
+    if one.needed > left:
+        return f"{against}: about {one.needed} labels more, and {left} pairs are left; add queries."
+    return f"{against}: about {one.needed} labels more."
+
+
+def _agreed(found: Record) -> str:
+    if found["kappa"] is None:
+        return f"{found['pairs']} pairs judged by both; no kappa yet."
+    return (
+        f"{found['pairs']} pairs judged by both: {found['equal']:.0%} equal, kappa {found['kappa']:.2f}, "
+        f"weighted {found['weighted']:.2f}."
+    )
+
+
+def _card(session: Session, pair: tuple[str, str]) -> Record:
+    query, entry = session.shown(pair)
+    parts = [(name, getattr(entry, name)) for name in FIELDS if getattr(entry, name)]
+    return {"pair": list(pair), "query": query.text, "title": entry.title, "parts": parts, "facts": _facts(entry)}
+
+
+def _facts(entry: Entry) -> str:
+    """Date, type, project and tags, as far as they are known."""
+    day = "" if entry.created_at is None else format_time(entry.created_at)[:10]
+    known = (day, entry.type or entry.category, entry.project, entry.speaker, ", ".join(entry.tags))
+    return " · ".join(text for text in known if text)

@@ -1,0 +1,31 @@
+"""How far two judges agree: Cohen's kappa, plain and weighted by the square of the distance between grades."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from steelyard_eval.notebook.label.session import GRADES, Judgment, Pair
+
+
+def agreement(first: Mapping[Pair, Judgment], second: Mapping[Pair, Judgment]) -> dict[str, Any]:
+    """The pairs that both judged, the share of equal grades, and kappa (Cohen, 1960; weighted: 1968).
+
+    Kappa is 1 for equal judgments and 0 for what chance gives; None where it is not defined: without common pairs,
+    or when both gave one grade only.
+    """
+    from sklearn.metrics import cohen_kappa_score  # half a second to import
+
+    common = [pair for pair in first if pair in second]
+    a, b = ([given[pair].grade for pair in common] for given in (first, second))
+    kappas: dict[str, float | None] = {"kappa": None, "weighted": None}
+    if len({*a, *b}) > 1:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for name, distance in (("kappa", None), ("weighted", "quadratic")):
+                value = float(cohen_kappa_score(a, b, labels=list(GRADES), weights=distance))
+                kappas[name] = value if math.isfinite(value) else None
+    equal = sum(x == y for x, y in zip(a, b, strict=True)) / len(common) if common else None
+    return {"pairs": len(common), "equal": equal, **kappas}

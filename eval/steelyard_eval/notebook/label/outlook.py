@@ -1,0 +1,82 @@
+"""What the labels so far show of each comparison, and how many more it needs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from steelyard.base.arrays import Floats, Indices
+from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.measures.statistics import ALPHA, POWER, mean_interval
+from steelyard_eval.notebook.label import sampling
+from steelyard_eval.notebook.label.pool import Pool
+from steelyard_eval.notebook.label.session import GRADES
+
+ENOUGH = 30
+"""Labels, below which no comparison is settled: what few stand for is a guess."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One comparison as the labels show it.
+
+    Attributes
+    ----------
+    challenger, baseline : str
+    judged : int
+        Labels that it rests on.
+    delta, low, high : float
+        The difference of the discounted gain of the first ten (DCG, grades as shares of the highest), challenger
+        less baseline, mean over queries, with its 95% interval: for other queries, and for the labels not given.
+    verdict : str
+        better or worse when the interval lies beside 0, else open.
+    needed : int or None
+        Labels still to give until a difference of this size would show with 80% power, be it more than there are
+        pairs; 0 when it shows, None when nothing can be said yet.
+    """
+
+    challenger: str
+    baseline: str
+    judged: int
+    delta: float
+    low: float
+    high: float
+    verdict: str
+    needed: int | None
+
+
+def standings(pool: Pool, grades: Indices) -> list[Standing]:
+    """Each contender against the first one, from the grades of the pool (int64[P], -1 for none).
+
+    Labels count as far as the order of the pool has no gap, because only then it is known what they stand for.
+    """
+    judged = grades[pool.order] >= 0
+    count = len(judged) if judged.all() else int(np.argmin(judged))
+    weights = np.where(pool.known >= 0, 1.0, 0.0)
+    weights[pool.open] = sampling.weights(pool.value[pool.open], pool.keys, count)
+    gains = weights * np.maximum(grades, 0) / GRADES[-1]
+    return [_standing(pool, at, gains, count) for at in range(1, len(pool.labels))]
+
+
+def _standing(pool: Pool, at: int, gains: Floats, count: int) -> Standing:
+    differences = gains * (pool.gain[at] - pool.gain[0])
+    found = mean_interval(
+        np.bincount(pool.query, differences, len(pool.queries)), unit_numbers(pool.queries).tolist()
+    )
+    early = count < min(ENOUGH, len(pool.order))
+    beside = (found.low > 0 or found.high < 0) and not early
+    verdict = "open" if not beside else "better" if found.mean > 0 else "worse"
+    needed = 0 if beside else None if early else _needed(found.mean, found.high - found.mean, count)
+    total = int((pool.known >= 0).sum()) + count
+    return Standing(pool.labels[at], pool.labels[0], total, found.mean, found.low, found.high, verdict, needed)
+
+
+def _needed(mean: float, reach: float, judged: int) -> int | None:
+    """Labels to come until the interval is so small: its reach falls with the root of their number."""
+    if mean == 0:
+        return None
+    error = reach / float(ndtri(1 - ALPHA / 2))
+    return max(1, math.ceil(judged * ((POWER * error / mean) ** 2 - 1)))

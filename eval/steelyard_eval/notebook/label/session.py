@@ -1,0 +1,193 @@
+"""One judge at work: the next pair, the judgments so far, saved after each; to be continued at any time."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steelyard.base.arrays import Indices
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
+from steelyard.base.fields import format_time
+from steelyard.base.files import STRICT_JSON, write_texts
+from steelyard.base.inputs import read_text
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard_eval.notebook.label.pool import Pool
+
+GRADES = (0, 1, 2, 3)
+MEANING = ("not relevant", "related", "relevant", "answers it")
+"""What the grades mean."""
+JUDGE = "judge"
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Judgment:
+    """A grade that a judge gave a pair, with a note and the time (ISO, UTC)."""
+
+    query: str
+    entry: str
+    grade: int
+    note: str
+    at: str
+
+
+class Session:
+    """The judgments of one judge on a pool, in a folder.
+
+    ``<judge>.jsonl`` has a line a judgment, in the order given. ``<judge>.qrels.txt`` has the grades of the data
+    set and these, ready to replace its qrels.txt. Both are written whole after every judgment.
+
+    Parameters
+    ----------
+    pool : Pool
+        What is judged.
+    folder : Path
+        Where judgments are kept; what is there already is continued.
+    judge : str
+        The name of the judge: letters, digits, ``.``, ``_``, ``-``.
+    second_to : str
+        Judge what another judge has judged, shuffled anew and without seeing the grades; empty to judge the pool.
+    now : callable
+        The time in seconds UTC.
+
+    Raises
+    ------
+    ConfigError
+        For a name that is none, and when the other judge has judged nothing here.
+    DataError
+        For a file that does not hold judgments, naming its line.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        folder: Path,
+        judge: str = JUDGE,
+        second_to: str = "",
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        for name in (judge, second_to or judge):
+            if not re.fullmatch(r"[A-Za-z0-9._-]{1,60}", name):
+                raise ConfigError(f"judge {shown(name)} must be letters, digits, dots, dashes; name another")
+        if judge == second_to:
+            raise ConfigError(f"{judge} cannot be second to themselves; give the second judge another name")
+        self.pool = pool
+        self.folder = folder
+        self.judge = judge
+        self._now = now
+        self._entries = {entry.id: entry for entry in pool.dataset.entries}
+        self.given = read_judgments(self.file)
+        self.first = read_judgments(folder / f"{second_to}.jsonl") if second_to else {}
+        if second_to and not self.first:
+            raise ConfigError(f"{second_to} has judged nothing in {shown(str(folder), PATH_WIDTH)}; judge first")
+        self.order = self._second() if second_to else pool.order
+        self._asked = {pool.pair(at) for at in self.order.tolist()}
+        self._at = 0
+
+    @property
+    def file(self) -> Path:
+        """Where this judge's judgments are."""
+        return self.folder / f"{self.judge}.jsonl"
+
+    @property
+    def qrels(self) -> Path:
+        """The grades of the data set and of this judge, as a qrels file."""
+        return self.folder / f"{self.judge}.qrels.txt"
+
+    @property
+    def next(self) -> Pair | None:
+        """The pair to judge now; None when all are judged."""
+        while self._at < len(self.order) and self.pool.pair(int(self.order[self._at])) in self.given:
+            self._at += 1
+        return None if self._at == len(self.order) else self.pool.pair(int(self.order[self._at]))
+
+    @property
+    def left(self) -> int:
+        """How many pairs are not judged yet."""
+        return len(self._asked) - len(self._asked & self.given.keys())
+
+    def shown(self, pair: Pair) -> tuple[Query, Entry]:
+        """The query and the entry of a pair; an entry that only a foreign list names has its id alone."""
+        query = self.pool.queries[self.pool.query[self.pool.places[pair]]]
+        return query, self._entries.get(pair[1]) or Entry(pair[1])
+
+    def give(self, grade: int, note: str = "", pair: Pair | None = None) -> None:
+        """Judge the next pair, and save.
+
+        Raises ConfigError for a grade outside 0..3, for a pair that is not the next one (a key that was pressed
+        twice), and when everything is judged.
+        """
+        wanted = self.next
+        if grade not in GRADES:
+            raise ConfigError(f"grade {shown(grade)} is none of {', '.join(map(str, GRADES))}")
+        if wanted is None:
+            raise ConfigError("everything is judged; add contenders or queries to judge more")
+        if pair is not None and pair != wanted:
+            raise ConfigError("this pair is judged already; undo takes it back")
+        at = format_time(self._now())
+        self._save({**self.given, wanted: Judgment(*wanted, grade, note.strip(), at)})
+
+    def undo(self) -> Pair | None:
+        """Take the last judgment back, and save; the pair is the next one again. None without any."""
+        if not self.given:
+            return None
+        *kept, last = self.given
+        self._save({pair: self.given[pair] for pair in kept})
+        self._at = 0
+        return last
+
+    def grades(self) -> Indices:
+        """int64[P]: the grades of the pool, the data set's and this judge's; -1 for pairs without one."""
+        found = self.pool.known.copy()
+        for pair, judgment in self.given.items():
+            if pair in self.pool.places:
+                found[self.pool.places[pair]] = judgment.grade
+        return found
+
+    def _second(self) -> Indices:
+        """int64[n]: what the first judge judged, in an order of its own."""
+        known = [self.pool.places[pair] for pair in self.first if pair in self.pool.places]
+        order: Indices = np.random.default_rng([self.pool.seed, 2]).permutation(np.array(known, dtype=np.int64))
+        return order
+
+    def _save(self, given: dict[Pair, Judgment]) -> None:
+        lines = "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in given.values())
+        merged = {query: dict(own) for query, own in self.pool.dataset.qrels.items()}
+        for one in given.values():
+            merged.setdefault(one.query, {})[one.entry] = one.grade
+        rows = (f"{query} 0 {id_} {grade}\n" for query, own in merged.items() for id_, grade in own.items())
+        write_texts({self.file: lines, self.qrels: "".join(rows)})
+        self.given = given
+
+
+def read_judgments(path: Path) -> dict[Pair, Judgment]:
+    """Read a judge's file, in the order given; empty where there is none."""
+    if not path.exists():
+        return {}
+    found = {}
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if not line:
+            continue
+        try:
+            one = Judgment(**STRICT_JSON.decode(line))
+            if one.grade not in GRADES or not all(isinstance(text, str) for text in _texts(one)):
+                raise ValueError
+        except (TypeError, ValueError, RecursionError):
+            raise DataError(
+                f"{shown(str(path), PATH_WIDTH)}, line {number}: {shown(line)} is not a judgment; it needs query, "
+                "entry, grade 0-3, note and at. Mend the line or remove it"
+            ) from None
+        found[one.query, one.entry] = one
+    return found
+
+
+def _texts(one: Judgment) -> Sequence[Any]:
+    return (one.query, one.entry, one.note, one.at)

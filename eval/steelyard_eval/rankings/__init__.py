@@ -1,7 +1,0 @@
-"""The ranked lists that a document keeps, so that a report can show what a query found and why."""
-
-from steelyard_eval.rankings.about import described
-from steelyard_eval.rankings.lists import Lists, headline, lists_of, ordered, query_rows, rankings
-from steelyard_eval.rankings.spelling import spelled
-
-__all__ = ["Lists", "described", "headline", "lists_of", "ordered", "query_rows", "rankings", "spelled"]

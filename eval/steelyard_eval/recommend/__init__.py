@@ -1,1 +1,0 @@
-"""Which strategy, and which weights, instead of what is used today? One answer over all families."""

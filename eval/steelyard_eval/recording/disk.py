@@ -1,0 +1,197 @@
+"""Recordings on disk: a folder with `manifest.json` and one `.npy` file for each column.
+
+Columns are opened memory-mapped and without pickle, so a recording may be larger than memory.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.base.errors import PATH_WIDTH, DataError, shown
+from steelyard.base.files import STRICT_JSON, canonical, draft, move_folder, write_bytes
+from steelyard.base.inputs import inside, open_regular, read_text
+from steelyard.table.signal_table import LABEL_FACTS, NUMBER_FACTS, Facts, Labels, SignalTable, TagSets
+
+SCHEMA_VERSION = 2
+LARGEST = 1e100
+"""The largest number accepted in a recording, far above any score or date; above it sums could overflow."""
+Arrays = dict[str, NDArray[Any]]
+
+
+def save(table: SignalTable, folder: Path) -> None:
+    """Write a recording; the folder appears whole or not at all, replacing an older recording.
+
+    Raises DataError when the folder exists and is not a recording, MachineError when it cannot be written.
+    """
+    if folder.exists() and not (folder / "manifest.json").is_file():
+        raise DataError(f"{shown(str(folder), PATH_WIDTH)} exists and is not a recording; name another folder")
+    with draft(folder, folder=True) as part:
+        _write(table, part)
+        move_folder(part, folder)
+
+
+def load(folder: Path) -> SignalTable:
+    """Open a recording with memory-mapped columns; DataError when it is broken or of another version."""
+    try:
+        manifest = STRICT_JSON.decode(read_text(folder / "manifest.json"))
+        if manifest["schema_version"] != SCHEMA_VERSION:
+            raise DataError(
+                f"{shown(str(folder), PATH_WIDTH)}: recording of schema {shown(manifest['schema_version'])}, "
+                f"this Steelyard reads {SCHEMA_VERSION}; record again"
+            )
+        arrays = {name: _read(inside(folder, f"{name}.npy"), shape) for name, shape in manifest["arrays"].items()}
+        _check(manifest, arrays)
+        return _table(manifest, arrays)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        place, reason = shown(str(folder), PATH_WIDTH), shown(str(error), 200)
+        raise DataError(f"{place} is not a whole recording ({reason}); record again") from None
+
+
+def _write(table: SignalTable, folder: Path) -> None:
+    arrays: Arrays = {"offsets": table.offsets, "entry": table.entry}
+    arrays |= {f"column.{name}": values for name, values in table.columns.items()}
+    arrays |= {f"position.{name}": values for name, values in table.positions.items()}
+    if table.directory is not None:
+        arrays["directory"] = table.directory
+    vocabularies: dict[str, list[str]] = {}
+    for side, facts in (("about", table.about), ("asked", table.asked)):
+        arrays |= {f"{side}.{name}": values for name, values in facts.numbers.items()}
+        arrays |= {f"{side}.tags.offsets": facts.tags.offsets, f"{side}.tags.codes": facts.tags.codes}
+        for name, labels in facts.labels.items():
+            vocabularies[f"{side}.{name}"] = list(labels.words)
+            arrays[f"{side}.{name}"] = labels.codes
+    for name, values in arrays.items():
+        _save(folder / f"{name}.npy", values)
+    manifest = {
+        "schema_version": SCHEMA_VERSION,
+        "fingerprint": dict(table.fingerprint),
+        "queries": list(table.queries),
+        "entries": list(table.entries),
+        "arrays": {name: list(values.shape) for name, values in arrays.items()},
+        "vocabularies": vocabularies,
+    }
+    write_bytes(folder / "manifest.json", canonical(manifest).encode())
+
+
+def _save(path: Path, array: NDArray[Any]) -> None:
+    """Write what np.save writes, which reports no error when the disk is full at the last few bytes."""
+    plain = np.ascontiguousarray(array)
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(plain))
+    write_bytes(path, header.getvalue(), plain.data)
+
+
+def _read(path: Path, shape: Sequence[int]) -> NDArray[Any]:
+    try:
+        with np.errstate(over="ignore"):  # the size of a shape that no file has
+            with open_regular(path) as stream:
+                if 0 in shape:  # an empty file cannot be mapped
+                    array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
+            if 0 not in shape:
+                array = np.lib.format.open_memmap(str(path), mode="r")
+    except Exception as error:  # a broken header makes numpy raise almost anything
+        raise ValueError(f"{path.name}: {error}") from None
+    if list(array.shape) != list(shape):
+        raise ValueError(f"{path.name} has shape {array.shape}, but {tuple(shape)} in the manifest")
+    return array
+
+
+def _check(manifest: Mapping[str, Any], arrays: Arrays) -> None:
+    """Raise ValueError for anything that would break a replay or silently make its numbers wrong."""
+    queries, entries = manifest["queries"], manifest["entries"]
+    for name in ("queries", "entries"):
+        _expect(_is_words(manifest[name]), name, "must be a list of ids")
+    rows = len(arrays["entry"])
+    _check_spans(arrays, "offsets", len(queries), rows)
+    _check_codes(arrays, "entry", rows, len(entries))
+    if "directory" in arrays:
+        _check_codes(arrays, "directory", len(entries), len(entries))
+    for name, values in arrays.items():
+        kind = name.partition(".")[0]
+        if kind == "column":
+            _expect(values.dtype == np.float64 and values.shape == (rows,), name, "must be one float64 a row")
+            _expect(_within(values), name, "holds a number too large for a score")
+        elif kind == "position":
+            _expect(values.dtype.kind == "i" and values.shape == (rows,), name, "must be one integer a row")
+    for side, size, numbers, labels in (
+        ("about", len(entries), NUMBER_FACTS, LABEL_FACTS),
+        ("asked", len(queries), ("clock",), ("intent", "domain")),
+    ):
+        for fact in numbers:
+            values, name = arrays[f"{side}.{fact}"], f"{side}.{fact}"
+            _expect(values.dtype == np.float64 and values.shape == (size,), name, f"must be {size} float64")
+            _expect(_within(values), name, "holds a number too large for a fact")
+        for label in labels:
+            words = manifest["vocabularies"][f"{side}.{label}"]
+            _expect(_is_words(words), f"{side}.{label}", "must be a list of words")
+            _check_codes(arrays, f"{side}.{label}", size, len(words))
+        codes = f"{side}.tags.codes"
+        _check_spans(arrays, f"{side}.tags.offsets", size, len(arrays[codes]))
+        _check_codes(arrays, codes, len(arrays[codes]), 2**31 - 1)
+    fingerprint = manifest["fingerprint"]
+    for name in ("field_weights", "filters", "similarity", "max_depth"):
+        _expect(isinstance(fingerprint[name], dict), f"fingerprint.{name}", "must be an object")
+    _expect(all(isinstance(v, int) for v in fingerprint["max_depth"].values()), "max_depth", "must hold integers")
+    _expect(isinstance(fingerprint["model"], str), "fingerprint.model", "must be a name")
+
+
+def _check_spans(arrays: Arrays, name: str, count: int, size: int) -> None:
+    """Offsets of `count` spans that cover `size` places, in order."""
+    ends = arrays[name]
+    _expect(ends.dtype.kind == "i" and ends.shape == (count + 1,), name, f"must be {count + 1} integers")
+    whole = bool(ends[0] == 0 and ends[-1] == size and (np.diff(ends) >= 0).all())
+    _expect(whole, name, f"must ascend from 0 to {size}")
+
+
+def _check_codes(arrays: Arrays, name: str, count: int, limit: int) -> None:
+    codes = arrays[name]
+    _expect(codes.dtype.kind == "i" and codes.shape == (count,), name, f"must be {count} integers")
+    _expect(not count or bool(codes.min() >= 0 and codes.max() < limit), name, f"must lie in 0..{limit - 1}")
+
+
+def _within(values: NDArray[Any]) -> bool:
+    """Whether no number exceeds LARGEST, without copying an array that may be larger than memory."""
+    return bool(np.fmax.reduce(values, initial=0.0) <= LARGEST and np.fmin.reduce(values, initial=0.0) >= -LARGEST)
+
+
+def _is_words(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)
+
+
+def _expect(sound: bool, name: str, rule: str) -> None:
+    if not sound:
+        raise ValueError(f"{name} {rule}")
+
+
+def _table(manifest: Mapping[str, Any], arrays: Arrays) -> SignalTable:
+    def facts(side: str) -> Facts:
+        vocabularies = {k: v for k, v in manifest["vocabularies"].items() if k.startswith(f"{side}.")}
+        labels = {k.removeprefix(f"{side}."): Labels(arrays[k], tuple(v)) for k, v in vocabularies.items()}
+        tags = TagSets(arrays[f"{side}.tags.offsets"], arrays[f"{side}.tags.codes"])
+        skip = {*vocabularies, f"{side}.tags.offsets", f"{side}.tags.codes"}
+        numbers = {
+            k.removeprefix(f"{side}."): v for k, v in arrays.items() if k.startswith(f"{side}.") and k not in skip
+        }
+        return Facts(numbers, labels, tags)
+
+    def named(kind: str) -> Arrays:
+        return {k.removeprefix(f"{kind}."): v for k, v in arrays.items() if k.startswith(f"{kind}.")}
+
+    return SignalTable(
+        queries=tuple(manifest["queries"]),
+        entries=tuple(manifest["entries"]),
+        offsets=arrays["offsets"],
+        entry=arrays["entry"],
+        columns=named("column"),
+        positions=named("position"),
+        about=facts("about"),
+        asked=facts("asked"),
+        fingerprint=manifest["fingerprint"],
+        directory=arrays.get("directory"),
+    )

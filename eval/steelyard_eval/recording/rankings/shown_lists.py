@@ -1,0 +1,123 @@
+"""The first places of ranked lists, with scores and what each signal adds, as a document keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from steelyard.base.arrays import Floats
+from steelyard.config.search_config import SearchConfig
+from steelyard.fusion import compile_plan
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.measures.runs import Ranked
+from steelyard_eval.recording.replay import Replay
+
+PLACES = 10
+"""The number of places of each list that a document keeps."""
+MOST = 60_000
+"""The number of places over all lists; contenders beyond it are left out."""
+HEADLINE = 120
+"""The characters that are shown of an entry."""
+SHORT = 30
+"""Titles up to this length are followed by the text."""
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ShownLists:
+    """The lists of one contender.
+
+    `signals` names the T terms of its score; `scores` is float64[R] and `parts` float64[R, T], over the places of
+    `ranked`. Lists of other engines have neither.
+    """
+
+    ranked: Ranked
+    signals: tuple[str, ...] = ()
+    scores: Floats | None = None
+    parts: Floats | None = None
+
+    def record(self, queries: Sequence[str]) -> Record:
+        """The first places for these queries, by query."""
+        own = dict(zip(self.ranked.queries, pairwise(self.ranked.offsets.tolist()), strict=True))
+        return {id_: self._places(*own[id_]) for id_ in queries if id_ in own}
+
+    def _places(self, begin: int, end: int) -> Record:
+        places = slice(begin, min(end, begin + PLACES))
+        found: Record = {"entries": [self.ranked.entries[at] for at in self.ranked.entry[places].tolist()]}
+        if self.scores is not None and self.parts is not None:
+            found["scores"] = [_short(value) for value in self.scores[places].tolist()]
+            own = self.parts[places]
+            used = np.flatnonzero(own.any(axis=0)).tolist()
+            found["parts"] = {self.signals[at]: [_short(value) for value in own[:, at].tolist()] for at in used}
+        return found
+
+
+def lists_of(run: Replay, config: SearchConfig) -> ShownLists:
+    """The lists of a configuration with what each term of its strategy adds to the scores.
+
+    The terms of an entry that a later stage appended or scored again need not add up to its score.
+    """
+    signals, parts = compile_plan(run.table, config.effective).contributions(run.ranking.row)
+    return ShownLists(run.ranked, signals, run.ranking.score, parts)
+
+
+def rankings(
+    dataset: Dataset, queries: Sequence[Query], contenders: Iterable[tuple[str, Callable[[], ShownLists]]]
+) -> Record:
+    """The part of a document that has the lists of contenders, the most important first.
+
+    Returns `lists` (a record a contender), `grades` of every query, and `entries`: the headline of every entry in
+    a list or a judgment. Contenders that would make more than `MOST` places are left out.
+    """
+    ids = [query.id for query in queries]
+    lists: list[Record] = []
+    for label, made in contenders:
+        if (len(lists) + 1) * len(ids) * PLACES > MOST and len(lists) >= 2:
+            break
+        lists.append({"label": label, "queries": made().record(ids)})
+    grades = {id_: dict(dataset.qrels.get(id_, {})) for id_ in ids}
+    named = {id_ for own in lists for found in own["queries"].values() for id_ in found["entries"]}
+    named |= {id_ for own in grades.values() for id_ in own}
+    entries = {entry.id: _opening(entry) for entry in dataset.entries if entry.id in named}
+    return {"lists": lists, "grades": grades, "entries": entries}
+
+
+def query_rows(queries: Sequence[Query], values: Mapping[str, Floats]) -> list[Record]:
+    """A record a query: what it is, and its value of the primary metric by label; `values` are float64[Q]."""
+    return [
+        {
+            **{name: getattr(query, name) for name in ("id", "text", "category", "group")},
+            "values": {label: float(own[at]) for label, own in values.items()},
+        }
+        for at, query in enumerate(queries)
+    ]
+
+
+def headline(entry: Entry | None) -> str:
+    """The title of an entry, else the start of its text."""
+    return "" if entry is None else (entry.title or entry.text[:HEADLINE])
+
+
+def _opening(entry: Entry) -> str:
+    """The title of an entry and, after a short one, which may be no more than a speaker, the start of its text."""
+    if len(entry.title) > SHORT:
+        return entry.title[:HEADLINE]
+    text = " ".join(f"{entry.title}: {entry.text}".split()) if entry.title else entry.text
+    return text[:HEADLINE]
+
+
+def ordered(means: Mapping[str, float], first: Sequence[str]) -> list[str]:
+    """Labels in the order of importance: those of `first`, then by mean, best first."""
+    rest = sorted(means, key=lambda label: (-means[label], label))
+    return list(dict.fromkeys([*first, *rest]))
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.5g}")

@@ -1,0 +1,136 @@
+"""What a page is made of: sections of paragraphs, terms, tables, charts and lists, without any markup.
+
+The HTML and the Markdown template draw the same blocks, so that every kind of result needs only a view.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from steelyard_eval.show.report.shapes import Chart
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A paragraph; `tone` is lead, soft, warning or empty."""
+
+    kind: ClassVar[str] = "paragraph"
+    text: str
+    tone: str = ""
+
+
+@dataclass(frozen=True)
+class TermList:
+    """Terms with their values; as code where `code`."""
+
+    kind: ClassVar[str] = "terms"
+    pairs: tuple[tuple[str, str], ...]
+    code: bool = False
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """The head of a column, which the glossary explains; numbers stand at the right."""
+
+    name: str
+    number: bool = True
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The text of a cell, with a smaller text under it.
+
+    `order` is what the column is sorted by, where that is not the text; `colour` is good, bad or empty.
+    """
+
+    text: str
+    under: str = ""
+    order: float | None = None
+    colour: str = ""
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """The cells of a row, the first of which names it; `marked` is the baseline."""
+
+    cells: tuple[Cell, ...]
+    marked: bool = False
+
+
+@dataclass(frozen=True)
+class TableBlock:
+    """A table; readers with scripts sort it by any column, and filter it where it is long."""
+
+    kind: ClassVar[str] = "table"
+    name: str
+    caption: str
+    columns: tuple[TableColumn, ...]
+    rows: tuple[TableRow, ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart, with what a reader has to know to read it."""
+
+    kind: ClassVar[str] = "figure"
+    chart: Chart
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ListPlace:
+    """A place of a list: what was found, its grade, and where it was.
+
+    `grade` is an empty text for an entry that is not judged, None where grades are not known.
+    """
+
+    text: str
+    grade: str | None
+    move: str
+    parts: str
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A query with its lists under two configurations, side by side."""
+
+    text: str
+    about: str
+    change: str
+    left: tuple[ListPlace, ...]
+    right: tuple[ListPlace, ...]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Queries with both their lists; `names` are the two configurations."""
+
+    kind: ClassVar[str] = "pairs"
+    names: tuple[str, str]
+    pairs: tuple[Pair, ...]
+
+
+Block = Paragraph | TermList | TableBlock | Figure | Pairs
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, the fragment that links lead to, and blocks. A section without blocks is left out."""
+
+    id: str
+    title: str
+    blocks: tuple[Block, ...] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """A whole report; `badge` is the verdict in one word."""
+
+    title: str
+    badge: str
+    answer: str
+    caveat: str
+    description: str
+    facts: tuple[tuple[str, str], ...]
+    sections: tuple[Section, ...] = field(default=())

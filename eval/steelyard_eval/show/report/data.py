@@ -1,0 +1,130 @@
+"""The lists of all queries, packed for the script of the page: columns of small numbers, deflated, in base64."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shlex
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard_eval.common.markup import clip, legible
+from steelyard_eval.explain.moves import short_name
+from steelyard_eval.show.report.sides import sides
+
+Record = Mapping[str, Any]
+MOST = 1_000_000
+"""The bytes of a whole page."""
+FINE = 1000
+"""Values, scores and contributions are whole thousandths: of 1, of the best score of the list."""
+MISSING = -1
+
+
+@dataclass(frozen=True)
+class Packed:
+    """The data as base64, empty where there are none, and what had to be left out."""
+
+    text: str
+    note: str = ""
+
+
+def pack(results: Record, room: int) -> Packed:
+    """As much as fits into `room` bytes: with all lists, else with fewer of them, shorter texts, fewer places."""
+    two = sides(results) if results.get("results") is not None else None
+    if two is None or not (results.get("rankings") or {}).get("lists"):
+        return Packed("")
+    lists = results["rankings"]["lists"]
+    for count, places, columns in _plans(len(lists)):
+        text = _encoded(results, lists[:count], places, columns)
+        if len(text) <= room:
+            return Packed(text, _note(count, max(len(lists), len(results["configurations"])), places))
+    return Packed("", "The lists of all queries did not fit into this page; they are in report.json.")
+
+
+def _plans(count: int) -> Iterator[tuple[int, int, int]]:
+    """How many lists, how many places of each, and how long texts: from everything to the least that is useful."""
+    least = min(count, 2)
+    yield from ((many, 10, 110) for many in range(count, least - 1, -1))
+    yield from ((least, places, columns) for places, columns in ((10, 70), (10, 40), (5, 70), (5, 40), (3, 40)))
+
+
+def _note(count: int, whole: int, places: int) -> str:
+    cuts = [f"the lists of {count} of {whole} configurations"] if count < whole else []
+    cuts += [f"the first {places} places"] if places < 10 else []
+    if not cuts:
+        return ""
+    return f"To stay small this page has {' and '.join(cuts)} of each query: the baseline and the best others."
+
+
+def _encoded(results: Record, lists: Sequence[Record], places: int, columns: int) -> str:
+    data = _data(results, lists, places, columns)
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False)
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def _data(results: Record, lists: Sequence[Record], places: int, columns: int) -> Record:
+    queries, rankings = results["per_query"], results["rankings"]
+    ids = sorted(
+        {id_ for own in lists for found in own["queries"].values() for id_ in found["entries"][:places]}
+        | {id_ for own in rankings["grades"].values() for id_, grade in own.items() if grade >= 1}
+    )
+    at = {id_: index for index, id_ in enumerate(ids)}
+    labels = [own["label"] for own in lists]
+    return {
+        "labels": [legible(label) for label in labels],
+        "metric": results["primary"],
+        "dataset": legible(shlex.quote(results["dataset"].get("path") or results["dataset"]["name"])),
+        "ids": [legible(id_) for id_ in ids],
+        "texts": [clip(rankings["entries"].get(id_) or "", columns) for id_ in ids],
+        "queries": [
+            [
+                legible(query["id"]),
+                clip(query.get("text") or "", 2 * columns),
+                legible(query.get("category") or ""),
+            ]
+            for query in queries
+        ],
+        "values": [[_fine(query["values"].get(label)) for query in queries] for label in labels],
+        "grades": [_pairs(rankings["grades"].get(query["id"], {}), at) for query in queries],
+        "lists": [_columns([own["queries"].get(query["id"]) for query in queries], at, places) for own in lists],
+    }
+
+
+def _fine(value: float | None) -> int:
+    return MISSING if value is None else round(value * FINE)
+
+
+def _pairs(grades: Mapping[str, int], at: Mapping[str, int]) -> list[int]:
+    """Entry, grade, entry, grade ...; of the entries that are in the page."""
+    return [number for id_, grade in sorted(grades.items()) if id_ in at for number in (at[id_], grade)]
+
+
+def _columns(found: Sequence[Record | None], at: Mapping[str, int], places: int) -> Record:
+    """One configuration: lengths of its lists, their entries, their scores, and what each signal adds."""
+    own = [one or {"entries": []} for one in found]
+    scored = [query for query in own if query.get("scores")]
+    names = sorted({name for query in scored for name in query["parts"]})
+    tops = [max((abs(score) for score in query.get("scores", ())[:places]), default=0.0) for query in own]
+    return {
+        "lengths": [len(query["entries"][:places]) for query in own],
+        "entries": [at[id_] for query in own for id_ in query["entries"][:places]],
+        "tops": [float(f"{top:.4g}") for top in tops],
+        "scores": _shares((query.get("scores", ())[:places] for query in own), tops),
+        "signals": [legible(name) for name in names],
+        "short": [legible(short_name(name)) for name in names],
+        "parts": [_shares((_part(query, name, places) for query in own), tops) for name in names],
+    }
+
+
+def _part(query: Record, name: str, places: int) -> Sequence[float]:
+    """What a signal adds at every place, 0 where it takes no part."""
+    if not query.get("scores"):
+        return ()
+    found: Sequence[float] = query["parts"].get(name) or [0.0] * len(query["entries"])
+    return found[:places]
+
+
+def _shares(lists: Iterator[Sequence[float]] | Any, tops: Sequence[float]) -> list[int]:  # noqa: ANN401 -- rows of any kind of array
+    return [round(value / top * FINE) if top else 0 for own, top in zip(lists, tops, strict=True) for value in own]

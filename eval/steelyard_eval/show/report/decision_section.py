@@ -1,0 +1,192 @@
+"""What was decided and what it rests on: the promise of a recommendation, the evidence of a tuning, weights."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from steelyard_eval.common.console import brief
+from steelyard_eval.common.markup import MISSING, clip, interval, number, system_name
+from steelyard_eval.show.report.blocks import (
+    Block,
+    Cell,
+    Figure,
+    Paragraph,
+    TableBlock,
+    TableColumn,
+    TableRow,
+    TermList,
+)
+from steelyard_eval.show.report.charts import best_point, curve_chart
+from steelyard_eval.show.report.sentences import decision
+
+Record = Mapping[str, Any]
+_STRATEGIES = (("written to search-weights.json", "strategy"), ("chosen", "tuned"), ("current", "current"))
+_PARTS = (
+    ("chosen, on these queries", "in_sample"),
+    ("current, on these queries", "baseline"),
+    ("gain promised", "promise"),
+    ("gain, held out", "holdout"),
+)
+_GAINS = ("promise", "holdout")
+
+
+def promised(record: Record) -> tuple[Block, ...]:
+    """What a recommendation promises, what it rests on, and what it would change."""
+    if not record.get("promise") or not record.get("leaderboard"):
+        return ()
+    promise, chosen, second = record["promise"], record.get("chosen") or {}, record.get("runner_up") or {}
+    optimum = chosen.get("optimum") or {}
+    facts = (
+        ("verdict", record["verdict"]),
+        (
+            f"gain promised ({promise['metric']})",
+            signed(promise) if record.get("promise_stated", True) else "not stated",
+        ),
+        ("probability that it is worse", number(promise.get("harm"))),
+        *(_unproven(record) if record["verdict"] != "ship" else ()),
+        ("candidates", number(record.get("candidates"), 0)),
+        ("queries, each used for choosing and proof", number(promise.get("queries"), 0)),
+        ("runner-up", f"{second['label']}, {_parted(second)}" if second else MISSING),
+        ("best weights of that setting on these queries", number(optimum.get("value"))),
+    )
+    current = record.get("current") or {}
+    strategies = (
+        ("chosen", chosen.get("strategy") or MISSING),
+        ("current", current.get("strategy") or MISSING),
+    )
+    return (TermList(facts), TermList(strategies, code=True))
+
+
+def _unproven(record: Record) -> tuple[tuple[str, str], ...]:
+    return (
+        ("nothing beats the current one by more than", number(record.get("bound"))),
+        ("more labelled queries needed", number(record.get("labels_needed"), 0)),
+    )
+
+
+def tuned(record: Record, alone: bool) -> tuple[Block, ...]:
+    """What supports the verdict of a tuning; `alone` where its sentence is that of the page."""
+    optimism = number(record["optimism"], signed=True) if record.get("optimism") is not None else MISSING
+    best = record.get("optimum") or {}
+    facts = (
+        ("system", system_name(record)),
+        ("objective", record.get("objective") or MISSING),
+        ("value of the chosen setting", number(record.get("value"))),
+        ("best value found", number(best.get("value"))),
+        ("certificate", record.get("certificate") or MISSING),
+        ("plateau", _plateau(record.get("plateau"))),
+        ("depth, current and tuned", _depths(record.get("depths") or {})),
+        ("optimism (gain on these queries less the promise)", optimism),
+    )
+    strategies = (
+        *((key, brief(record.get(name) or MISSING)) for key, name in _STRATEGIES),
+        ("best found", best.get("strategy") or MISSING),
+        *(("dropped", one) for one in record.get("dropped") or ()),
+    )
+    columns = (
+        TableColumn("part", number=False),
+        TableColumn("value"),
+        TableColumn("95% interval"),
+        TableColumn("queries"),
+    )
+    known = record if record.get("promise_stated", True) else {**record, "promise": None}
+    rows = tuple(TableRow(_part(name, known.get(key), key in _GAINS)) for name, key in _PARTS)
+    lead = () if alone else (Paragraph(decision(record), "lead"),)
+    evidence = TableBlock("Tuning", "What supports the verdict.", columns, rows)
+    return (*lead, evidence, TermList(facts), TermList(strategies, code=True))
+
+
+def weight(record: Record, metric: str) -> tuple[Block, ...]:
+    """The curve of the first weight, of a tuning or of what a recommendation chose; nothing without one."""
+    plateau = record.get("plateau")
+    chart = curve_chart(record.get("curve") or (), plateau, metric, record.get("axis") or {})
+    if chart is None:
+        return ()
+    best = best_point(sorted((point["weight"], point["value"]) for point in record["curve"]))
+    note = f"{metric} on the queries that were tuned on; dot: its best, {number(best[1])} at {number(best[0])}."
+    match plateau:
+        case [int() | float() as low, int() | float() as high]:
+            note += f" Shaded: the plateau of the chosen weight, {number(low)} to {number(high)}."
+    note += " A curve that is flat around the chosen weight means that its exact value matters little."
+    return (Figure(chart, note),)
+
+
+def ablation(record: Record) -> tuple[Block, ...]:
+    """What each signal and more labels are worth, where the tuning measured it."""
+    found = record.get("ablation") or {}
+    signals = [
+        TableRow(
+            (
+                Cell(one["signal"]),
+                _gain(one.get("in_sample")),
+                _gain((one.get("held_out") or {}).get("value"), one.get("held_out") or {}),
+            )
+        )
+        for one in found.get("signals") or ()
+    ]
+    labels = [
+        TableRow(
+            (
+                Cell(number(one["queries"], 0), order=one["queries"]),
+                Cell(number(one["in_sample"]), order=one["in_sample"]),
+                Cell(number(one["held_out"]), interval(one.get("low"), one.get("high")), order=one["held_out"]),
+            )
+        )
+        for one in found.get("labels") or ()
+    ]
+    without = (
+        TableColumn("signal", number=False),
+        TableColumn("worth, these queries"),
+        TableColumn("worth, held out"),
+    )
+    curve = (TableColumn("labelled queries"), TableColumn("value where chosen"), TableColumn("value elsewhere"))
+    return (
+        *_table("Signals", "The best value with the signal less the best value without it.", without, signals),
+        *_table(
+            "Labels", "The setting chosen on fewer labelled queries; the mean of several draws.", curve, labels
+        ),
+    )
+
+
+def _table(name: str, caption: str, columns: Sequence[TableColumn], rows: Sequence[TableRow]) -> tuple[Block, ...]:
+    return (TableBlock(name, caption, tuple(columns), tuple(rows)),) if rows else ()
+
+
+def _gain(value: float | None, ends: Record | None = None) -> Cell:
+    own = ends or {}
+    return Cell(number(value, signed=True), interval(own.get("low"), own.get("high")), order=value)
+
+
+def signed(part: Record) -> str:
+    """A difference with its interval."""
+    return f"{number(part.get('value'), signed=True)} {interval(part.get('low'), part.get('high'))}".strip()
+
+
+def _parted(second: Record) -> str:
+    lead = signed({**second, "value": second.get("mean")})
+    can = "tell" if second.get("parted") else "cannot tell"
+    return f"which these queries {can} apart: {lead}"
+
+
+def _part(name: str, part: Record | None, is_gain: bool) -> tuple[Cell, ...]:
+    """Name, value, interval and queries of a part of the evidence."""
+    part = part or {}
+    ends = interval(part.get("low"), part.get("high")) or MISSING
+    value = Cell(number(part.get("value"), signed=is_gain), order=part.get("value"))
+    return (Cell(name), value, Cell(ends), Cell(number(part.get("queries"), 0), order=part.get("queries")))
+
+
+def _depths(depths: Record) -> str:
+    """The depths of the current and of the tuned setting, each number once."""
+    both = [depths.get(side) or {} for side in ("current", "tuned")]
+    texts = [", ".join(str(depth) for depth in sorted({d for d in side.values() if d})) for side in both]
+    return " and ".join(texts) if all(texts) else MISSING
+
+
+def _plateau(plateau: object) -> str:
+    match plateau:
+        case [int() | float() as low, int() | float() as high]:
+            return f"weights from {number(low)} to {number(high)}"
+    return clip(json.dumps(plateau, ensure_ascii=False), 200) if plateau else MISSING

@@ -1,0 +1,177 @@
+"""Paired differences: each challenger against its baseline, over all queries and by category."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from steelyard.memory.query import Query
+from steelyard_eval.common.markup import MISSING, interval, number, p_value
+from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.measures.statistics import (
+    ALPHA,
+    MARGIN,
+    Interval,
+    benjamini_hochberg,
+    compare_paired,
+    difference_interval,
+)
+from steelyard_eval.show.report.blocks import Block, Cell, Figure, Paragraph, TableBlock, TableColumn, TableRow
+from steelyard_eval.show.report.charts import Span, difference, forest_chart
+from steelyard_eval.show.report.leaderboard import COLOURS
+from steelyard_eval.show.report.sides import Sides
+
+Record = Mapping[str, Any]
+_NUMBERS = ("difference", "p", "corrected p", "wins / ties / losses", "detectable", "queries needed")
+FEW = 5
+"""Queries of a category below which an interval is not worth drawing."""
+
+
+def differences(results: Record) -> tuple[Block, ...]:
+    """The forest of all differences to the baseline and the table of the tests."""
+    if not results["configurations"]:
+        return ()
+    chart = forest_chart(
+        _spans(results),
+        "differences",
+        "Differences to the baseline with 95% intervals",
+        "difference to the baseline",
+    )
+    if not results["comparisons"]:
+        return (*_figure(chart), Paragraph("No comparisons were made."))
+    columns = (
+        TableColumn("challenger", number=False),
+        TableColumn("baseline", number=False),
+        TableColumn("metric", number=False),
+        *(TableColumn(name) for name in _NUMBERS),
+        TableColumn("verdict", number=False),
+    )
+    rows = tuple(_row(record) for record in results["comparisons"])
+    caption = "Differences, challenger minus baseline, over the same queries."
+    return (*_figure(chart), TableBlock("Comparisons", caption, columns, rows))
+
+
+def _figure(chart: Any) -> tuple[Figure, ...]:  # noqa: ANN401 -- a chart or None
+    note = (
+        "Right of the line is better than the baseline. Filled: better or worse by the corrected test; hollow: "
+        "not decided, or chosen on these queries and therefore not tested. Within the band "
+        f"(\u00b1{MARGIN}) differences do not matter."
+    )
+    return (Figure(chart, note),) if chart else ()
+
+
+def _spans(results: Record) -> list[Span]:
+    """Every tested challenger, then what was tuned here, by size."""
+    primary = [c for c in results["comparisons"] if c["metric"] == results["primary"]]
+    tested = [
+        difference(
+            c["challenger"],
+            c["delta"],
+            c,
+            c["verdict"],
+            "filled" if c["verdict"] in ("better", "worse") else "hollow",
+        )
+        for c in primary
+    ]
+    known = {c["challenger"] for c in primary}
+    tuned = [
+        difference(row["label"], row["gain"]["mean"], row["gain"], "not tested", "hollow")
+        for row in results.get("leaderboard", ())
+        if row.get("gain") and row["label"] not in known
+    ]
+    return sorted([*tested, *tuned], key=lambda span: (-span.value, span.label))
+
+
+def _row(record: Record) -> TableRow:
+    cells = (
+        Cell(record["challenger"]),
+        Cell(record["baseline"]),
+        Cell(record["metric"]),
+        Cell(
+            number(record["delta"], signed=True),
+            interval(record.get("low"), record.get("high")),
+            order=record["delta"],
+        ),
+        Cell(p_value(record.get("p")), order=record.get("p")),
+        Cell(p_value(record.get("p_holm")), order=record.get("p_holm")),
+        Cell(" / ".join(number(record.get(key), 0) for key in ("wins", "ties", "losses"))),
+        Cell(number(record.get("mde")), order=record.get("mde")),
+        Cell(number(record.get("queries_needed"), 0), order=record.get("queries_needed")),
+        Cell(record["verdict"], colour=COLOURS.get(record["verdict"], "")),
+    )
+    return TableRow(cells)
+
+
+def categories(results: Record, two: Sides | None) -> tuple[Block, ...]:
+    """The difference between the two sides in every category of queries; nothing with fewer than two."""
+    found = by_category(results, two) if two else {}
+    if len(found) < 2 or two is None:
+        return ()
+    rows, spans = [], []
+    drawn = {name: own for name, own in found.items() if len(own) >= FEW}
+    tested = {name: tested_change(own) for name, own in drawn.items()}
+    changes = {name: change for name, (change, _) in tested.items()}
+    corrected = (
+        dict(zip(tested, benjamini_hochberg([p for _, p in tested.values()]), strict=True)) if tested else {}
+    )
+    for name, own in found.items():
+        left, right = (sum(values) / len(own) for values in zip(*((a, b) for _, a, b in own), strict=True))
+        change = changes.get(name)
+        rows.append(_category(name, len(own), left, right, change, corrected.get(name)))
+        if change is not None:
+            ends = {"low": change.low, "high": change.high}
+            sure = corrected[name] < ALPHA
+            spans.append(
+                difference(f"{name} ({len(own)})", right - left, ends, "", "filled" if sure else "hollow")
+            )
+    columns = (
+        TableColumn("category", number=False),
+        TableColumn("queries"),
+        TableColumn("before"),
+        TableColumn("after"),
+        TableColumn("difference"),
+        TableColumn("p by category"),
+    )
+    caption = (
+        f"Mean {results['primary']} of {two.left} (before) and {two.right} (after). Exploratory: corrected over "
+        "the categories for the false discovery rate only."
+    )
+    chart = forest_chart(spans, "categories", "Differences by category with 95% intervals", "after minus before")
+    note = f"{two.right} minus {two.left}. In brackets: the number of queries; fewer than {FEW} are not drawn."
+    return (*([Figure(chart, note)] if chart else []), TableBlock("Categories", caption, columns, tuple(rows)))
+
+
+def by_category(results: Record, two: Sides) -> dict[str, list[tuple[Record, float, float]]]:
+    """Queries with both values by category, the largest category first."""
+    found: dict[str, list[tuple[Record, float, float]]] = defaultdict(list)
+    for query, left, right in two.rows(results):
+        found[query.get("category") or MISSING].append((query, left, right))
+    return dict(sorted(found.items(), key=lambda item: (-len(item[1]), item[0])))
+
+
+def tested_change(own: Sequence[tuple[Record, float, float]]) -> tuple[Interval, float]:
+    """The mean difference with its interval, and the sign-flip p."""
+    units = unit_numbers(
+        [Query(query["text"], query["id"], group=query.get("group") or "") for query, _, _ in own]
+    )
+    left, right = [a for _, a, _ in own], [b for _, _, b in own]
+    gaps = [b - a for a, b in zip(left, right, strict=True)]
+    return difference_interval(gaps, units.tolist()), compare_paired(right, left, units.tolist(), seed=0).p
+
+
+def _category(
+    name: str, queries: int, left: float, right: float, change: Interval | None, p: float | None
+) -> TableRow:
+    ends = interval(change.low, change.high) if change else ""
+    sure = p is not None and p < ALPHA
+    colour = ("good" if right > left else "bad") if sure else ""
+    cells = (
+        Cell(name),
+        Cell(number(queries, 0), order=queries),
+        Cell(number(left), order=left),
+        Cell(number(right), order=right),
+        Cell(number(right - left, signed=True), ends, order=right - left, colour=colour),
+        Cell(p_value(None if p is None else float(p)), order=None if p is None else float(p)),
+    )
+    return TableRow(cells)

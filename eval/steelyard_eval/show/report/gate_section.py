@@ -1,0 +1,246 @@
+"""The report of a gate: the change of every contender, what got worse, and how far the gate can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from steelyard_eval.common.markup import MISSING, clip, interval, number, p_value
+from steelyard_eval.show.report.blocks import (
+    Block,
+    Cell,
+    Figure,
+    ListPlace,
+    Page,
+    Pair,
+    Pairs,
+    Paragraph,
+    Section,
+    TableBlock,
+    TableColumn,
+    TableRow,
+    TermList,
+)
+from steelyard_eval.show.report.charts import Series, difference, forest_chart, places_chart
+from steelyard_eval.show.report.glossary import glossary
+from steelyard_eval.show.report.queries import move
+
+Record = Mapping[str, Any]
+PLOTTED = 3
+"""Contenders whose history is drawn."""
+COLOURS = {"pass": "good", "fail": "bad"}
+
+
+def gate_page(record: Record, sha256: str) -> Page:
+    """The page of a gate's document."""
+    sections = [
+        Section("notices", "Before you read on", tuple(Paragraph(text, "warning") for text in record["notices"])),
+        Section("findings", "What was found", _findings(record)),
+        Section("contenders", "Contenders", _contenders(record)),
+        Section("slices", "Categories and intents", _slices(record)),
+        Section("queries", "Queries that lost most", tuple(_worst(record))),
+        Section("trust", "How far this gate can be trusted", tuple(_trust(record))),
+        Section("history", "Baseline", _baseline(record)),
+    ]
+    terms = glossary(sections, ())
+    sections.append(Section("glossary", "What the columns mean", (TermList(terms),) if terms else ()))
+    facts = (("tool", record["tool"]), ("report.json (SHA-256)", sha256))
+    sections.append(Section("provenance", "Where this comes from", (TermList(facts, code=True),)))
+    settings = {
+        "split": record.get("split"),
+        "budget": number(record.get("budget"), 3),
+        "check": record.get("check"),
+    }
+    return Page(
+        title=f"Gate of {record['dataset']['name']}",
+        badge=record["verdict"],
+        answer=record["sentence"],
+        caveat="",
+        description="",
+        facts=tuple((name, str(value)) for name, value in settings.items() if value),
+        sections=tuple(section for section in sections if section.blocks),
+    )
+
+
+def _findings(record: Record) -> tuple[Block, ...]:
+    columns = tuple(TableColumn(name, number=False) for name in ("contender", "kind", "verdict", "finding"))
+    rows = tuple(
+        TableRow(
+            (
+                Cell(one.get("contender") or MISSING),
+                Cell(one["kind"]),
+                Cell(one["verdict"], colour=COLOURS.get(one["verdict"], "")),
+                Cell(one["text"]),
+            )
+        )
+        for one in record["findings"]
+    )
+    return (TableBlock("Findings", "Worst first.", columns, rows),) if rows else ()
+
+
+def _contenders(record: Record) -> tuple[Block, ...]:
+    if not record["contenders"]:
+        return ()
+    spans = [
+        difference(f"{row['label']}, {part['name']}", part["delta"], part, part["verdict"], _look(part))
+        for row in record["contenders"]
+        for part in row["against"]
+    ]
+    chart = forest_chart(spans, "changes", "Change of nDCG@10 with 95% intervals", "change of nDCG@10")
+    note = "Left of the line is worse than before. Filled: fails. Hollow: passes, or is not decided."
+    figure = (Figure(chart, note),) if chart else ()
+    columns = (
+        TableColumn("contender", number=False),
+        TableColumn("verdict", number=False),
+        *(TableColumn(name) for name in ("before", "now", "change", "p worse", "lists changed", "catches")),
+        TableColumn("finding", number=False),
+    )
+    rows = tuple(_contender(row) for row in record["contenders"])
+    return (*figure, TableBlock("Contenders", "nDCG@10 against the committed baseline.", columns, rows))
+
+
+def _look(part: Record) -> str:
+    return "filled" if part["verdict"] == "fail" else "hollow"
+
+
+def _contender(row: Record) -> TableRow:
+    first, base, power = row["metrics"][0], row["against"][0], row["power"]
+    return TableRow(
+        (
+            Cell(row["label"], row.get("strategy") or ""),
+            Cell(row["verdict"], colour=COLOURS.get(row["verdict"], "")),
+            Cell(number(first["before"]), order=first["before"]),
+            Cell(number(first["now"]), order=first["now"]),
+            Cell(
+                number(base["delta"], signed=True),
+                interval(base.get("low"), base.get("high")),
+                order=base["delta"],
+            ),
+            Cell(p_value(base.get("p_worse")), order=base.get("p_worse")),
+            Cell(f"{row['lists_changed']} of {row['queries']}", order=row["lists_changed"]),
+            Cell(_share(power["caught"]), "asleep" if power["asleep"] else "", order=power["caught"]),
+            Cell(row["text"]),
+        )
+    )
+
+
+def _share(value: float | None) -> str:
+    return MISSING if value is None else f"{value:.0%}"
+
+
+def _slices(record: Record) -> tuple[Block, ...]:
+    columns = (
+        TableColumn("slice", number=False),
+        TableColumn("contender", number=False),
+        *(TableColumn(name) for name in ("queries", "change", "p by slice")),
+    )
+    rows = tuple(
+        TableRow(
+            (
+                Cell(f"{part['field']} {part['value']}"),
+                Cell(row["label"]),
+                Cell(number(part["queries"], 0), order=part["queries"]),
+                Cell(
+                    number(part["delta"], signed=True), order=part["delta"], colour="bad" if part["worse"] else ""
+                ),
+                Cell(p_value(part.get("p_adjusted")), order=part.get("p_adjusted")),
+            )
+        )
+        for row in record["contenders"]
+        for part in row["slices"]
+        if part["delta"]
+    )
+    return (TableBlock("Slices", "Where something changed.", columns, rows),) if rows else ()
+
+
+def _worst(record: Record) -> Iterator[Block]:
+    for row in record["contenders"]:
+        pairs = tuple(_pair(one) for one in row["worst"])
+        if pairs:
+            yield Pairs((f"{row['label']}, before", f"{row['label']}, now"), pairs)
+
+
+def _pair(one: Record) -> Pair:
+    before, now = one["list_before"], one["list_now"]
+    return Pair(
+        text=clip(one.get("text") or MISSING, 240),
+        about=clip(one["id"], 60),
+        change=f"{number(one['before'])} to {number(one['now'])}",
+        left=tuple(
+            ListPlace(clip(id_, 80), None, move(at, now, id_, "to", "left"), "") for at, id_ in enumerate(before)
+        ),
+        right=tuple(
+            ListPlace(clip(id_, 80), None, move(at, before, id_, "was", "new"), "") for at, id_ in enumerate(now)
+        ),
+    )
+
+
+def _trust(record: Record) -> Iterator[Block]:
+    power = record.get("power")
+    if not power:
+        return
+    if power["asleep"]:
+        names = ", ".join(power["asleep"])
+        yield Paragraph(
+            f"Asleep for {names}: most drops of {power['drop']:g} would pass. Label more queries.", "warning"
+        )
+    least, alarms = power["least"], record.get("false_alarm_rate")
+    yield TermList(
+        (
+            (
+                f"drops of {power['drop']:g} that it catches, at least",
+                _share(least),
+            ),
+            ("harmless changes that it blocks, at most", _share(alarms)),
+        )
+    )
+    rows = tuple(
+        TableRow(
+            (
+                Cell(one["name"]),
+                Cell(row["label"]),
+                Cell(number(one["drop"]), order=one["drop"]),
+                Cell(_share(one.get("caught")), order=one.get("caught")),
+            )
+        )
+        for row in record["contenders"]
+        for one in row["power"].get("planted", ())
+    )
+    columns = (
+        TableColumn("regression", number=False),
+        TableColumn("contender", number=False),
+        TableColumn("drop"),
+        TableColumn("catches"),
+    )
+    if rows:
+        yield TableBlock("Regressions", "Made on purpose, to see whether the gate catches them.", columns, rows)
+
+
+def _baseline(record: Record) -> tuple[Block, ...]:
+    base = record["baseline"]
+    facts = (("file", base["path"]), ("date", base["date"]), ("tool", base["tool"]))
+    rows = tuple(
+        TableRow((Cell(line["date"]), Cell(line["who"]), Cell(line.get("because") or MISSING)))
+        for line in record.get("history", ())
+    )
+    columns = tuple(TableColumn(name, number=False) for name in ("date", "who", "reason"))
+    table = (TableBlock("History", "Every update of the baseline, oldest first.", columns, rows),) if rows else ()
+    command = (TermList((("accept this as the new baseline", record["rebaseline"]),), code=True),)
+    return (TermList(facts), *_past(record), *table, *(command if record.get("rebaseline") else ()))
+
+
+def _past(record: Record) -> Iterator[Figure]:
+    """nDCG@10 at every update since the data last changed, of the first contenders; what failed comes first."""
+    lines = list(record.get("history", ()))
+    begin = max((number for number, line in enumerate(lines) if not line.get("comparable", True)), default=0)
+    contenders = sorted(record["contenders"], key=lambda row: row["verdict"] != "fail")
+    for at, row in enumerate(contenders[:PLOTTED]):
+        label = row["label"]
+        now = [line["contenders"][label]["now"] for line in lines[begin:] if label in line.get("contenders", ())]
+        values = tuple(float(own["nDCG@10"]) for own in now)
+        title = f"nDCG@10 of {label} at each update of the baseline"
+        chart = places_chart([Series(label, values, "filled")], f"history-{at}", title, "update")
+        if chart and len(values) > 1:
+            yield Figure(
+                chart, "Since corpus, queries and labels last changed; the line falls where search got worse."
+            )

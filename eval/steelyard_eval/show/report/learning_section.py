@@ -1,0 +1,228 @@
+"""The report of what was learned from feedback: the gain in every view, the log, and how people look at lists."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from steelyard_eval.common.markup import MISSING, number
+from steelyard_eval.measures.statistics import normal_interval
+from steelyard_eval.show.report.blocks import (
+    Block,
+    Cell,
+    Figure,
+    Page,
+    Paragraph,
+    Section,
+    TableBlock,
+    TableColumn,
+    TableRow,
+    TermList,
+)
+from steelyard_eval.show.report.charts import Series, difference, forest_chart, places_chart
+from steelyard_eval.show.report.glossary import glossary
+
+Record = Mapping[str, Any]
+
+
+def learn_page(record: Record, sha256: str) -> Page:
+    """The page of the document of `steelyard learn`."""
+    sections = [
+        Section("notices", "Before you read on", _refusal(record)),
+        Section("gain", "Expected gain", _gain(record)),
+        Section("strategies", "Strategies", _strategies(record)),
+        Section("acts", "How people act on lists", _acts(record)),
+        Section("parts", "Halves of the log and intents", _parts(record)),
+        Section("propensities", "Value by logged probabilities", _off_policy(record)),
+        Section("rivals", "What simpler rules would do", _rivals(record)),
+        Section("log", "The log", _log(record)),
+    ]
+    terms = glossary(sections, ())
+    sections.append(Section("glossary", "What the columns mean", (TermList(terms),) if terms else ()))
+    facts = (
+        ("tool", record["tool"]),
+        ("data set (SHA-256)", record["dataset"].get("sha256") or MISSING),
+        ("report.json (SHA-256)", sha256),
+    )
+    sections.append(Section("provenance", "Where this comes from", (TermList(facts, code=True),)))
+    log = record["log"]
+    counts = (("searches", "impressions"), ("distinct queries", "queries"), ("acts", "acts"))
+    return Page(
+        title=f"Learned from feedback on {record['dataset']['name']}",
+        badge=record["verdict"],
+        answer=record["sentence"],
+        caveat="",
+        description="",
+        facts=(*((name, number(log[key], 0)) for name, key in counts), ("span", str(log["span"]))),
+        sections=tuple(section for section in sections if section.blocks),
+    )
+
+
+def _refusal(record: Record) -> tuple[Block, ...]:
+    refusal = record.get("refusal")
+    warnings = [f"Refused: {refusal['reason']}. {refusal['remedy']}."] if refusal else []
+    warnings += ["This log is simulated."] if record["log"].get("simulated") else []
+    return tuple(Paragraph(text, "warning") for text in warnings)
+
+
+def _gain(record: Record) -> tuple[Block, ...]:
+    """The gain in every view: how it depends on what nobody was shown, and on labels."""
+    views = [
+        (f"unseen at {one['imputed']:g}", one["gain"], math.hypot(one["error"], one.get("refit_error") or 0.0))
+        for one in record["views"]
+    ]
+    if labels := record.get("labels"):
+        views.append((f"{labels['queries']} labelled queries", labels["gain"], labels["error"]))
+        views.append(("labels and log", labels["pooled_gain"], labels["pooled_error"]))
+    title = "Expected gain in nDCG@10 with 95% intervals, by view"
+    unseen = number(100 * record["unseen"], 0)
+    facts = (
+        ("new first places that were never shown", f"{unseen}%"),
+        ("the gain is gone where unseen entries count", number(record.get("flip"), 2)),
+        ("queries needed", number(record.get("queries_needed"), 0)),
+        ("candidates", number(record.get("candidates"), 0)),
+    )
+    note = (
+        "What nobody was shown has no feedback. Each row counts such entries at a share of what their signals "
+        "suggest: all of it (1), half or a quarter. A gain that only one row has is a guess about them."
+    )
+    return (*_forest("views", title, views, note), TermList(facts))
+
+
+def _forest(name: str, title: str, rows: Sequence[tuple[str, float, float]], note: str) -> tuple[Block, ...]:
+    around = [(label, normal_interval(gain, error)) for label, gain, error in rows]
+    spans = [
+        difference(label, own.mean, {"low": own.low, "high": own.high}, "", "filled") for label, own in around
+    ]
+    chart = forest_chart(spans, name, title, "gain in nDCG@10")
+    return (Figure(chart, note),) if chart else ()
+
+
+def _strategies(record: Record) -> tuple[Block, ...]:
+    chosen = record.get("chosen") or {}
+    pairs = (
+        ("chosen", chosen.get("strategy") or MISSING),
+        ("best found", record["best"]["strategy"]),
+        ("current", record["current"]["strategy"]),
+        *(
+            (f"{one['intent']} queries alone would choose", one["strategy"])
+            for one in record.get("intents", ())
+            if one.get("verdict") == "ship"
+        ),
+    )
+    return (TermList(pairs, code=True),)
+
+
+def _acts(record: Record) -> tuple[Block, ...]:
+    acts, seen = record["acts"], record["examination"]
+    series = [
+        Series("relevant entries", tuple(acts["relevant"]), "filled"),
+        Series("other entries", tuple(acts["other"]), "hollow"),
+    ]
+    chart = places_chart(series, "acts", "Acts per show by place, of relevant entries and of others", "place")
+    note = (
+        "Filled: relevant entries; hollow: others. The closer the two lines, the less an act tells of relevance."
+    )
+    error = "" if seen.get("error") is None else f", standard error {number(seen['error'], 2)}"
+    facts = (
+        ("a place is examined in proportion to", f"place to the power of -{number(seen['exponent'], 2)}"),
+        ("known from", f"{seen['source']}{error}"),
+        ("lift (acts on relevant entries over acts on others)", number(acts["lift"], 2)),
+    )
+    rows = tuple(
+        TableRow(
+            (
+                Cell(one["kind"]),
+                Cell(number(one["count"], 0), order=one["count"]),
+                Cell(number(one["lift"], 2), order=one["lift"]),
+            )
+        )
+        for one in acts["kinds"]
+    )
+    columns = (TableColumn("act", number=False), TableColumn("acts"), TableColumn("lift"))
+    figure = (Figure(chart, note),) if chart else ()
+    table = (TableBlock("Acts", "What each kind of act is worth.", columns, rows),) if rows else ()
+    return (*figure, TermList(facts), *table)
+
+
+def _parts(record: Record) -> tuple[Block, ...]:
+    rows = [
+        (f"{one.get('half') or one.get('intent')} ({one['queries']})", one["gain"], one["error"])
+        for one in (*record.get("halves", ()), *record.get("intents", ()))
+    ]
+    note = "The number of distinct queries is in brackets. Halves of the log are learned alone: they should agree."
+    return _forest("parts", "Gain by half of the log and by intent with 95% intervals", rows, note)
+
+
+def _off_policy(record: Record) -> tuple[Block, ...]:
+    """What the best weights would have been worth, or why the log cannot tell."""
+    found = record.get("off_policy")
+    if not found:
+        return ()
+    if found["refusal"]:
+        return (Paragraph(f"{found['of']}: refused, {found['refusal']}.", "warning"),)
+    names = {"ips": "inverse propensity", "snips": "self-normalised", "dr": "doubly robust"}
+    rows = tuple(
+        TableRow((Cell(title), Cell(_with_ends(own), order=own["value"])))
+        for name, title in names.items()
+        if (own := found[name])
+    )
+    columns = (TableColumn("estimate by", number=False), TableColumn("acts per show"))
+    facts = (
+        ("shows", number(found["shows"], 0)),
+        ("worth", f"{number(found['effective'], 0)} shows of the new lists"),
+        ("largest weight", number(found["largest"], 1)),
+    )
+    return (TableBlock("Values", f"What {found['of']} would have been worth.", columns, rows), TermList(facts))
+
+
+def _with_ends(found: Record) -> str:
+    return f"{number(found['value'])} [{number(found['low'])}, {number(found['high'])}]"
+
+
+def _rivals(record: Record) -> tuple[Block, ...]:
+    rows = tuple(
+        TableRow(
+            (Cell(one["rule"]), Cell(number(one["gain"], signed=True), order=one["gain"]), Cell(one["strategy"]))
+        )
+        for one in record.get("rivals", ())
+    )
+    columns = (TableColumn("rule", number=False), TableColumn("gain"), TableColumn("would use", number=False))
+    return (TableBlock("Rules", "What each would choose, as the learner sees it.", columns, rows),) if rows else ()
+
+
+def _log(record: Record) -> tuple[Block, ...]:
+    log = record["log"]
+    policies = tuple(
+        TableRow(
+            (
+                Cell(one["name"] or "without a name"),
+                Cell(number(one["searches"], 0), order=one["searches"]),
+                Cell(f"{one['agreement']:.1%}", order=one["agreement"]),
+                Cell(one["how"]),
+            )
+        )
+        for one in record.get("policies", ())
+    )
+    aside = tuple(
+        TableRow((Cell(one["rule"]), Cell(number(one["count"], 0), order=one["count"]), Cell(_lines(one))))
+        for one in log.get("set_aside", ())
+    )
+    told = (
+        TableColumn("policy", number=False),
+        TableColumn("searches"),
+        TableColumn("agreement"),
+        TableColumn("how", number=False),
+    )
+    why = (TableColumn("set aside", number=False), TableColumn("count"), TableColumn("lines", number=False))
+    facts = (("worth so many equally frequent queries", number(record.get("effective_queries"), 0)),)
+    return (
+        TermList(facts),
+        *((TableBlock("Policies", "What ranked the logged lists.", told, policies),) if policies else ()),
+        *((TableBlock("Set aside", "Lines that were not used, and why.", why, aside),) if aside else ()),
+    )
+
+
+def _lines(one: Record) -> str:
+    return ", ".join(str(line) for line in one.get("lines", ()))

@@ -1,0 +1,170 @@
+"""Reads the results of a comparison or a tuning, and checks that they have what a report needs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, cast
+
+from steelyard.base.errors import DataError, Fault, nearest, shown
+from steelyard.base.files import STRICT_JSON, canonical
+from steelyard.base.inputs import read_text
+from steelyard.base.schemas import Schema
+from steelyard_eval.show.report.log import SUFFIXES, of_log
+from steelyard_eval.show.report.rankings import ranking_faults
+
+_REMEDY = "Write the file again with --json of `steelyard compare`, `recommend`, `tune`, `gate` or `learn`"
+_TUNING = {"verdict", "strategy", "objective"}
+"""Keys that identify the document of a tuning."""
+_LARGEST = 1e300  # beyond it differences overflow
+_FAULTS_SHOWN = 10
+_LABELLED = (("results", "label"), ("comparisons", "challenger"), ("comparisons", "baseline"), ("timing", "label"))
+
+
+def load_results(path: str | Path) -> dict[str, Any]:
+    """Read the JSON of `steelyard compare`, `recommend`, `tune`, `gate` or `learn`, a report.json, or a log.
+
+    Of a feedback log (*.jsonl) the report has how far its layered searches went. Raises DataError when the file
+    cannot be read, is not JSON, or is the document of no such job; the message lists every place with its value
+    and the rule.
+    """
+    if str(path).endswith(SUFFIXES):
+        return checked(of_log(path), shown(str(path), 1000))
+    source = shown(str(path), 1000)  # the end of a long path is what tells files apart
+    try:
+        text = read_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"cannot read the results file {source}: {reason}") from None
+    try:
+        record = STRICT_JSON.decode(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"results file {source} is not valid JSON: {error}. {_REMEDY}") from None
+    return checked(record, source)
+
+
+def checked(results: object, source: str = "results") -> dict[str, Any]:
+    """Results as plain JSON values with sorted keys, so that equal results make equal reports.
+
+    Raises DataError listing every fault.
+    """
+    try:
+        # Twice: infinite and unpaired values are faults with a place, not an exception without one.
+        plain = _with_comparison(json.loads(json.dumps(results, sort_keys=True)))
+        faults = list(dict.fromkeys(_faults(plain, source)))
+        if not faults:
+            canonical(plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise DataError(f"{source}: not JSON values: {error}. {_REMEDY}") from None
+    if faults:
+        more = len(faults) - _FAULTS_SHOWN
+        lines = [str(fault) for fault in faults[:_FAULTS_SHOWN]] + (
+            [f"and {more} more faults"] if more > 0 else []
+        )
+        raise DataError("\n".join(lines))
+    loaded: dict[str, Any] = plain
+    return loaded
+
+
+def kind_of(record: object) -> str:
+    """Which job wrote a document: gate, learn, or results for those of a comparison."""
+    kind = record.get("kind") if isinstance(record, Mapping) else None
+    return kind if kind in ("gate", "learn") else "results"
+
+
+def _with_comparison(record: Any) -> Any:  # noqa: ANN401 -- any JSON value
+    """Turn a tuning into results without a comparison, which a report can show; others are unchanged."""
+    if not isinstance(record, dict) or not record.keys() >= _TUNING or "configurations" in record:
+        return record
+    return {
+        "schema_version": record.get("schema_version"),
+        "dataset": {"name": record.get("dataset") or "a data set", "sha256": record.get("dataset_sha256")},
+        "split": "all",
+        "limit": record.get("limit") or 10,
+        "primary": record["objective"],
+        "configurations": [],
+        "results": [],
+        "comparisons": [],
+        "per_query": record.get("per_query") or [],
+        "rankings": record.get("rankings"),
+        "tuning": {key: value for key, value in record.items() if key not in ("per_query", "rankings")},
+    }
+
+
+def _faults(record: object, source: str) -> Iterator[Fault]:
+    """Every fault: values first, then the shape, then names (which are only looked up in a sound shape)."""
+    for faults in (_value_faults, _shape_faults):
+        found = list(faults(record, source))
+        if found:
+            yield from found
+            return
+    if kind_of(record) != "results":
+        return
+    sound = cast(Mapping[str, Any], record)
+    yield from _label_faults(sound, source)
+    for place, value, rule in ranking_faults(sound.get("rankings")):
+        yield Fault(source, 0, f"rankings.{place}", shown(value), rule, _REMEDY)
+
+
+def _shape_faults(record: object, source: str) -> Iterator[Fault]:
+    for violation in _schema(kind_of(record)).violations(record):
+        yield Fault(source, 0, shown(violation.place), violation.value, violation.rule, _REMEDY)
+
+
+def _value_faults(record: object, source: str) -> Iterator[Fault]:
+    """Numbers that are not finite, text that is not Unicode. A loop: nesting is as deep as the file likes."""
+    waiting: list[tuple[str, object]] = [("", record)]
+    while waiting:
+        place, value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting += [(f"{place}.{key}".lstrip("."), item) for key, item in value.items()]
+            waiting += [(f"{place}.{key}".lstrip("."), key) for key in value]
+        elif isinstance(value, list):
+            waiting += [(f"{place}.{index}".lstrip("."), item) for index, item in enumerate(value)]
+        elif isinstance(value, int | float) and not -_LARGEST < value < _LARGEST:
+            yield Fault(source, 0, shown(place), shown(value), "must be a finite number", _REMEDY)
+        elif isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+            yield Fault(
+                source, 0, shown(place), shown(value), "must be Unicode, not half a surrogate pair", _REMEDY
+            )
+
+
+def _label_faults(record: Mapping[str, Any], source: str) -> Iterator[Fault]:
+    """Labels that name no configuration, or more than one: their numbers would be lost or mixed."""
+    counts = Counter(configuration["label"] for configuration in record["configurations"])
+    for label, count in counts.items():
+        if count > 1:
+            yield Fault(source, 0, "configurations", shown(label), "is the label of more than one", _REMEDY)
+    for place, label in _labels(record):
+        if label not in counts:
+            rule = f"is the label of no configuration{nearest(label, counts)}"
+            yield Fault(source, 0, place, shown(label), rule, _REMEDY)
+    pairs = Counter((result["label"], result["metric"]) for result in record["results"])
+    for (label, metric), count in pairs.items():
+        if count > 1:
+            rule = f"has {count} values of {shown(metric)}, and must have one"
+            yield Fault(source, 0, "results", shown(label), rule, _REMEDY)
+
+
+def _labels(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every label that is used, with its place."""
+    if record.get("baseline"):
+        yield "baseline", record["baseline"]
+    for section, key in _LABELLED:
+        for index, item in enumerate(record.get(section, ())):
+            yield f"{section}.{index}.{key}", item[key]
+    for index, query in enumerate(record.get("per_query", ()) if record["configurations"] else ()):
+        for label in query["values"]:
+            yield f"per_query.{index}.values", label
+
+
+@cache
+def _schema(kind: str) -> Schema:
+    text = (
+        resources.files("steelyard_eval.show.report").joinpath(f"{kind}.schema.json").read_text(encoding="utf-8")
+    )
+    return Schema(STRICT_JSON.decode(text))

@@ -1,0 +1,65 @@
+"""A feedback log as results for a report: how far the layered searches in it went, in total."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.base.errors import PATH_WIDTH, DataError, shown
+from steelyard.fusion.progress import Progress
+from steelyard_eval.datasets.log_schema import MOST_HITS, decode
+from steelyard_eval.datasets.logs import lines_of
+
+SUFFIXES = (".jsonl", ".jsonl.gz")
+
+
+def of_log(path: str | Path) -> dict[str, Any]:
+    """Results that hold the totals of every configuration; DataError for a log without layered searches."""
+    counts: dict[str, list[dict[str, int]]] = defaultdict(list)
+    systems: dict[str, str] = {}
+    broken = 0
+    for _, raw in lines_of(path):
+        try:
+            line = decode(raw)
+        except ValueError:
+            broken += 1
+            continue
+        if line.configuration is not None:
+            systems[line.policy] = f"{line.configuration.get('system')}:{line.configuration.get('profile')}"
+        if line.layers is not None:
+            counts[line.policy].append(msgspec.to_builtins(line.layers))
+    if not counts:
+        place = shown(str(path), PATH_WIDTH)
+        raise DataError(
+            f"{place} holds no layered search; log some with steelyard search --system cortex_mem --log"
+        )
+    rows = [
+        {"label": f"{systems.get(policy, 'policy')} {policy}".strip(), **Progress.of_counts(own).summary()}
+        for policy, own in counts.items()
+    ]
+    return {
+        "schema_version": 1,
+        "dataset": {"name": Path(path).name},
+        "split": "all",
+        "limit": MOST_HITS,
+        "primary": "layers",
+        "configurations": [],
+        "results": [],
+        "comparisons": [],
+        "sentence": _sentence(rows),
+        "notices": [f"{broken} lines of the log could not be read"] if broken else [],
+        "layers": rows,
+    }
+
+
+def _sentence(rows: list[dict[str, Any]]) -> str:
+    total = {name: sum(row[name] for row in rows) for name in ("queries", "at_threshold", "full_search")}
+    empty = sum(row["without_result"] for row in rows)
+    relaxed = total["queries"] - total["at_threshold"] - total["full_search"]
+    return (
+        f"Of {total['queries']} layered searches {total['at_threshold']} found abstracts at the threshold and "
+        f"{relaxed} at a lower step, {total['full_search']} searched all details; {empty} ended without a result."
+    )

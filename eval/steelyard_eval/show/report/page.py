@@ -1,0 +1,116 @@
+"""The sections of a report, for whatever result it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steelyard_eval.common.console import brief
+from steelyard_eval.common.markup import MISSING
+from steelyard_eval.show import layers_table as layers
+from steelyard_eval.show.report.blocks import (
+    Cell,
+    Page,
+    Paragraph,
+    Section,
+    TableBlock,
+    TableColumn,
+    TableRow,
+    TermList,
+)
+from steelyard_eval.show.report.coverage import coverage
+from steelyard_eval.show.report.decision_section import ablation, promised, tuned, weight
+from steelyard_eval.show.report.differences import categories, differences
+from steelyard_eval.show.report.glossary import glossary
+from steelyard_eval.show.report.leaderboard import cost, leaderboard, metrics, ranked, tests
+from steelyard_eval.show.report.method import facts, method
+from steelyard_eval.show.report.queries import disagreements, pairs
+from steelyard_eval.show.report.sentences import answer, caveat, decision
+from steelyard_eval.show.report.sides import sides
+
+Record = Mapping[str, Any]
+
+
+def page(results: Record, sha256: str) -> Page:
+    """The page of checked results; `sha256` is that of the report.json beside it."""
+    measured = bool(results["configurations"])
+    subject = "Tuned weights" if results.get("tuning") and not measured else "Search strategies"
+    means = {record["label"]: record for record in ranked(results)}
+    baseline = results.get("baseline") or ""
+    return Page(
+        title=f"{subject} on {results['dataset']['name']}",
+        badge=_badge(results, measured),
+        answer=_answer(results, means, measured),
+        caveat="" if results.get("sentence") or not measured else caveat(means, baseline),
+        description=results["dataset"].get("description") or "",
+        facts=facts(results),
+        sections=_sections(results, sha256, measured),
+    )
+
+
+def _sections(results: Record, sha256: str, measured: bool) -> tuple[Section, ...]:
+    two, record = sides(results), results.get("tuning") or {}
+    chosen = results.get("chosen") or {}
+    curve = weight(record or chosen, results["primary"])
+    shown = [
+        Section("notices", "Before you read on", _notices(results)),
+        Section("decision", "Recommendation", promised(results)),
+        Section("tuning", "Tuning", tuned(record, alone=not measured) if record else ()),
+        Section("leaderboard", "Leaderboard", leaderboard(results)),
+        Section("differences", "Paired differences", differences(results)),
+        Section("categories", "Categories of queries", categories(results, two)),
+        Section("cost", "Quality against cost", cost(results)),
+        Section("layers", "Layered searches", _layers(results)),
+        Section("weight", "What the weight changes", curve),
+        Section("ablation", "What signals and labels are worth", ablation(record)),
+        Section("queries", "Queries", (*pairs(results, two), *disagreements(results))),
+        Section("labels", "How far the labels reach", coverage(results)),
+        Section("strategies", "Strategies", _strategies(results)),
+    ]
+    terms = glossary(shown, metrics(results))
+    shown.append(Section("glossary", "What the columns mean", (TermList(terms),) if terms else ()))
+    shown.append(Section("method", "Method", (TermList(method(results)),) if measured else ()))
+    shown.append(Section("provenance", "Where this comes from", _provenance(results, sha256)))
+    return tuple(section for section in shown if section.blocks)
+
+
+def _badge(results: Record, measured: bool) -> str:
+    verdict = results.get("verdict") or ("" if measured else (results.get("tuning") or {}).get("verdict", ""))
+    return str(verdict)
+
+
+def _answer(results: Record, means: Mapping[str, Record], measured: bool) -> str:
+    """The sentence of a recommendation or a tuning, else which configuration is best."""
+    if results.get("sentence"):
+        return str(results["sentence"])
+    if not measured and results.get("tuning"):
+        return decision(results["tuning"])
+    return answer(means, tests(results), results["primary"], results.get("baseline") or "")
+
+
+def _notices(results: Record) -> tuple[Paragraph, ...]:
+    return tuple(Paragraph(notice, "warning") for notice in results.get("notices", ()))
+
+
+def _layers(results: Record) -> tuple[TableBlock, ...]:
+    rows = tuple(TableRow(tuple(Cell(row[name]) for name in layers.COLUMNS)) for row in layers.rows(results))
+    columns = tuple(TableColumn(name, number=bool(at)) for at, name in enumerate(layers.COLUMNS.values()))
+    return (TableBlock("Layers", "How far each layered search went.", columns, rows),) if rows else ()
+
+
+def _strategies(results: Record) -> tuple[TermList, ...]:
+    pairs = tuple((one["label"], brief(one["strategy"])) for one in results["configurations"])
+    return (TermList(pairs, code=True),) if pairs else ()
+
+
+def _provenance(results: Record, sha256: str) -> tuple[TermList, ...]:
+    """The command, the tool, and the hashes that tell two reports apart."""
+    record = results.get("tuning") or {}
+    command = results.get("command") or record.get("command")
+    found = {
+        "command": command,
+        "tool": results.get("tool") or record.get("tool"),
+        "data set (SHA-256)": results["dataset"].get("sha256") or MISSING,
+        "report.json (SHA-256)": sha256,
+    }
+    return (TermList(tuple((name, value) for name, value in found.items() if value), code=True),)

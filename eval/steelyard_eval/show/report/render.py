@@ -1,0 +1,120 @@
+"""Writes a report: HTML, Markdown, JSON and CSV of the same results."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from steelyard.base.files import canonical, write_texts
+from steelyard_eval.common.markup import breakable, legible, markdown, markdown_code
+from steelyard_eval.show.report.blocks import Page
+from steelyard_eval.show.report.csv_tables import leaderboard_csv, queries_csv
+from steelyard_eval.show.report.data import MOST, Packed, pack
+from steelyard_eval.show.report.gate_section import gate_page
+from steelyard_eval.show.report.learning_section import learn_page
+from steelyard_eval.show.report.load import checked, kind_of
+from steelyard_eval.show.report.page import page
+
+_TEMPLATES = "templates"
+PAGES: Mapping[str, Callable[[Mapping[str, Any], str], Page]] = {
+    "results": page,
+    "gate": gate_page,
+    "learn": learn_page,
+}
+"""What makes the page of each kind of document."""
+BADGES = ("ship", "try", "keep", "pass", "fail", "inconclusive", "mismatch")
+
+
+def write_report(results: Mapping[str, Any], out: str | Path) -> list[Path]:
+    """Write report.html, report.md and report.json into `out`, for a comparison also CSV files and timing.json.
+
+    Returns their paths. The same results give the same bytes. Timing is in timing.json and not in report.json, so
+    that report.json can be compared byte for byte with that of another run. The page stays below a megabyte: the
+    lists of single queries are packed, and where they do not fit, fewer of them are in the page.
+
+    Raises DataError when the results are not those of a job that has a report, MachineError when `out` cannot be
+    written.
+    """
+    plain = checked(results)
+    json_text = canonical({key: value for key, value in plain.items() if key != "timing"})
+    kind = kind_of(plain)
+    content = PAGES[kind](plain, hashlib.sha256(json_text.encode()).hexdigest())
+    # All texts are made before the first is written, so that a fault leaves no partial report.
+    texts = {
+        "report.html": _page(content, plain if kind == "results" else {}),
+        "report.md": _markdown().get_template("report.md.j2").render(page=content),
+        "report.json": json_text,
+    }
+    if kind == "results":
+        texts |= {"leaderboard.csv": leaderboard_csv(plain), "queries.csv": queries_csv(plain)}
+        texts["timing.json"] = canonical(plain.get("timing", []))
+    files = {Path(out) / name: text for name, text in texts.items()}
+    write_texts(files)
+    return list(files)
+
+
+def _page(content: Page, results: Mapping[str, Any]) -> str:
+    """The page with as many lists as there is room for."""
+    template = _html().get_template("report.html.j2")
+    shared = {"page": content, "policy": policy(), "badges": BADGES, "style": _asset("report.css")}
+    shared["script"] = _asset("report.js")
+    bare = template.render(packed=Packed(""), **shared)
+    packed = pack(results, MOST - len(bare.encode()) - 1000)
+    return template.render(packed=packed, **shared) if packed.text or packed.note else bare
+
+
+def policy() -> str:
+    """What the page may do: its own style, and the one script whose hash is here; nothing from any text."""
+    digest = base64.b64encode(hashlib.sha256(_asset("report.js").encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
+    )
+
+
+@cache
+def _asset(name: str) -> Markup:
+    """A file of the package, which is written into the page as it is."""
+    text = resources.files("steelyard_eval.show.report").joinpath(_TEMPLATES, name).read_text(encoding="utf-8")
+    return Markup(text)  # noqa: S704 -- our own file
+
+
+@cache
+def _html() -> Environment:
+    """The environment for HTML: every value has its control characters escaped and is then autoescaped."""
+    environment = _environment(lambda value: legible(value) if _is_plain(value) else value, autoescape=True)
+    environment.filters["breakable"] = breakable
+    return environment
+
+
+@cache
+def _markdown() -> Environment:
+    """The environment for Markdown: every value is escaped, except code spans, which already are."""
+    environment = _environment(lambda value: markdown(value) if _is_plain(value) else value, autoescape=False)
+    environment.filters["code"] = lambda value: Markup(markdown_code(value))  # noqa: S704 -- escaped just there
+    return environment
+
+
+def _environment(finalize: Callable[[Any], Any], *, autoescape: bool) -> Environment:
+    return Environment(
+        loader=PackageLoader("steelyard_eval.show.report", _TEMPLATES),
+        autoescape=autoescape,  # noqa: S701 -- off for Markdown only, where `finalize` escapes
+        finalize=finalize,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a value is text that nothing has escaped yet. Macros return Markup."""
+    return isinstance(value, str) and not isinstance(value, Markup)

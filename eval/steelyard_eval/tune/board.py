@@ -1,0 +1,127 @@
+"""The leaderboard: every family at its best and every preset as it is, beside the current configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from steelyard.base.arrays import Floats
+from steelyard.config.search_config import SearchConfig
+from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.decide.rule import Evidence
+from steelyard_eval.measures.metrics import Measure
+from steelyard_eval.measures.statistics import compare_all, difference_interval, mean_interval
+from steelyard_eval.tune.current import Current
+from steelyard_eval.tune.layout import Layout
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Place:
+    """One row: a configuration with its metrics on every query, float64[Q] each.
+
+    `tuned` is true where it was chosen among the candidates of its family on these very queries, so its
+    values are optimistically biased. `calls` counts the queries that live search would embed; None where that
+    cannot be known.
+    """
+
+    label: str
+    family: str
+    config: SearchConfig | None
+    values: dict[Measure, Floats]
+    tuned: bool
+    calls: int | None
+
+    def about(self) -> Record:
+        """The configuration, for the document."""
+        config = self.config
+        named = {"system": None, "profile": None, "strategy": self.label}
+        if config is not None:
+            named = {"system": config.system, "profile": config.profile, "strategy": str(config.effective)}
+        return {"label": self.label, **named, "family": self.family, "kind": "tuned" if self.tuned else "preset"}
+
+
+@dataclass(frozen=True)
+class Board:
+    """The rows, best first, with the current configuration among them."""
+
+    places: tuple[Place, ...]
+    current: Place
+    metric: Measure
+    groups: list[int]
+
+    def rows(self) -> list[Record]:
+        """A record a row: value with interval, and the difference to the current configuration with its own."""
+        found = []
+        for place in self.places:
+            values = place.values[self.metric]
+            change = difference_interval(values - self.current.values[self.metric], self.groups)
+            gain = None if place is self.current else asdict(change)
+            depths = place.config.depths if place.config else {}
+            facts = {"tuned": place.tuned, "depths": depths, "embedding_calls": place.calls}
+            found.append({**place.about(), **asdict(mean_interval(values, self.groups)), "gain": gain, **facts})
+        return found
+
+    def results(self) -> list[Record]:
+        """Tidy records, a row a configuration and metric."""
+        return [
+            {
+                **{name: value for name, value in place.about().items() if name not in ("family", "kind")},
+                "metric": str(metric),
+                **asdict(mean_interval(values, self.groups)),
+                "queries": len(values),
+            }
+            for place in self.places
+            for metric, values in place.values.items()
+        ]
+
+    def comparisons(self, seed: int) -> list[Record]:
+        """Tests of the presets against the current configuration; what was tuned here cannot be tested here."""
+        base = self.current.values[self.metric]
+        others = {one.label: one.values[self.metric] for one in self.places if not one.tuned}
+        others.pop(self.current.label)
+        found = compare_all(others, base, self.groups, seed=seed)
+        about = {"baseline": self.current.label, "metric": str(self.metric)}
+        return [{"challenger": label, **about, **asdict(outcome)} for label, outcome in found.items()]
+
+
+def leaderboard(
+    layout: Layout, evidence: Evidence, current: Current, measures: Sequence[Measure], picked: int | None
+) -> Board:
+    """Replay the best candidate of every family, every preset, and the candidate that was decided on."""
+    mean = evidence.of_composite.mean
+    places: dict[str, Place] = {}
+    for at, start in bar("leaderboard")(list(enumerate(layout.starts))):
+        own = np.flatnonzero(layout.owner == at)
+        if start.preset and current.config != start.config:
+            _place(places, layout, start.label, start.config, measures, tuned=False)
+        best = picked if picked is not None and picked in own else int(own[np.argmax(mean[own])])
+        config = layout.grid.config(best)
+        if config not in (start.config, current.config) or not start.preset:
+            _place(places, layout, f"{start.label}, tuned", config, measures, tuned=True)
+    calls = None if current.config is None else int(layout.replayed(current.config).embedded.sum())
+    family = current.config.effective.shown_as if current.config else "lists"
+    now = Place(current.label, family, current.config, current.values, False, calls)
+    first = measures[0]
+    ranked = sorted([now, *places.values()], key=lambda one: (-one.values[first].mean(), one.label))
+    return Board(tuple(ranked), now, first, evidence.groups.tolist())
+
+
+def _place(
+    places: dict[str, Place],
+    layout: Layout,
+    label: str,
+    config: SearchConfig,
+    measures: Sequence[Measure],
+    tuned: bool,
+) -> None:
+    """Add a configuration, unless it is there under another label."""
+    if any(one.config == config for one in places.values()):
+        return
+    run = layout.replayed(config)
+    values = run.metrics(layout.recorded(config).judgments, measures)
+    places[label] = Place(label, config.effective.shown_as, config, values, tuned, int(run.embedded.sum()))

@@ -1,0 +1,73 @@
+"""What the user runs today, as every candidate is measured against it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from steelyard.base.arrays import Floats
+from steelyard.config.search_config import SearchConfig
+from steelyard.memory.query import Query
+from steelyard_eval.compare.contenders import Contender, Given, Setting, read
+from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.decide.composite import DEEPEST, composite, parts_for
+from steelyard_eval.decide.priors import key_of
+from steelyard_eval.measures.metrics import Measure
+from steelyard_eval.measures.runs import Ranked
+from steelyard_eval.recording.rankings import ShownLists
+from steelyard_eval.tune.layout import Layout
+from steelyard_eval.tune.source import Source
+
+NO_LISTS = ShownLists(Ranked.of([], []))
+
+
+@dataclass(frozen=True)
+class Current:
+    """The current contender on the Q queries.
+
+    `config` is None where lists alone are known (a run, an endpoint, a function). `values` holds the metrics of
+    the leaderboard, `composite` what candidates are judged on; float64[Q] each. `lists` are those of a contender
+    without configuration.
+    """
+
+    label: str
+    config: SearchConfig | None
+    values: dict[Measure, Floats]
+    composite: Floats
+    lists: ShownLists = NO_LISTS
+
+    @property
+    def key(self) -> str | None:
+        """Its name in tables of other collections."""
+        return None if self.config is None else key_of(self.config)
+
+
+def read_current(given: Given, limit: int, source: Source) -> Contender | ListContender:
+    """Any contender: a system, an expression, a weights file, a run, an endpoint, a table of lists, a function.
+
+    Raises ConfigError for what is none, or needs what the data set or the recording does not have.
+    """
+    one = read(given, lists=source.lists or ())
+    if isinstance(one, ListContender):
+        return one
+    config = one.config(Setting(limit, source.model, source.lists))
+    return source.usable(Contender(one.label, config, one.kind))[0]
+
+
+def of_config(label: str, config: SearchConfig, layout: Layout, measures: Sequence[Measure]) -> Current:
+    """A configuration as the current one, by replay."""
+    _, composite = layout.measured(config, measures[0])
+    return Current(label, config, layout.values(config, measures), composite)
+
+
+def of_lists(
+    one: ListContender, dataset: Dataset, queries: Sequence[Query], limit: int, measures: Sequence[Measure]
+) -> Current:
+    """Lists as the current contender, asked for as deep as the composite looks."""
+    found = one.answers(queries, max(limit, DEEPEST))
+    parts = parts_for(measures[0])
+    deep = found.ranked(queries, max(limit, DEEPEST)).metrics(dataset.qrels, parts)
+    ranked = found.ranked(queries, limit)
+    own = ranked.metrics(dataset.qrels, measures)
+    return Current(one.label, None, own, composite(deep, parts), ShownLists(ranked))

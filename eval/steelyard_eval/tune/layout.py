@@ -1,0 +1,124 @@
+"""Recordings and grids of everything that is tried, over one set of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
+from steelyard.live.identity import agree, share
+from steelyard.memory.query import Query
+from steelyard.table.signal_table import SignalTable
+from steelyard_eval.decide.grid import Grid, alone, grid, measured
+from steelyard_eval.measures.metrics import Judgments, Measure
+from steelyard_eval.recording.replay import Replay, replay
+from steelyard_eval.tune.families import Start
+from steelyard_eval.tune.source import Source
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A recording with the judgments of its queries."""
+
+    table: SignalTable
+    judgments: Judgments
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Every candidate on every query.
+
+    Attributes
+    ----------
+    starts : tuple of the families and systems that were laid out.
+    grid : the candidates of all of them.
+    owner : int64[C], the start that each candidate belongs to.
+    recordings : each with the systems that share it.
+    skipped : what could not be searched, and why.
+    whole : whether nothing was left out because the search was broken off.
+    """
+
+    starts: tuple[Start, ...]
+    grid: Grid
+    owner: np.ndarray[tuple[int], np.dtype[np.int64]]
+    recordings: tuple[Measured, ...]
+    skipped: tuple[str, ...]
+    whole: bool
+
+    def recorded(self, config: SearchConfig) -> Measured:
+        """The recording that a configuration is replayed on; ConfigError when it retrieves in another way."""
+        return serving(self.recordings, config)
+
+    def replayed(self, config: SearchConfig) -> Replay:
+        """The configuration's lists, in float64."""
+        return replay(self.recorded(config).table, config)
+
+    def values(self, config: SearchConfig, measures: Sequence[Measure]) -> dict[Measure, Floats]:
+        """float64[Q] for every measure, by replay."""
+        return self.replayed(config).metrics(self.recorded(config).judgments, measures)
+
+    def measured(self, config: SearchConfig, metric: Measure) -> tuple[Floats, Floats]:
+        """float64[Q] each: the metric and the composite, by replay."""
+        known = self.recorded(config)
+        return measured(known.table, config, known.judgments, metric)
+
+
+def lay_out(source: Source, queries: Sequence[Query], starts: Sequence[Start], metric: Measure) -> Layout:
+    """Record what the starts need, then lay weights out around each; Ctrl-C ends it with what there is.
+
+    Raises KeyboardInterrupt when there is nothing yet, ConfigError when nothing could be searched.
+    """
+    recordings = record_all(source, queries, starts)
+    grids: list[tuple[Start, Grid]] = []
+    skipped: list[str] = []
+    whole = True
+    try:
+        for start in starts:
+            made, fault = laid_out(serving(recordings, start.config), start, metric)
+            grids += [] if made is None else [(start, made)]
+            skipped += [fault] if fault else []
+    except KeyboardInterrupt:
+        if not grids:
+            raise
+        whole = False
+    if not grids:
+        raise ConfigError("; ".join(skipped))
+    owner = np.repeat(np.arange(len(grids)), [len(own) for _, own in grids])
+    joined = Grid.joined([own for _, own in grids])
+    return Layout(tuple(start for start, _ in grids), joined, owner, recordings, tuple(skipped), whole)
+
+
+def laid_out(known: Measured, start: Start, metric: Measure) -> tuple[Grid | None, str]:
+    """Weights around a start, or why not: then a preset stands alone, and there is nothing of a family."""
+    try:
+        return grid(known.table, start.settings, known.judgments, metric, start.columns), ""
+    except ConfigError as error:
+        only = alone(known.table, start.config, known.judgments, metric) if start.preset else None
+        return only, f"{start.label} was not tuned: {error}"
+
+
+def record_all(source: Source, queries: Sequence[Query], starts: Sequence[Start]) -> tuple[Measured, ...]:
+    """One recording for all systems that retrieve alike."""
+    found = []
+    for group in share([start.config for start in starts]):
+        configs = [config for at in group for config in (starts[at].config, *starts[at].settings)]
+        table = source.record(queries, configs)
+        found.append(Measured(table, Judgments.of(source.dataset.qrels, table.queries, table.entries)))
+    return tuple(found)
+
+
+def serving(recordings: Sequence[Measured], config: SearchConfig) -> Measured:
+    """The recording whose lists are those that a configuration would find."""
+    *others, last = recordings
+    for known in others:
+        try:
+            agree(config, known.table.fingerprint)
+        except ConfigError:
+            continue
+        return known
+    agree(config, last.table.fingerprint)
+    return last

@@ -1,0 +1,184 @@
+"""`recommend`: which strategy and which weights, over every family, against what is used today."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from steelyard.base.errors import ConfigError, visible
+from steelyard.config.search_config import SearchConfig
+from steelyard_eval.common.renderers import drawn, written
+from steelyard_eval.common.results import Result
+from steelyard_eval.compare.contenders import Contender, Given
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.recording.select import open_recording
+from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.tune.attempt import save_weights
+from steelyard_eval.tune.current import read_current
+from steelyard_eval.tune.families import starts, with_current
+from steelyard_eval.tune.layout import lay_out
+from steelyard_eval.tune.recommendation_document import RecommendationCase, document
+from steelyard_eval.tune.source import Live, Recorded, Source
+from steelyard_eval.tune.unlabelled import without_labels
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+METRICS = ("R@10", "RR@10", "Judged@10")
+"""Shown beside the metric that is decided on."""
+DEFAULT = "bm25"
+"""What is taken to be used today where nothing is named."""
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, repr=False)
+class Recommendation(Result):
+    """The answer. `record` is the JSON document; the other fields are what weights files should hold.
+
+    Attributes
+    ----------
+    config : SearchConfig or None
+        What to run: the chosen configuration under ship, else the current one; None where the current one is
+        known by its lists alone.
+    attempt : SearchConfig or None
+        Under try what is worth trying.
+    interrupted : bool
+        Whether Ctrl-C left candidates out.
+    """
+
+    record: Mapping[str, Any]
+    config: SearchConfig | None
+    attempt: SearchConfig | None = None
+    interrupted: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """What to do, in one line."""
+        return str(self.record["sentence"])
+
+    def to_json(self) -> Record:
+        """The document, as plain JSON values."""
+        return dict(self.record)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The leaderboard, a row a configuration."""
+        import pandas as pd
+
+        names = ("label", "family", "mean", "low", "high", "tuned", "embedding_calls", "strategy")
+        rows = []
+        for row in self.record["leaderboard"]:
+            gain = row["gain"] or dict.fromkeys(("mean", "low", "high"))
+            change = {"gain": gain["mean"], "gain_low": gain["low"], "gain_high": gain["high"]}
+            rows.append({**{name: row[name] for name in names}, **change})
+        return pd.DataFrame(rows)
+
+    def __repr__(self) -> str:
+        return visible(f"Recommendation({self.sentence})")
+
+    def _repr_html_(self) -> str:
+        import html
+
+        table: str = self.to_frame().to_html(index=False, escape=True, float_format=lambda value: f"{value:.4f}")
+        return f"<p><b>{html.escape(self.sentence)}</b></p>{table}"
+
+    def plot(self, what: str = "means") -> Figure:
+        """Plot a figure of the recommendation.
+
+        Parameters
+        ----------
+        what : str
+            means (of the leaderboard, with intervals), differences (to the current one), queries (the difference
+            on each), categories, cost (quality against latency), curve (the first weight of what was chosen).
+        """
+        return drawn("recommended", self.record, what)
+
+    def save_weights(self, path: str | Path) -> list[Path]:
+        """Write the weights file, and under try `*.try.json` beside it; returns what was written."""
+        return save_weights(path, self.config, self.attempt)
+
+    def report(self, out: str | Path) -> list[Path]:
+        """Write the report as HTML, Markdown and JSON; returns the files."""
+        return written(self.record, out)
+
+
+def recommend(
+    dataset: Dataset,
+    current: Given | None = None,
+    *,
+    metric: str = "nDCG@10",
+    limit: int | None = None,
+    embedder: str = "auto",
+    jobs: int = 1,
+    seed: int = 0,
+    timed: bool = True,
+    recording: str | Path | None = None,
+    workspace: Workspace | None = None,
+    now: Callable[[], float] = time.time,
+) -> Recommendation:
+    """Say which strategy and which weights to use, against what is used today, and what to expect of it.
+
+    Parameters
+    ----------
+    current : any contender
+        What is used today: a system, an expression, a weights file, a TREC run, an endpoint, a table of lists, a
+        function. What dataset.json names as `system` by default, else bm25.
+    metric : str
+        What is decided on.
+    limit : int
+        Length of the lists; the metric's cutoff by default.
+    embedder : str
+        See `Workspace.open`.
+    jobs : int
+        Processes that search; the answer is the same.
+    seed : int
+        Of the folds.
+    timed : bool
+        Whether live search is timed.
+    recording : str or Path
+        A folder that `record` wrote, of one system or of lists of other engines: nothing is searched, and what it
+        does not hold is not tried. For lists `current` has to be named.
+
+    Every labelled query serves for choosing and, left out in its turn, for proof; nothing is held out. Ctrl-C
+    decides on what was tried so far, of which nothing ships. Without judgments the answer is how far
+    configurations agree, and what to label first. Raises ConfigError for an unknown name, or without any query.
+    """
+    measures = parse_measures([metric, *METRICS])
+    source: Source
+    if recording is None:
+        source = Live(workspace or Workspace.open(dataset, embedder, jobs=jobs))
+    else:
+        source = Recorded(dataset, open_recording(Path(recording), dataset), Path(recording))
+    queries = judged(dataset, dataset.queries)
+    size = limit or measures[0].cutoff or 10
+    used = read_current(_default(source) if current is None else current, size, source)
+    config = used.config if isinstance(used, Contender) else None
+    if len(queries) < 2:
+        return _unlabelled(source, size, used.label, config)
+    tried = with_current(starts(source, queries, size), source, used.label, config)
+    laid = lay_out(source, queries, tried, measures[0])
+    record, chosen, attempt = document(
+        RecommendationCase(source, queries, measures, laid, used, size, seed, now), timed
+    )
+    return Recommendation(record, chosen, attempt, not laid.whole)
+
+
+def _default(source: Source) -> str:
+    if source.lists is None:
+        return source.dataset.system or DEFAULT
+    raise ConfigError(
+        "a recording of lists of other engines does not tell which of them is used today; name it with --current: "
+        f"{', '.join(source.lists)}, a strategy over them, or a TREC run"
+    )
+
+
+def _unlabelled(source: Source, limit: int, label: str, config: SearchConfig | None) -> Recommendation:
+    queries = source.dataset.split("all") if source.dataset.queries else ()
+    if not queries:
+        raise ConfigError(f"{source.dataset.name} has no queries; add some to queries.jsonl")
+    tried = with_current(starts(source, queries, limit), source, label, config)
+    return Recommendation(without_labels(source, tried, queries, label), config)

@@ -1,0 +1,312 @@
+"""The document of a recommendation: decision, leaderboard, costs, and the results a report is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from steelyard import __version__
+from steelyard.base.arrays import Floats
+from steelyard.config.search_config import SearchConfig
+from steelyard.memory.query import Query
+from steelyard_eval.compare.comparison_document import DIALECT
+from steelyard_eval.compare.contenders import Contender
+from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.compare.warnings import JUDGED, warnings
+from steelyard_eval.datasets.alike import alike
+from steelyard_eval.datasets.groups import questions, unit_numbers
+from steelyard_eval.datasets.labels import unstated
+from steelyard_eval.decide.decision import Decision, decide
+from steelyard_eval.decide.priors import known
+from steelyard_eval.decide.promise import usual_over
+from steelyard_eval.decide.provenance import estimate, origin, promised
+from steelyard_eval.decide.refusal import BROKEN_OFF, Refusal, Side, refusal
+from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence, holds
+from steelyard_eval.measures.metrics import Judgments, Measure
+from steelyard_eval.measures.statistics import difference_interval, mean_interval
+from steelyard_eval.recording.rankings import (
+    ShownLists,
+    described,
+    lists_of,
+    ordered,
+    query_rows,
+    rankings,
+    spelled,
+)
+from steelyard_eval.tune.board import Board, Place, leaderboard
+from steelyard_eval.tune.candidate import candidates
+from steelyard_eval.tune.cost import timing
+from steelyard_eval.tune.current import Current, of_config, of_lists
+from steelyard_eval.tune.layout import Layout
+from steelyard_eval.tune.recommendation_sentence import depths_read, is_stated, named, sentence
+from steelyard_eval.tune.source import Source
+from steelyard_eval.tune.tuning_document import curve_of
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RecommendationCase:
+    """Everything a recommendation is made from."""
+
+    source: Source
+    queries: Sequence[Query]
+    measures: Sequence[Measure]
+    layout: Layout
+    used: Contender | ListContender
+    limit: int
+    seed: int
+    now: Callable[[], float]
+
+    @property
+    def metric(self) -> Measure:
+        """What is decided on."""
+        return self.measures[0]
+
+    @property
+    def label(self) -> str:
+        """What is used today, by name."""
+        return self.used.label
+
+    @property
+    def config(self) -> SearchConfig | None:
+        """What is used today, where it is more than lists."""
+        return self.used.config if isinstance(self.used, Contender) else None
+
+    @cached_property
+    def current(self) -> Current:
+        """What is used today, on every query."""
+        if isinstance(self.used, Contender):
+            return of_config(self.label, self.used.config, self.layout, self.measures)
+        return of_lists(self.used, self.source.dataset, self.queries, self.limit, self.measures)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """The candidates' differences to the current configuration, and what is known of them beforehand."""
+        grid, now = self.layout.grid, self.current
+        priors = known(grid, now.key, self.source.model, str(self.metric), self.source.dataset.sha256)
+        return Evidence.of(
+            grid.metric - now.values[self.metric].astype(np.float32),
+            grid.composite - now.composite.astype(np.float32),
+            priors,
+            unit_numbers(self.queries),
+        )
+
+    def values(self, candidate: int) -> Floats:
+        """float64[Q]: the metric of a candidate, by replay."""
+        return self.layout.values(self.layout.grid.config(candidate), [self.metric])[self.metric]
+
+    @cached_property
+    def decision(self) -> Decision:
+        """Ship, try or keep."""
+        base = self.current.values[self.metric]
+        usual = usual_over(self.config)
+        return decide(
+            self.evidence, ALL_FAMILIES, self.seed, lambda c: self.values(c) - base, usual, self._refusal
+        )
+
+    def _refusal(self, candidate: int) -> Refusal | None:
+        """Why a candidate cannot ship, whatever the figures say."""
+        if not self.layout.whole:
+            return BROKEN_OFF
+        config = self.layout.grid.config(candidate)
+        return refusal(
+            self.source.dataset,
+            self.metric,
+            self._side(self.label, self.config),
+            self._side(named(config), config),
+            (self._side(start.label, start.config) for start in self.layout.starts),
+            lambda differences: holds(self.evidence, candidate, differences, ALL_FAMILIES),
+        )
+
+    def _side(self, label: str, config: SearchConfig | None) -> Side:
+        """What a configuration, or the lists that are used today, show of the labels."""
+        if config is not None:
+            known = self.layout.recorded(config)
+            return Side.replayed(label, config, known.table, known.judgments, self.metric)
+        ranked = self.current.lists.ranked
+        judgments = Judgments.of(self.source.dataset.qrels, ranked.queries, ranked.entries)
+        return Side.of(label, None, (ranked.offsets, ranked.entry), judgments, self.metric)
+
+    @property
+    def stated(self) -> bool:
+        """Whether the gain is printed."""
+        return is_stated(self.decision, questions(self.queries), usual_over(self.config).stated)
+
+    @cached_property
+    def picked(self) -> SearchConfig | None:
+        """The configuration that was decided on."""
+        candidate = self.decision.candidate
+        return None if candidate is None else self.layout.grid.config(candidate)
+
+    @cached_property
+    def board(self) -> Board:
+        """The leaderboard."""
+        return leaderboard(self.layout, self.evidence, self.current, self.measures, self.decision.candidate)
+
+
+def document(case: RecommendationCase, timed: bool) -> tuple[Record, SearchConfig | None, SearchConfig | None]:
+    """The JSON document, what to run, and what is worth trying."""
+    decision, board, found = case.decision, case.board, _chosen(case)
+    chosen = None if case.picked is None else named(case.picked)
+    fewest = 0 if case.stated else usual_over(case.config).stated
+    record = {
+        "schema_version": 1,
+        "tool": f"steelyard {__version__}",
+        "command": _command(case),
+        "sentence": sentence(decision, chosen or "", case.label, str(case.metric), fewest),
+        "verdict": decision.verdict,
+        "promise": promised(decision, str(case.metric), len(case.queries)),
+        "promise_stated": case.stated,
+        "refusal": None if decision.refusal is None else vars(decision.refusal),
+        "bound": decision.bound,
+        "labels_needed": decision.more,
+        "whole": case.layout.whole,
+        "current": _configuration(case, board.current),
+        "chosen": found,
+        "runner_up": _runner_up(case),
+        "leaderboard": board.rows(),
+        "candidates": len(case.layout.grid),
+        "table": _table(case),
+        **_results(case),
+        "timing": timing(case.source, case.queries, board, timed),
+    }
+    facts = origin(case.source.dataset, _fingerprint(case), case.seed, case.now)
+    facts |= {"objective": str(case.metric), "verdict": decision.verdict, "promise": record["promise"]}
+    facts["baseline"] = record["current"]["in_sample"]
+    current = None if case.config is None else replace(case.config, provenance=facts)
+    if case.picked is None or found is None:
+        return record, current, None
+    facts |= {"in_sample": found["in_sample"], "certificate": "best-found", "plateau": found["plateau"]}
+    picked = replace(case.picked, provenance=facts)
+    return (record, picked, None) if decision.verdict == "ship" else (record, current, picked)
+
+
+def _chosen(case: RecommendationCase) -> Record | None:
+    """The configuration that was decided on, and the best weights of its setting, searched exactly."""
+    if case.picked is None:
+        return None
+    values = case.layout.values(case.picked, [case.metric])[case.metric]
+    known = case.layout.recorded(case.picked)
+    (candidate,) = candidates(known.table, [case.picked], known.judgments, case.metric)
+    every = np.ones(len(case.queries), dtype=bool)
+    found = candidate.search(every, case.seed, proof=False)
+    return {
+        "system": case.picked.system,
+        "profile": case.picked.profile,
+        "strategy": str(case.picked.effective),
+        "depths": depths_read(case.picked),
+        "in_sample": estimate(mean_interval(values, case.evidence.groups.tolist()), len(values)),
+        "plateau": list(candidate.plateau(candidate.start, every)),
+        **curve_of(candidate, every),
+        "optimum": {
+            "strategy": str(candidate.written(candidate.short(found.weights, every)).effective),
+            "value": found.value,
+            "certificate": found.certificate,
+        },
+    }
+
+
+def _configuration(case: RecommendationCase, place: Place) -> Record:
+    values = estimate(mean_interval(place.values[case.metric], case.evidence.groups.tolist()), len(case.queries))
+    depths = depths_read(place.config) if place.config else {}
+    return {**place.about(), "depths": depths, "in_sample": values, "embedding_calls": place.calls}
+
+
+def _runner_up(case: RecommendationCase) -> Record | None:
+    """The best row that is neither the one decided on nor the current one, and what parts it from the former."""
+    first = next((one for one in case.board.places if one.config == case.picked), case.board.current)
+    others = [one for one in case.board.places if one is not first and one is not case.board.current]
+    if not others:
+        return None
+    values, other = first.values[case.metric], others[0].values[case.metric]
+    lead = difference_interval(values - other, case.evidence.groups.tolist())
+    parted = bool(lead.low > 0 or lead.high < 0)
+    return {"label": others[0].label, "strategy": others[0].about()["strategy"], **asdict(lead), "parted": parted}
+
+
+def _table(case: RecommendationCase) -> Record | None:
+    """How much of the candidates a table of other collections is known of."""
+    worth = case.evidence.prior_composite.worth
+    return {"known": int((worth > 0).sum()), "worth": float(worth.max())} if worth.any() else None
+
+
+def _fingerprint(case: RecommendationCase) -> dict[str, object]:
+    config = case.picked or case.config
+    known = case.layout.recordings[0] if config is None else case.layout.recorded(config)
+    return dict(known.table.fingerprint)
+
+
+def _results(case: RecommendationCase) -> Record:
+    """The part of the document that is a comparison's, for reports."""
+    dataset, board = case.source.dataset, case.board
+    judged, tests = len(case.queries), board.comparisons(case.seed)
+    return {
+        "dataset": {
+            **described(dataset),
+            "queries": len(dataset.queries) - dataset.set_apart,
+            "judged": judged,
+        },
+        "split": "all",
+        "limit": case.limit,
+        "intents": case.source.intents,
+        "dialect": DIALECT,
+        "model": case.source.model,
+        "recipe": case.source.recipe,
+        "notices": [
+            *dataset.notices,
+            *unstated(dataset.sampled, dataset.pool),
+            *_warnings(case, tests),
+            *case.layout.skipped,
+        ],
+        "primary": str(case.metric),
+        "baseline": board.current.label,
+        "configurations": [place.about() for place in board.places],
+        "results": board.results(),
+        "comparisons": tests,
+        "per_query": query_rows(case.queries, {one.label: one.values[case.metric] for one in board.places}),
+        "rankings": _rankings(case),
+        "tuning": None,
+    }
+
+
+def _warnings(case: RecommendationCase, tests: Sequence[Record]) -> list[str]:
+    places = case.board.places
+    values, judged = (
+        {one.label: one.values[metric] for one in places if metric in one.values}
+        for metric in (case.metric, JUDGED)
+    )
+    near = alike(case.source.dataset, case.queries)
+    return warnings(case.queries, values, judged, case.board.current.label, tests, case.source.model, near)
+
+
+def _rankings(case: RecommendationCase) -> Record:
+    """The lists of the current configuration, of the one that was decided on, then of the others, best first."""
+    board = case.board
+    places = {place.label: place for place in board.places}
+    picked = [label for label, place in places.items() if place.config and place.config == case.picked]
+    means = {label: float(place.values[case.metric].mean()) for label, place in places.items()}
+    made = [
+        (label, partial(_listed, case, places[label])) for label in ordered(means, [board.current.label, *picked])
+    ]
+    return rankings(case.source.dataset, case.queries, made)
+
+
+def _listed(case: RecommendationCase, place: Place) -> ShownLists:
+    if place.config is None:
+        return case.current.lists
+    return lists_of(case.layout.replayed(place.config), place.config)
+
+
+def _command(case: RecommendationCase) -> str | None:
+    """The command that recommends the same; None where something of it is known in Python alone."""
+    used = case.used
+    word = used.source if isinstance(used, ListContender) else used.label
+    if isinstance(used, ListContender) and used.kind not in ("run", "endpoint"):
+        return None
+    options = {"--current": word, "--metric": str(case.metric), "--limit": case.limit, "--seed": case.seed or None}
+    return spelled("recommend", case.source.dataset, options={**options, **case.source.options})

@@ -1,0 +1,264 @@
+"""A tuning as a document: the decision of the rule, what it promises, and the optimum beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from steelyard import __version__
+from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.config.search_config import SearchConfig
+from steelyard.fusion import changes
+from steelyard.fusion.signal import Signal
+from steelyard.memory.query import Query
+from steelyard.systems import written_name
+from steelyard_eval.datasets.groups import questions, unit_numbers
+from steelyard_eval.decide.decision import Decision, decide
+from steelyard_eval.decide.promise import FEWEST, usual_over
+from steelyard_eval.decide.provenance import estimate, origin, promised
+from steelyard_eval.decide.refusal import BROKEN_OFF, Refusal, Side, refusal
+from steelyard_eval.decide.rule import ONE_STRATEGY, Evidence, holds
+from steelyard_eval.measures.statistics import compare_paired, mean_interval
+from steelyard_eval.recording.rankings import ShownLists, lists_of, query_rows, rankings, spelled
+from steelyard_eval.recording.replay import replay
+from steelyard_eval.recording.select import intents_of, only, recorded_lists
+from steelyard_eval.tune.brief import brief
+from steelyard_eval.tune.candidate import Candidate
+from steelyard_eval.tune.optimum import Optimum
+from steelyard_eval.tune.recommendation_sentence import is_stated, named, sentence
+from steelyard_eval.tune.task import Task
+from steelyard_eval.weights.exact.curve import Curve
+
+POINTS = 400
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TuningDecision:
+    """What was decided for a task, and on what."""
+
+    task: Task
+    optimum: Optimum
+
+    @cached_property
+    def decision(self) -> Decision:
+        """Ship, try or keep."""
+        task = self.task
+        base = task.values(task.config)[task.inside]
+        return decide(
+            self.evidence,
+            ONE_STRATEGY,
+            task.seed,
+            lambda c: task.values(task.grid.config(c))[task.inside] - base,
+            usual_over(task.config),
+            self._refusal,
+        )
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """That of the queries to tune on."""
+        return self.task.evidence.on(self.task.inside)
+
+    def _refusal(self, candidate: int) -> Refusal | None:
+        """Why a candidate cannot ship, whatever the figures say."""
+        task, config = self.task, self.task.grid.config(candidate)
+        if not self.optimum.whole:
+            return BROKEN_OFF
+        alone = {name: task.config.with_strategy(Signal(name)) for name in sorted(config.effective.retrievers())}
+        return refusal(
+            task.dataset,
+            task.measure,
+            self._side("current setting", task.config),
+            self._side(str(config.effective), config),
+            (self._side(name, one) for name, one in alone.items()),
+            lambda differences: holds(self.evidence, candidate, differences, ONE_STRATEGY),
+        )
+
+    def _side(self, label: str, config: SearchConfig) -> Side:
+        """What a setting shows of the labels of the queries to tune on."""
+        count = len(self.task.tuned_on)
+        table = only(self.task.table, self.task.table.queries[:count])
+        return Side.replayed(label, config, table, self.task.judgments.slice(0, count), self.task.measure)
+
+    @cached_property
+    def picked(self) -> SearchConfig:
+        """The configuration that was decided on: the current one under keep."""
+        candidate = self.decision.candidate
+        return self.task.config if candidate is None else self.task.grid.config(candidate)
+
+    @property
+    def written(self) -> SearchConfig:
+        """What the weights file holds."""
+        return self.picked if self.decision.verdict == "ship" else self.task.config
+
+
+def judge(found: TuningDecision, now: Callable[[], float]) -> tuple[Record, SearchConfig, SearchConfig | None]:
+    """The JSON document of a tuning, the configuration for its weights file, and under try the one to be tried."""
+    task, decision, picked, best = found.task, found.decision, found.picked, found.optimum
+    tuned, current = task.values(picked), task.values(task.config)
+    count = len(task.tuned_on)
+    stated = is_stated(decision, questions(task.tuned_on), FEWEST)
+    inside = {name: _inside(task, values) for name, values in (("tuned", tuned), ("current", current))}
+    document = {
+        "schema_version": 1,
+        "tool": f"steelyard {__version__}",
+        "command": _command(task),
+        "dataset": task.dataset.name,
+        "dataset_sha256": task.dataset.sha256,
+        "limit": task.config.limit,
+        "intents": intents_of(task.dataset, task.table),
+        "sentence": sentence(
+            decision, named(picked), "current setting", str(task.measure), 0 if stated else FEWEST
+        ),
+        "system": task.config.system,
+        "profile": task.config.profile,
+        "objective": str(task.measure),
+        "strategy": str(found.written.strategy),
+        "tuned": str(picked.strategy),
+        "current": str(task.config.strategy),
+        "dropped": [str(one) for one in changes(task.config.strategy, picked.strategy) if one.dropped],
+        "notices": list(task.notices),
+        "depths": {"strategy": found.written.depths, "tuned": picked.depths, "current": task.config.depths},
+        "value": inside["tuned"]["value"],
+        "optimum": {
+            "strategy": str(brief(task.table, best.config).strategy),
+            "depths": best.config.depths,
+            "value": best.value,
+            "bound": best.bound,
+        },
+        "certificate": best.certificate,
+        "plateau": list(_plateau(task, picked)),
+        "verdict": decision.verdict,
+        "promise": promised(decision, str(task.measure), count),
+        "promise_stated": stated,
+        "refusal": None if decision.refusal is None else vars(decision.refusal),
+        "bound": decision.bound,
+        "labels_needed": decision.more,
+        "in_sample": inside["tuned"],
+        "baseline": inside["current"],
+        "holdout": held_out_gain(task, tuned, current),
+        "optimism": inside["tuned"]["value"] - inside["current"]["value"] - decision.gain.mean,
+        "whole": best.whole,
+        "looks": best.looks,
+        "embedding_calls": {
+            "queries": len(task.table.queries),
+            "current": _calls(task, task.config),
+            "tuned": _calls(task, picked),
+        },
+        **curve_of(task.candidate(picked), task.inside, task.candidate(task.config)),
+        **_queries(found),
+    }
+    facts = origin(task.dataset, task.table.fingerprint, task.seed, now)
+    shared = {name: document[name] for name in ("baseline", "objective", "verdict", "certificate", "promise")}
+    # The file vouches for the strategy in it: under try and keep that is the current one.
+    kept = replace(task.config, provenance={**facts, **shared, "in_sample": inside["current"], "plateau": []})
+    vouched = {name: document[name] for name in ("in_sample", "plateau", "optimism")}
+    chosen = replace(picked, provenance={**facts, **shared, **vouched})
+    if decision.verdict == "ship":
+        return document, chosen, None
+    return document, kept, chosen if decision.verdict == "try" else None
+
+
+def _command(task: Task) -> str | None:
+    """The command that tunes the same; None where the data set is in memory alone."""
+    config = task.config
+    system = None if recorded_lists(task.table) is not None else written_name(config)
+    options = {"--system": system, "--strategy": str(config.strategy)}
+    shared = {"--metric": str(task.measure), "--limit": config.limit, "--seed": task.seed or None}
+    return spelled("tune", task.dataset, options={**options, **shared, **task.origin})
+
+
+def held_out_gain(task: Task, tuned: Floats, current: Floats) -> Record | None:
+    """The gain of one setting over another on the held-out queries, with interval and sign-flip p; None without
+    any.
+
+    `tuned` and `current` are float64[Q].
+    """
+    out = ~task.inside
+    if not out.any():
+        return None
+    found = compare_paired(tuned[out], current[out], unit_numbers(task.held_out).tolist(), seed=task.seed)
+    return {"value": found.delta, "low": found.low, "high": found.high, "p": found.p, "queries": int(out.sum())}
+
+
+def _inside(task: Task, values: Floats) -> Record:
+    return _interval(values[task.inside], task.tuned_on)
+
+
+def _interval(values: Floats, queries: Sequence[Query]) -> Record:
+    return estimate(mean_interval(values, unit_numbers(queries).tolist()), len(values))
+
+
+def _plateau(task: Task, config: SearchConfig) -> tuple[float, ...]:
+    candidate = task.candidate(config)
+    return candidate.plateau(candidate.start, task.inside)
+
+
+def _calls(task: Task, config: SearchConfig) -> int | None:
+    """How many of the queries live search would embed; None where lists of other engines were recorded."""
+    if recorded_lists(task.table) is not None:
+        return None
+    return int(replay(task.table, config).embedded.sum())
+
+
+def curve_of(candidate: Candidate, queries: Bools, current: Candidate | None = None) -> Record:
+    """The objective along the first weight that moves, the others of its sum in proportion.
+
+    `curve` has a point a step, thinned; it is empty where nothing moves. `axis` names the weight, where the
+    candidate has it and, where the current setting has the same columns, what that would be in the same sum.
+    """
+    if not candidate.branches:
+        return {"curve": [], "axis": None}
+    own = candidate.branches[0]
+    first = int(own[0])
+    total = float(candidate.total[first])
+    names = _names(candidate, own)
+    axis = {
+        "signal": names[0],
+        "others": names[1:],
+        "chosen": total * float(candidate.start[first]),
+        "current": None if current is None else _share(current, names, total),
+    }
+    line = candidate.line_of(own, first, candidate.start)
+    return {"curve": steps_of(line.curve(queries), total), "axis": axis}
+
+
+def _names(candidate: Candidate, own: Indices) -> list[str]:
+    return [candidate.form.labels[at] for at in own]
+
+
+def _share(current: Candidate, names: list[str], total: float) -> float | None:
+    """The first weight of the current sum of the same columns, if there is one, as a part of another total."""
+    for own in current.branches:
+        if _names(current, own) == names:
+            return total * float(current.start[own[0]])
+    return None
+
+
+def _queries(found: TuningDecision) -> Record:
+    """Values and lists of the current and of the chosen setting, on every query; nothing where they are one."""
+    task, picked = found.task, found.picked
+    if picked == task.config:
+        return {}
+    sides = {"current": task.config, "chosen": picked}
+    lists = [(label, partial(_listed, task, config)) for label, config in sides.items()]
+    return {
+        "per_query": query_rows(task.queries, {label: task.values(config) for label, config in sides.items()}),
+        "rankings": rankings(task.dataset, task.queries, lists),
+    }
+
+
+def _listed(task: Task, config: SearchConfig) -> ShownLists:
+    return lists_of(replay(task.table, config), config)
+
+
+def steps_of(curve: Curve, total: float) -> list[dict[str, float]]:
+    """Weights, as shares of a total, and values of a curve: one point in each of its `POINTS` widest steps."""
+    middles = (curve.edges[:-1] + curve.edges[1:]) / 2
+    wide = np.flatnonzero(curve.wide)
+    kept = np.sort(wide[np.argsort(-np.diff(curve.edges)[wide], kind="stable")[:POINTS]])
+    return [{"weight": total * float(middles[at]), "value": float(curve.values[at])} for at in kept]

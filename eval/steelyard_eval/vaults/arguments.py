@@ -1,0 +1,145 @@
+"""Parses the values of options: filters, scopes, tiers and their priorities."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.base.fields import LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS, parse_number
+from steelyard.memory.filters import EVERYTHING, RANGES, SUPERSEDED, Filters, Rule, visible_to
+
+_OPERATOR = re.compile(r"!=|>=|<=|\^=|=|>|<")
+_TESTS = {"!=": "none", ">=": "from", ">": "after", "<": "before", "<=": "until", "^=": "prefix"}
+_PERIOD = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?", re.ASCII)
+
+
+def parse_filters(texts: Sequence[str]) -> Filters:
+    """Parse options such as ``project=api``, ``tags!=draft``, ``uri^=cortex://user/``, ``created_at>=2026``.
+
+    Repeat a field to accept any of its values; repeat tags to require all of them. A year, a month or a day
+    means the whole period: ``created_at=2026`` is any moment of that year, ``created_at>2026-03`` after March.
+
+    Raises ConfigError for an option of another form, an unknown field, and a value of the wrong type for its
+    field.
+    """
+    asked: dict[str, dict[str, Any]] = {}
+    dates = EVERYTHING
+    for text in texts:
+        operator = _OPERATOR.search(text)
+        if operator is None:
+            raise ConfigError(f"filter {shown(text)} is not FIELD=VALUE; write it as project=my-app")
+        name, value = text[: operator.start()], text[operator.end() :]
+        if name in TIME_FIELDS and operator[0] == "!=" and (period := _period(value)):
+            dates &= _outside(name, period)
+            continue
+        for test, typed in _tests(name, operator[0], value):
+            tests = asked.setdefault(name, {})
+            if test in tests and test in RANGES:
+                raise ConfigError(f"filter {shown(name)} has two bounds of one kind; write one {operator[0]}")
+            tests.setdefault(test, []).append(typed)
+    bounds = {name: {t: v[0] if t in RANGES else v for t, v in tests.items()} for name, tests in asked.items()}
+    return Filters.of(bounds) & dates
+
+
+def _tests(name: str, operator: str, value: str) -> list[tuple[str, str | float | bool]]:
+    """The tests of one option, each with its value; a period has a first moment, and a first one after it."""
+    period = _period(value) if name in TIME_FIELDS else None
+    if period is None:
+        test = _TESTS.get(operator, "all" if name in LIST_FIELDS else "any")
+        return [(test, _typed(name, value))]
+    first, after = period
+    whole: dict[str, list[tuple[str, str | float | bool]]] = {
+        "=": [("from", first), ("before", after)],
+        ">=": [("from", first)],
+        ">": [("from", after)],
+        "<": [("before", first)],
+        "<=": [("before", after)],
+    }
+    if operator not in whole:
+        raise ConfigError(f"filter {shown(name)} is a time and has no beginning; write {name}>={value}")
+    return whole[operator]
+
+
+def _period(text: str) -> tuple[float, float] | None:
+    """The first moment of a year, month or day (seconds UTC) and the first one after it; None for other text.
+
+    >>> _period("1970"), _period("1970-01-02")
+    ((0.0, 31536000.0), (86400.0, 172800.0))
+    """
+    if not _PERIOD.fullmatch(text):
+        return None
+    year, month, day = (int(part) for part in f"{text}-00-00".split("-")[:3])
+    try:
+        first = datetime(year, month or 1, day or 1, tzinfo=UTC)
+        months = year * 12 + (month or 1) - 1 + (1 if month else 12)
+        after = first + timedelta(days=1) if day else datetime(months // 12, months % 12 + 1, 1, tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None  # there is no such day, or none after it; Filters refuses it by name
+    return first.timestamp(), after.timestamp()
+
+
+def _outside(name: str, period: tuple[float, float]) -> Filters:
+    """The entries whose time is not in the period, or not given."""
+    first, after = period
+    return Filters.all_of((Rule(name, "absent"), Rule(name, "before", (first,)), Rule(name, "from", (after,))))
+
+
+def parse_scopes(texts: Sequence[str]) -> Filters:
+    """Parse options such as ``vault=notes`` and ``tenant=team-a``: the caller may see what is in any of them."""
+    scopes: dict[str, tuple[str, ...]] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or name not in TEXT_FIELDS:
+            raise ConfigError(
+                f"scope {shown(text)} is not FIELD=VALUE with a field of text; write it as vault=notes"
+            )
+        scopes[name] = (*scopes.get(name, ()), value)
+    return visible_to(scopes) if scopes else EVERYTHING
+
+
+def _typed(name: str, value: str) -> str | float | bool:
+    """Convert a value to a number or a boolean where the field has that type."""
+    if name == SUPERSEDED and value in ("true", "false"):
+        return value == "true"
+    try:
+        number = parse_number(value) if name in NUMBER_FIELDS else value
+    except ValueError:
+        return value  # a moment, or what Filters will refuse
+    # A year that there is not, such as 0000, is no number of seconds either: Filters refuses the text.
+    return value if name in TIME_FIELDS and _PERIOD.fullmatch(value) else number
+
+
+def parse_tier(text: str) -> tuple[str, str]:
+    """Split the name of a vault on the command line into tier and path."""
+    name, equals, path = text.partition("=")
+    return (name, path) if equals and not Path(text).exists() else (Path(text).stem, text)
+
+
+def parse_priorities(texts: Sequence[str], tiers: Collection[str]) -> dict[str, float]:
+    """Parse ``tier=number`` options; ConfigError for an unknown tier or a value that is not a number."""
+    found = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        if name not in tiers:
+            raise ConfigError(f"priority {shown(text)} names no tier{nearest(name, tiers)}")
+        try:
+            found[name] = parse_number(value)
+        except ValueError:
+            raise ConfigError(f"priority {shown(text)} is not TIER=NUMBER; write it as team=0.6") from None
+    return found
+
+
+def parse_weights(texts: Sequence[str]) -> dict[str, float]:
+    """Parse ``name=number`` options to weights; ConfigError for a value that is not a number."""
+    found = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise ConfigError(f"weight {shown(text)} is not NAME=NUMBER; write it as w_recency=0.2") from None
+    return found

@@ -1,0 +1,1 @@
+"""The search for weights over one recording: fast for many of them, and exact along lines."""

@@ -1,0 +1,254 @@
+"""The linear form of a recording when everything except the weights is fixed, which weight search works on.
+
+``score(row) = sum over s of weights[s] * columns[s, row]``. The rows of a query ascend by entry id, so of two
+equal scores the smaller row index comes first. Columns are float64; the kernel makes its own float32 copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.base.errors import ConfigError, DataError, shown
+from steelyard.config.search_config import SearchConfig
+from steelyard.finish import Cut, Drop, Files, Merge, Stage
+from steelyard.fusion import Branch, Column, Expr, Plan, compile_plan
+from steelyard.table.signal_table import SignalTable
+from steelyard_eval.measures.metrics import Judgments
+
+MARK = 2.0
+"""Plans are compiled with the weights 2, 3, 4 ... to identify the columns of a strategy; 1 is a bare column."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """The rows that a strategy ranks, as columns to be weighted, with the grades to measure a ranking by.
+
+    Attributes
+    ----------
+    offsets : int64[Q+1]
+        The rows of query q are ``offsets[q]:offsets[q+1]``; only rows that the strategy ranks.
+    columns : float64[S, N]
+        The plan's derived columns, each times its row factor; 0 on the rows of other branches.
+    labels : tuple of S labels; branch : int64[S]
+        The name of each column, and the branch of the plan that it belongs to: tiers are tuned independently.
+    weights : float64[S]
+        The weights of the strategy as written.
+    relevant : int64[R], ascending; grade : float64[R]
+        Rows of grade 1 or more, and their grades.
+    relevant_offsets : int64[Q+1]
+        The relevant rows of query q are ``relevant[relevant_offsets[q]:relevant_offsets[q+1]]``.
+    judgments : Judgments
+        The judgments of the Q queries, including the ideals and the relevant entries that were not returned.
+    limit : int or None
+        Where the finished list is cut: ranks beyond it count 0.
+    slot : int64[S]
+        The index of each column's weight in the `weights` of the strategy; -1 for the weight 1 of a bare column,
+        which is never searched. Empty for a form made from a plan alone.
+    row : int64[N]
+        The row of the table that each row is; -1 for those that `over` added.
+    """
+
+    offsets: Indices
+    columns: Floats
+    labels: tuple[str, ...]
+    branch: Indices
+    weights: Floats
+    relevant: Indices
+    relevant_offsets: Indices
+    grade: Floats
+    judgments: Judgments
+    limit: int | None = None
+    slot: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    row: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    @classmethod
+    def of(cls, table: SignalTable, config: SearchConfig, strategy: Expr, judgments: Judgments) -> Form:
+        """Make the form of a strategy at the configuration's depths, over every query of the table.
+
+        Raises DataError when a query has no judgments, ConfigError when the table lacks a signal or depth, or
+        when the configuration finishes with more than cuts.
+        """
+        (form,) = forms(table, config, [strategy], judgments)
+        return form
+
+    @classmethod
+    def of_plan(cls, table: SignalTable, plan: Plan, judgments: Judgments, limit: int | None = None) -> Form:
+        """Make the form of a plan over the table that it was compiled for."""
+        row = np.flatnonzero(_ranked(plan))
+        query = table.query[row].astype(np.int64)
+        grade = judgments.grades(query, table.entry[row])
+        relevant = np.flatnonzero(grade >= 1)
+        ends = np.arange(len(table.queries) + 1)
+        parts = [_columns(branch, row) for branch in plan.branches]
+        sizes = [len(branch.columns) for branch in plan.branches]
+        form = cls(
+            offsets=np.searchsorted(query, ends).astype(np.int64),
+            columns=np.concatenate([np.zeros((0, len(row))), *parts]),
+            labels=tuple(column.label for branch in plan.branches for column in branch.columns),
+            branch=np.repeat(np.arange(len(sizes)), sizes).astype(np.int64),
+            weights=np.array([weight for branch in plan.branches for weight in branch.weights], dtype=np.float64),
+            relevant=relevant.astype(np.int64),
+            relevant_offsets=np.searchsorted(query[relevant], ends).astype(np.int64),
+            grade=grade[relevant].astype(np.float64),
+            judgments=judgments,
+            limit=limit,
+            row=row.astype(np.int64),
+        )
+        for at, branch in enumerate(plan.branches):
+            if branch.floor is not None and branch.rows.any():
+                asked, first = np.unique(table.query[branch.rows], return_index=True)
+                form = form.over(branch.floor[branch.rows][first], asked.astype(np.int64), at)
+        return form
+
+    def over(self, floor: Floats, asked: Indices, branch: int) -> Form:
+        """The form where rows below a score earn nothing for the queries `asked`, under any weights.
+
+        `floor` has the score of each. As many rows as the list has places stand at it, behind others, so that
+        those below come after the cut. They are irrelevant, and score by a column of weight 1 that never moves.
+        Raises ConfigError where lists are not cut.
+        """
+        if self.limit is None:
+            raise ConfigError("weights under a cut of scores need lists that are cut; add the stage cut(10)")
+        ends, size = np.arange(self.queries + 1), len(self)
+        query = np.concatenate([np.repeat(ends[:-1], np.diff(self.offsets)), np.repeat(asked, self.limit)])
+        order = np.argsort(query, kind="stable")
+        columns = np.zeros((len(self.columns) + 1, len(query)))
+        columns[:-1, :size], columns[-1, size:] = self.columns, np.repeat(floor, self.limit)
+        place = np.empty(len(query), dtype=np.int64)
+        place[order] = np.arange(len(query))
+        return replace(
+            self,
+            offsets=np.searchsorted(query[order], ends).astype(np.int64),
+            columns=columns[:, order],
+            labels=(*self.labels, "cut"),
+            branch=np.append(self.branch, branch),
+            weights=np.append(self.weights, 1.0),
+            relevant=place[self.relevant],
+            row=np.concatenate([self.row, np.full(len(asked) * self.limit, -1)])[order].astype(np.int64),
+        )
+
+    def __len__(self) -> int:
+        return int(self.columns.shape[1])
+
+    @cached_property
+    def ordering(self) -> Bools:
+        """The columns that differ between the rows of any query; bool[S]."""
+        begins = self.offsets[:-1][np.diff(self.offsets) > 0]
+        if not len(begins):
+            return np.zeros(len(self.columns), dtype=bool)
+        high, low = (reduce.reduceat(self.columns, begins, axis=1) for reduce in (np.maximum, np.minimum))
+        return np.asarray((high > low).any(axis=1), dtype=np.bool_)
+
+    @property
+    def queries(self) -> int:
+        """Q, the number of queries."""
+        return len(self.offsets) - 1
+
+    @property
+    def total_relevant(self) -> Indices:
+        """The number of relevant entries in the qrels, returned or not; int64[Q]."""
+        return self.judgments.relevant
+
+    def ideal_at(self, cutoff: int | None) -> Floats:
+        """Return the DCG of the best possible list cut at `cutoff`, float64[Q]; 0 where nothing is relevant."""
+        return self.judgments.ideal_at(cutoff)
+
+    def spread(self, weights: Floats) -> Floats:
+        """Map weights of the whole strategy, float64[W, K], to weights of the columns, float64[W, S].
+
+        A tier that answers none of the queries has no columns here, and a bare column keeps its weight 1.
+        """
+        return np.column_stack([np.ones(len(weights)), weights])[:, self.slot + 1]
+
+    def scores(self, weights: Floats) -> Floats:
+        """Compute the scores with weights float64[S], added in the order of the columns; float64[N]."""
+        total = np.zeros(len(self))
+        for weight, column in zip(weights, self.columns, strict=True):
+            total = total + weight * column
+        return total
+
+
+def forms(
+    table: SignalTable, config: SearchConfig, strategies: Iterable[Expr], judgments: Judgments
+) -> Iterator[Form]:
+    """Iterate over the forms of strategies that differ in more than weights (k, normalisation, half-life ...).
+
+    They share the masked table and what it caches. See `Form.of` for the errors.
+    """
+    refuse_unjudged(table.queries, judgments)
+    yield from ungraded(table, config, strategies, judgments)
+
+
+def ungraded(
+    table: SignalTable, config: SearchConfig, strategies: Iterable[Expr], judgments: Judgments
+) -> Iterator[Form]:
+    """Iterate over the forms of `forms` without asking that every query has judgments: for scores and lists."""
+    masked = table.at_depth(config.depths)
+    for strategy in strategies:
+        own = np.array(strategy.weights, dtype=np.float64)
+        numbered = compile_plan(masked, strategy.with_weights(np.arange(len(own)) + MARK))
+        plan, limit = finished(masked, numbered, config.finish)
+        form = Form.of_plan(masked, plan, judgments, limit)
+        form = replace(form, slot=np.where(form.weights == 1.0, -1, form.weights - MARK).astype(np.int64))
+        yield replace(form, weights=form.spread(own[None, :])[0])
+
+
+def refuse_unjudged(queries: Sequence[str], judgments: Judgments) -> None:
+    """Raise DataError with the first query that has no judgments, because a mean cannot include it."""
+    bare = np.flatnonzero(judgments.judged == 0)
+    if len(bare):
+        raise DataError(
+            f"query {shown(queries[bare[0]])} and {len(bare) - 1} others have no judgments, and a mean counts "
+            f"judged queries only; record the judged queries alone"
+        )
+
+
+def finished(table: SignalTable, plan: Plan, stages: Sequence[Stage]) -> tuple[Plan, int | None]:
+    """Apply the finish stages to a plan; return it with the last rank that is shown (None when all are).
+
+    Dropped rows leave the plan, and rows merged at a fixed score get a branch of one column. Rows that the guard
+    of a cut keeps beyond it count 0 here, because no metric looks further than the cut.
+    """
+    limit = None
+    for stage in stages:
+        if isinstance(stage, Cut):
+            limit = stage.limit if limit is None else min(limit, stage.limit)
+        elif isinstance(stage, Drop):
+            plan = _only(plan, table.column(stage.signal) != 0)
+        elif isinstance(stage, Files) and stage.instead == "none":
+            plan = _only(plan, ~stage.folders(table))
+        elif isinstance(stage, Merge):
+            rows = ~np.isnan(table.column(stage.retriever)) & ~_ranked(plan)
+            column = Column(str(stage), np.full(plan.size, stage.score), "fixed")
+            added = Branch(rows, (column,), (1.0,), str(stage))
+            plan = Plan(plan.size, (*plan.branches, added) if rows.any() else plan.branches)
+        else:
+            raise ConfigError(f"weights cannot be searched under the finish stage {shown(str(stage))}")
+    return plan, limit
+
+
+def _only(plan: Plan, kept: Bools) -> Plan:
+    return Plan(plan.size, tuple(replace(branch, rows=branch.rows & kept) for branch in plan.branches))
+
+
+def _ranked(plan: Plan) -> NDArray[np.bool_]:
+    ranked = np.zeros(plan.size, dtype=bool)
+    for branch in plan.branches:
+        ranked |= branch.rows
+    return ranked
+
+
+def _columns(branch: Branch, row: Indices) -> Floats:
+    """float64[columns of the branch, N]: values times factor on the branch's rows, 0 elsewhere."""
+    own = branch.rows[row]
+    at = row[own]
+    made = np.zeros((len(branch.columns), len(row)))
+    for into, column in zip(made, branch.columns, strict=True):
+        into[own] = column.values[at] if branch.factor is None else column.values[at] * branch.factor[at]
+    return made

@@ -1,0 +1,40 @@
+"""The contract of importers, on a store of each kind that its program wrote."""
+
+import pytest
+
+from steelyard_eval.importers import importers
+from steelyard_eval.importers.contract import ImporterContract
+
+STORES = {
+    "echovault": "echovault-newest",
+    "soleri": "soleri",
+    "spec_kit": "spec-kit",
+    "moltnet": "moltnet/moltnet.sql",
+    "cortex_mem": "cortex-mem",
+    "claude": "claude-memory",
+    "basic_memory": "basic-memory/notes",
+    "mem0": "mem0",
+    "langgraph": "langgraph-sqlite/store.db",
+    "mcp_memory": "mcp-memory/memory.jsonl",
+    "markdown": "echovault-newest/vault",
+    "table": "moltnet/entries.csv",
+}
+
+
+@pytest.mark.parametrize("kind", STORES)
+class TestImporters(ImporterContract):
+    @pytest.fixture
+    def importer(self, kind):
+        return importers()[kind]
+
+    @pytest.fixture
+    def store(self, kind, store_root):
+        return store_root / STORES[kind]
+
+
+BENCHMARKS = {"locomo", "longmemeval", "beam", "beir", "trec", "ir_datasets"}
+"""Held to it on samples in tests/unit/importers/test_benchmarks.py; ir_datasets has no files of its own."""
+
+
+def test_every_kind_is_held_to_the_contract():
+    assert set(STORES) | BENCHMARKS == set(importers())

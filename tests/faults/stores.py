@@ -1,0 +1,88 @@
+"""Stores of other programs with changed bytes: each is imported, or ends in one message.
+
+    python tests/faults/stores.py [--minutes 5] [--goal 20000] [--fresh] [--only NUMBER]
+
+A piece of work is one store of STEELYARD_STORES, copied, with bytes of one file changed, cut, doubled or moved.
+"""
+
+import importlib.util
+import os
+import random
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from steelyard.base.errors import SteelyardError
+from steelyard_eval.importers import load_store
+
+HERE = Path(__file__).resolve().parent
+ROOT = Path(os.environ.get("STEELYARD_STORES") or HERE.parents[2] / "shared" / "stores")
+SOURCES = (
+    *(
+        "echovault-seed-era",
+        "echovault-newest",
+        "soleri",
+        "spec-kit",
+        "moltnet/moltnet.sql",
+        "moltnet/export.json",
+    ),
+    *(
+        "moltnet",
+        "cortex-mem",
+        "langgraph-sqlite/store.db",
+        "mem0",
+        "mcp-memory/memory.jsonl",
+        "basic-memory/notes",
+    ),
+    *("claude-memory", "moltnet/entries.csv"),
+)
+
+
+def changed(raw, chance):
+    """Bytes that are not what the program wrote."""
+    at, size = chance.randrange(len(raw) + 1), chance.choice((1, 4, 64, 1024))
+    piece = raw[at : at + size]
+    ways = (
+        lambda: raw[:at] + bytes(chance.randrange(256) for _ in piece) + raw[at + size :],
+        lambda: raw[:at],
+        lambda: raw[:at] + piece * 3 + raw[at + size :],
+        lambda: raw[:at] + raw[at + size :],
+        lambda: raw.replace(piece, b"\0" * len(piece), 3) if piece else b"",
+        lambda: (
+            raw[:at]
+            + chance.choice((b"9" * 400, b"NaN", b"\xff\xfe", b"[" * 2000, b"\\ud800", b"null"))
+            + raw[at:]
+        ),
+    )
+    return chance.choice(ways)()
+
+
+def work(number):
+    """One damaged store."""
+    chance = random.Random(number)  # noqa: S311 -- no secret
+    source = ROOT / SOURCES[number % len(SOURCES)]
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / source.name
+        if source.is_dir():
+            shutil.copytree(source, copy, ignore=shutil.ignore_patterns("expected.json"))
+        else:
+            shutil.copy2(source, copy)
+        files = sorted(path for path in [copy, *copy.rglob("*")] if path.is_file())
+        target = chance.choice(files)
+        target.write_bytes(changed(target.read_bytes(), chance))
+        try:
+            load_store(copy)
+        except SteelyardError as error:
+            if "\n" in str(error).strip() and "faults" not in str(error):
+                raise AssertionError(f"more than one message: {error}") from None
+            return {"refused": 1}
+        return {"imported": 1}
+
+
+if __name__ == "__main__":
+    spec = importlib.util.spec_from_file_location("faults_campaign", HERE / "campaign.py")
+    campaign = importlib.util.module_from_spec(spec)
+    sys.modules["faults_campaign"] = campaign
+    spec.loader.exec_module(campaign)
+    campaign.main("stores", __doc__, 20_000, campaign.isolated(work, seconds=60))

@@ -1,0 +1,239 @@
+"""What a stranger's files name as contenders: nobody is asked, nothing runs, no other file is shown."""
+
+import json
+import shutil
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import steelyard_eval as sy
+from steelyard.base.errors import ConfigError, DataError
+from steelyard.base.files import STRICT_JSON
+from steelyard.systems import find_system
+from steelyard_eval.cli.main import main
+from steelyard_eval.datasets import check
+from steelyard_eval.datasets.named import Naming
+from steelyard_eval.gate.baseline import SEAL
+from steelyard_eval.gate.hashes import digest
+from steelyard_eval.recording.disk import load as load_recording
+
+LINE = "aws_secret_access_key = wJalrXUtnFEMI"
+
+
+@pytest.fixture
+def heard():
+    """The paths that a server on the loopback address was asked for, and its address."""
+    paths = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            paths.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'["m1"]')
+
+        def log_message(self, *_):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield paths, f"http://127.0.0.1:{server.server_address[1]}/s?q={{query}}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A data set in a project, a secret beside the project; the working directory is the project."""
+    (tmp_path / "secret").write_text(f"{LINE}\n" * 2)
+    for name in ("run", "json"):
+        (tmp_path / f"secret.{name}").write_text(f"{LINE}\n")
+    made = tmp_path / "project" / "set"
+    made.mkdir(parents=True)
+    (made / "dataset.json").write_text('{"name": "small"}')
+    (made / "corpus.jsonl").write_text('{"id": "m1", "text": "token"}\n{"id": "m2", "text": "key"}\n')
+    (made / "queries.jsonl").write_text('{"id": "q1", "text": "token"}\n{"id": "q2", "text": "key"}\n')
+    (made / "qrels.txt").write_text("q1 0 m1 1\nq2 0 m2 1\n")
+    monkeypatch.chdir(made.parent)
+    return made
+
+
+def steelyard(*words):
+    outcome = CliRunner().invoke(main, [str(word) for word in words])
+    assert "Traceback" not in outcome.output
+    assert "wJalrXUtnFEMI" not in outcome.output
+    return outcome
+
+
+def outside(folder):
+    """Names of files outside the folder: absolute, upwards, through links to files and to folders."""
+    root = folder.parents[1]
+    (folder / "link.run").symlink_to(root / "secret.run")
+    (folder / "elsewhere").symlink_to(root)
+    absolute = [str(root / "secret.run"), str(root / "secret.json"), str(root / "secret")]
+    return [*absolute, "../../secret.run", "link.run", "elsewhere/secret.json", "../set/../../secret.run"]
+
+
+ASKING = [
+    "URL",
+    "today=URL",
+    "HTTP://h/?q={query}",
+    "file:///etc/passwd",
+    "os:system",
+    "$(id)",
+    "|id",
+    "search.py",
+]
+
+
+class TestADataSet:
+    @pytest.mark.parametrize("at", range(len(ASKING) + 7))
+    def test_names_nothing_that_asks_or_runs_or_lies_elsewhere(self, folder, heard, at):
+        paths, url = heard
+        name = [*(one.replace("URL", url) for one in ASKING), *outside(folder)][at]
+        (folder / "dataset.json").write_text(json.dumps({"name": "small", "system": name}))
+
+        [fault] = check(folder).faults
+        assert (fault.field, "what a file names is never asked, run, or opened" in fault.rule) == ("system", True)
+        for words in (["check", folder], ["recommend", folder, "--embedder", "none"], ["init", folder]):
+            assert steelyard(*words).exit_code == 2
+        assert paths == []
+        assert not (folder.parent / "reports").exists()
+
+    @pytest.mark.parametrize("name", ["soleri:shipped", "rrf(fts, bm25)", "today.json", "old.run"])
+    def test_names_systems_strategies_and_files_beside_it(self, folder, name):
+        find_system("fts").config(10).save(folder / "today.json")
+        (folder / "old.run").write_text("q1 Q0 m1 1 2 x\nq2 Q0 m1 1 2 x\n")
+        (folder / "dataset.json").write_text(json.dumps({"name": "small", "system": name}))
+
+        assert check(folder).faults == ()
+        assert sy.load(folder).dataset.system in (name, f"{folder}/{name}")
+        assert steelyard("init", folder, "--embedder", "none").exit_code == 0
+
+    def test_a_file_whose_name_reads_as_a_label_stays_a_file(self, folder, monkeypatch):
+        """In the working directory `x=/secret.run` would be the file /secret.run with the label x."""
+        (folder / "x=").mkdir()
+        (folder / "x=" / "w.json").write_text("{}")
+        monkeypatch.chdir(folder)
+        assert Naming("dataset.json", Path()).contender("x=/w.json") == "./x=/w.json"
+
+
+def resealed(path, **changes):
+    record = STRICT_JSON.decode(path.read_text())
+    del record[SEAL]
+    record["contenders"][0].update(changes)
+    path.write_text(json.dumps({**record, SEAL: digest(record)}))
+
+
+class TestABaseline:
+    @pytest.fixture
+    def baseline(self, folder):
+        assert steelyard("gate", folder, "bm25", "--update", "--because", "x", "--embedder", "none").exit_code == 0
+        return folder.parent / "reports" / "baseline.json"
+
+    @pytest.mark.parametrize("kind", ["endpoint", "run", "weights", "system", "strategy", "function", "python"])
+    def test_names_nobody_to_ask(self, folder, baseline, heard, kind):
+        paths, url = heard
+        resealed(baseline, kind=kind, written=url)
+        for words in (["gate", folder], ["gate", folder, "--update", "--because", "y"]):
+            assert steelyard(*words).exit_code == 2
+        assert paths == []
+
+    @pytest.mark.parametrize("kind", ["run", "weights"])
+    @pytest.mark.parametrize("at", range(7))
+    def test_names_no_file_outside_the_project(self, folder, baseline, kind, at):
+        name = outside(folder)[at]
+        inside = name if at < 3 else f"set/{name}"
+        resealed(baseline, kind=kind, written=inside)
+        outcome = steelyard("gate", folder)
+        assert (outcome.exit_code, "is no file in" in outcome.output) == (2, True), outcome.output
+
+    @pytest.mark.parametrize("kind", ["run", "weights"])
+    def test_lines_of_a_file_that_it_names_are_not_shown(self, folder, baseline, kind):
+        (folder.parent / "notes").write_text(f"{LINE}\n")
+        resealed(baseline, kind=kind, written="notes")
+        outcome = steelyard("gate", folder)
+        assert (outcome.exit_code, f"is no {kind} that can be read" in outcome.output) == (2, True), outcome.output
+
+    def test_elsewhere_names_files_of_its_own_folder_alone(self, folder, baseline, monkeypatch, tmp_path):
+        find_system("fts").config(10).save(folder.parent / "w.json")
+        resealed(baseline, kind="weights", written="w.json")
+        words = ["gate", folder, "--baseline", baseline]
+        assert steelyard(*words).exit_code == 0
+        (tmp_path / "other").mkdir()
+        shutil.copy("w.json", tmp_path / "other")
+        monkeypatch.chdir(tmp_path / "other")
+        assert "is no file in" in steelyard(*words).output
+
+    def test_names_no_embedder_that_asks(self, folder, baseline):
+        record = STRICT_JSON.decode(baseline.read_text())
+        del record[SEAL]
+        record["embedder"] = "api"
+        baseline.write_text(json.dumps({**record, SEAL: digest(record)}))
+        assert "so write --embedder api yourself" in steelyard("gate", folder).output
+
+    def test_an_endpoint_is_named_again_on_the_command_line_and_in_the_workflow(self, folder, heard):
+        paths, url = heard
+        assert steelyard("init", folder, "--current", url).exit_code == 0
+        assert steelyard("gate", folder).exit_code == 2
+        asked = len(paths)
+        assert steelyard("gate", folder, url).exit_code == 0
+        assert len(paths) > asked
+        assert f"steelyard gate {folder} '{url}' --baseline" in Path(".github/workflows/relevance.yml").read_text()
+
+    def test_a_key_is_written_into_no_workflow(self, folder, heard):
+        outcome = steelyard("init", folder, "--current", f"{heard[1]}&api_key=0123456789")
+        assert (outcome.exit_code, "0123456789" in outcome.output) == (2, False)
+        assert not Path(".github").exists()
+
+
+def test_a_recording_names_its_own_columns_alone(folder, tmp_path):
+    assert steelyard("record", folder, "rec", "--systems", "bm25", "--embedder", "none").exit_code == 0
+    (path,) = Path("rec").rglob("manifest.json")
+    manifest = json.loads(path.read_text())
+    shutil.copy(path.parent / "entry.npy", tmp_path / "secret.npy")
+    (path.parent / "link.npy").symlink_to(tmp_path / "secret.npy")
+    for name in ("../../../secret", str(tmp_path / "secret"), "link"):
+        arrays = {**manifest["arrays"], name: manifest["arrays"]["entry"]}
+        path.write_text(json.dumps({**manifest, "arrays": arrays}))
+        with pytest.raises(DataError, match="outside its folder"):
+            load_recording(path.parent)
+
+
+@pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl", "qrels.txt", "dataset.json", "feedback.jsonl"])
+def test_lines_of_a_file_that_a_link_leads_to_are_not_shown(folder, name):
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to(folder.parents[1] / "secret")
+    assert steelyard("check", folder).exit_code == 2
+
+
+class TestInit:
+    @pytest.mark.parametrize("name", ["--update", "-x"])
+    def test_a_folder_named_as_an_option_is_written_as_a_path(self, folder, name):
+        folder.rename(name)
+        assert steelyard("init", "--embedder", "none").exit_code == 0
+        assert f"steelyard gate ./{name} --baseline" in Path(".github/workflows/relevance.yml").read_text()
+
+    @pytest.mark.parametrize(
+        "name", ["set/dataset.json", "reports/baseline.json", ".github/workflows/relevance.yml"]
+    )
+    def test_nothing_is_written_through_a_link_to_what_is_not_there(self, folder, tmp_path, name):
+        link = folder.parent / name
+        link.unlink(missing_ok=True)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(tmp_path / "new")
+        before = sorted(folder.parent.rglob("*"))
+        outcome = steelyard("init", folder, "--embedder", "none")
+        assert (outcome.exit_code, "is a link to what is not there" in outcome.output) == (4, True)
+        assert sorted(folder.parent.rglob("*")) == before
+        assert not (tmp_path / "new").exists()
+
+
+def test_python_may_still_name_anything(folder, heard):
+    data = sy.load(folder)
+    assert data.compare(["bm25", heard[1]]).record["configurations"][1]["kind"] == "lists"
+    with pytest.raises(ConfigError):
+        Naming("x", folder).contender(heard[1])

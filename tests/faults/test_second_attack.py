@@ -1,0 +1,409 @@
+"""What a second attack found: logs, endpoints, exports, baselines and names that hung, flooded or lied."""
+
+import base64
+import csv
+import fcntl
+import gzip
+import json
+import os
+import socket
+import threading
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import steelyard.feedback.log as feedback
+from steelyard.base.errors import ConfigError, DataError, MachineError
+from steelyard.base.files import STRICT_JSON
+from steelyard.base.inputs import lines
+from steelyard.config.search_config import SearchConfig
+from steelyard.embedders.kinds import UnavailableEmbedder, restore
+from steelyard.memory.query import Query
+from steelyard.net.secret import Secret
+from steelyard.retrievers import RetrieverConfig
+from steelyard.systems import find_system
+from steelyard.systems.cortex_mem.tenants import vault_of
+from steelyard_eval.cli.main import main
+from steelyard_eval.compare.http_search import HttpSearch, masked
+from steelyard_eval.datasets import check
+from steelyard_eval.datasets.log_schema import decode
+from steelyard_eval.export import TARGETS, export
+from steelyard_eval.gate.baseline import SEAL
+from steelyard_eval.gate.hashes import digest
+from steelyard_eval.learn import waiting
+from steelyard_eval.learn.importers import from_ubi, open_bandit
+from steelyard_eval.learn.reader import Known, read_log
+
+KEY = "sk-live-0123456789"
+
+
+def steelyard(*words):
+    outcome = CliRunner().invoke(main, list(map(str, words)))
+    assert "Traceback" not in outcome.output, outcome.output
+    return outcome
+
+
+class TestKeys:
+    ECHOES = (
+        KEY,
+        " ".join(KEY),
+        KEY.encode().hex(),
+        KEY.encode().hex(":").upper(),
+        *(base64.b64encode(b"x" * n + KEY.encode() + b"y").decode() for n in range(3)),
+        "".join(f"%{ord(c):02X}" for c in KEY),
+        json.dumps(KEY).replace("s", "\\u0073"),
+    )
+
+    @pytest.mark.parametrize("echo", ECHOES)
+    def test_an_echo_is_masked_however_it_is_written(self, echo):
+        told = Secret(KEY).scrub(f"invalid key {echo}!")
+        assert told.startswith("invalid key ")
+        assert echo[4:-4] not in told
+
+    @pytest.mark.parametrize("name", ["key", "api_key", "apikey", "access_token", "X-Auth", "sig", "password"])
+    def test_a_key_in_an_address_is_masked(self, name):
+        url = f"http://h/s?q={{query}}&{name}={KEY}&size=3"
+        assert masked(url) == f"http://h/s?q={{query}}&{name}=***&size=3"
+        assert KEY not in repr(HttpSearch(url))
+
+
+@pytest.fixture
+def serve():
+    """A server of raw answers: from the number of a request to its bytes, and whether the connection stays."""
+    servers = []
+
+    def start(behave):
+        server = socket.create_server(("127.0.0.1", 0))
+        servers.append(server)
+        asked = []
+
+        def run():
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                with connection:
+                    stays = True
+                    while stays and connection.recv(65536):
+                        asked.append(1)
+                        body, stays = behave(len(asked))
+                        connection.sendall(body)
+
+        threading.Thread(target=run, daemon=True).start()
+        return f"http://127.0.0.1:{server.getsockname()[1]}/s?q={{query}}", asked
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+def answer(body, status="200 OK"):
+    return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n" % (status.encode(), len(body)) + body
+
+
+class TestAnEndpoint:
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"[" + b",".join([b"[]"] * 300_000) + b"]",
+            b"[" + b",".join([b"1"] * 300_000) + b"]",
+            b'["' + b"a" * 20_000 + b'"]',
+            b'["\\ud800"]',
+            b"[" * 100_000,
+        ],
+        ids=["lists", "ids", "a long id", "half a pair", "deep"],
+    )
+    def test_too_much_is_refused_before_it_is_searched(self, serve, body):
+        url, _ = serve(lambda _: (answer(body), True))
+        with pytest.raises(DataError, match=r"too many parts|longer than|no Unicode|nested too deep"):
+            HttpSearch(url).ask(Query("t", id="q1"), 10)
+
+    @pytest.mark.parametrize("digits", [400, 5000])
+    def test_a_score_beyond_floats_is_named(self, serve, digits, folder):
+        url, _ = serve(lambda _: (answer(b'{"hits": [{"id": "m1", "s": %s}]}' % (b"9" * digits)), True))
+        outcome = steelyard("compare", folder, f"{url}#scores=hits[*].s", "--embedder", "none")
+        assert (outcome.exit_code, "is not a finite number" in outcome.output) == (2, True)
+
+    def test_a_connection_that_was_closed_silently_is_tried_once_more(self, serve):
+        """The second request is read and not answered: the server had given up the connection that it kept."""
+        url, asked = serve(lambda at: (b"", False) if at == 2 else (answer(b'["m1"]'), True))
+        search = HttpSearch(url)
+        assert [search.ask(Query("t", id="q1"), 10) for _ in range(2)] == [["m1"], ["m1"]]
+        assert len(asked) == 3
+
+    def test_and_not_for_ever(self, serve):
+        url, asked = serve(lambda _: (b"", False))
+        with pytest.raises(MachineError, match="broke off"):
+            HttpSearch(url).ask(Query("t", id="q1"), 10)
+        assert len(asked) == 2
+
+    def test_its_key_stands_in_no_document_and_no_message(self, serve, folder, tmp_path):
+        url, _ = serve(lambda _: (answer(b'["m1"]'), True))
+        words = ("compare", folder, "bm25", f"{url}&api_key={KEY}", "--embedder", "none", "--json")
+        outcome = steelyard(*words)
+        assert (outcome.exit_code, KEY in outcome.output, "api_key=***" in outcome.output) == (0, False, True)
+        url, _ = serve(lambda _: (answer(f"no key {KEY} {' '.join(KEY)}".encode(), "401 No"), True))
+        outcome = steelyard("compare", folder, f"{url}&api_key={KEY}", "--embedder", "none")
+        assert (outcome.exit_code, KEY in outcome.output, " ".join(KEY) in outcome.output) == (2, False, False)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "set"
+    made.mkdir()
+    (made / "dataset.json").write_text('{"name": "small"}')
+    (made / "corpus.jsonl").write_text('{"id": "m1", "text": "token"}\n{"id": "m2", "text": "key"}\n')
+    (made / "queries.jsonl").write_text('{"id": "q1", "text": "token"}\n{"id": "q2", "text": "key"}\n')
+    (made / "qrels.txt").write_text("q1 0 m1 1\nq2 0 m2 1\n")
+    return made
+
+
+HOSTILE = ['a"\n}\nrank-profile evil {', "a)", "*", "title^9", "a b", "", "é", "a\x1b[2J", "text: 1", "a.b(c)"]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("keywords", ["fts", "bm25"])
+def test_no_export_holds_a_hostile_name(target, name, keywords):
+    """By every exporter and in every place of a configuration that a file may fill with a name of its own."""
+    strategies = {
+        "echovault": "tiered(fts, min_results=3, then=weighted_sum(0.4*fts, 0.6*vector, normalize=max))",
+        "moltnet": "weighted_sum(1*rrf(vector, fts, k=60), 0*recency(half_life=69h), 0*importance)",
+        "soleri": "weighted_sum(0.5*tfidf, 0.5*cosine)",
+        "elasticsearch": f"rrf({keywords}, vector, k=60)",
+    }
+    strategy = strategies.get(target, f"rrf({keywords}, vector, k=60)")
+    record = find_system("plain").config(10).to_json() | {"strategy": strategy, "by_intent": {}}
+    record["retrievers"] = {
+        one: RetrieverConfig(depth=20, field_weights={name: 2.0}, model=name).to_json() | {"filters": "before_cut"}
+        for one in ("fts", "bm25", "vector")
+    }
+    try:
+        text = str(export(SearchConfig.from_json(record), target))
+    except ConfigError as error:
+        assert str(error).isprintable()
+        return
+    if TARGETS[target].form == "json":
+        fields = json.dumps(json.loads(text)).replace(json.dumps(strategy), "")
+        assert not name or json.dumps(name)[1:-1] not in fields or name in ("*",)
+    else:
+        assert "evil" not in text
+        assert text.count("rank-profile") == 1
+
+
+class TestALog:
+    @pytest.fixture
+    def log(self, tmp_path):
+        path = tmp_path / "log.jsonl"
+        path.write_text('{"schema_version":1,"query_id":"a","hits":[]}\n')
+        return path
+
+    @pytest.mark.parametrize("kind", ["pipe", "/dev/null", "/dev/zero", "link", "folder"])
+    def test_is_a_regular_file(self, tmp_path, kind):
+        path = tmp_path / "log"
+        if kind == "pipe":
+            os.mkfifo(path)
+        elif kind == "folder":
+            path.mkdir()
+        else:
+            path.symlink_to(kind if kind != "link" else "nowhere")
+        for act in (lambda: feedback.append(path, [{"a": 1}]), lambda: feedback._holds(path, b"x") or 1 / 0):
+            with pytest.raises((MachineError, ZeroDivisionError)):
+                act()
+        assert not (tmp_path / "nowhere").exists()
+
+    def test_a_foreign_lock_is_waited_for_and_then_named(self, log, monkeypatch):
+        monkeypatch.setattr(feedback, "PATIENCE", 0.05)
+        with log.open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            with pytest.raises(MachineError, match="another program has locked it"):
+                feedback.append_act(log, "a", "m1", "accepted")
+        feedback.append_act(log, "a", "m1", "accepted")
+        assert len(log.read_text().splitlines()) == 2
+
+    def test_is_not_mapped_while_another_program_cuts_it_off(self, log, monkeypatch):
+        """A mapped page that is gone ends the process; what is read is there or not."""
+        log.write_text(log.read_text() * 50_000)
+        read = os.pread
+
+        def cut(handle, size, at):
+            os.truncate(log, 0)
+            return read(handle, size, at)
+
+        monkeypatch.setattr(os, "pread", cut)
+        assert not feedback._holds(log, b'"query_id":"b"')
+
+    def test_ids_are_found_across_the_blocks_in_which_it_is_read(self, log, monkeypatch):
+        monkeypatch.setattr(feedback, "BLOCK", 7)
+        assert feedback._holds(log, b'"query_id":"a"')
+        assert not feedback._holds(log, b'"query_id":"b"')
+
+    @pytest.mark.parametrize("place", ["query", "entry", "client"])
+    def test_bytes_that_are_no_text_are_named(self, log, place):
+        odd = {"query": "a", "entry": "m1", "client": "c"} | {place: "\udcff"}
+        with pytest.raises(ConfigError, match="is not valid Unicode"):
+            feedback.append_act(log, odd["query"], odd["entry"], "accepted", odd["client"])
+
+
+KNOWN = {"entries": {"m1": 0}, "by_id": {"q1": 0}, "by_text": {"token": 0}, "texts": {"q1": "token"}}
+
+
+def impression(name, **more):
+    hits = [{"object_id": "m1", "position": 1}]
+    stamp = {"schema_version": 1, "timestamp": "2026-01-01T00:00:00Z", "client_id": name}
+    return json.dumps({**stamp, "query_id": name, "user_query": "token", "hits": hits, **more})
+
+
+class TestWhatWaits:
+    def test_acts_are_added_to_the_list_that_is_there(self):
+        """Each act made a list of all acts before it: 80,000 on one impression took eight seconds."""
+        held = waiting.Waiting()
+        line = decode(impression("a").encode())
+        assert list(held.put(line, 1, 10)) == []
+        act = decode(b'{"schema_version":1,"query_id":"a","actions":[{"action_name":"accepted"}]}')
+        list(held.act(act, 10))
+        first = line.actions
+        list(held.act(act, 10))
+        assert line.actions is first
+        assert len(first) == 2
+
+    def test_is_bounded_by_its_bytes(self, monkeypatch):
+        monkeypatch.setattr(waiting, "ROOM", 100)
+        held = waiting.Waiting()
+        gone = [n for at in range(10) for _, n in held.put(decode(impression(str(at)).encode()), at, 30)]
+        assert gone == [0, 1, 2, 3, 4, 5, 6]
+        assert [number for _, number in held.rest()] == [7, 8, 9]
+
+    def test_acts_on_what_went_are_counted(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(waiting, "ROOM", 10)
+        act = '{"schema_version":1,"query_id":"a","actions":[{"action_name":"accepted","object_id":"m1"}]}'
+        (tmp_path / "log").write_text(f"{impression('a')}\n{act}\n")
+        census = read_log(tmp_path / "log", Known(**KNOWN), 2e9).census
+        assert (census.impressions, census.acts) == (1, 0)
+        assert dict(census.aside) == {"acts on an impression that is not in the log, or long past": 1}
+
+
+class TestCompressed:
+    def test_a_log_that_unpacks_to_too_much_is_refused(self, tmp_path):
+        """Both were read to their end, whatever that was."""
+        bomb = gzip.compress(b"\n" * 2**20, 9) * 80
+        for name, read in (
+            ("log.jsonl.gz", lambda path: read_log(path, Known(**KNOWN), 2e9)),
+            ("feedback.csv.gz", open_bandit),
+            ("ubi.jsonl.gz", lambda path: list(from_ubi([path]))),
+        ):
+            (tmp_path / name).write_bytes(bomb)
+            with pytest.raises(DataError, match="unpacks to more than 64 MB"):
+                read(tmp_path / name)
+
+    def test_lines_are_numbered_over_blank_ones_and_cut_when_they_are_long(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("steelyard.base.inputs.BLOCK", 5)
+        (tmp_path / "a.gz").write_bytes(gzip.compress(b"one\n\n \r\nlonger than ten\n\nend"))
+        assert list(lines(tmp_path / "a.gz", 10)) == [(1, b"one"), (4, b"longer than"), (6, b"end")]
+
+
+HEAD = "campaign,policy,item_id,click,propensity\n"
+BOTH = "all,bts,1,0,0.5\nall,random,1,1,0.5\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"{HEAD}all,bts,1\n".encode(),
+        f"{HEAD}all,bts,x,0,0.5\n".encode(),
+        f"{HEAD}all,bts,-1,0,0.5\nall,random,1,1,1\n".encode(),
+        f"{HEAD}all,bts,1e15,0,0.5\nall,random,1,nan,1\n".encode(),
+        f"{HEAD}all,bts,1,0,0\nall,random,1,1,1\n".encode(),
+        f"{HEAD}{BOTH}other,bts,1,0,0.5\n".encode(),
+        f"{HEAD}{BOTH}".encode() + b"\xff,bts,1,0,0.5\n",
+        f'{HEAD}{BOTH}all,"{"x" * 200_000}'.encode(),
+        f"{HEAD}all,bts,1e400,0,0.5\n{BOTH}".encode(),
+        b"\xff\xfe",
+    ],
+)
+def test_odd_files_of_open_bandit_end_in_one_message(tmp_path, content):
+    assert csv.field_size_limit() == 131_072
+    (tmp_path / "f.csv").write_bytes(content)
+    with pytest.raises((DataError, ConfigError)):
+        open_bandit(tmp_path / "f.csv")
+
+
+@pytest.mark.parametrize("ids", [7, {"a": 1}, "abc", True])
+def test_odd_lists_of_ubi_are_left_out(tmp_path, ids):
+    (tmp_path / "u").write_text(json.dumps({"query_id": "1", "query_response_hit_ids": ids}))
+    assert list(from_ubi([tmp_path / "u"])) == []
+
+
+def test_half_a_surrogate_pair_in_ubi_is_named(tmp_path):
+    (tmp_path / "u").write_text('{"query_id": "1", "user_query": "\\ud800", "query_response_hit_ids": ["a"]}')
+    with pytest.raises(DataError, match=r"u'?:1: is not JSON"):
+        list(from_ubi([tmp_path / "u"]))
+
+
+@pytest.mark.parametrize("what", ["none", "cut", "doubled", "of another query", "1e308", "limit"])
+def test_odd_baselines_that_are_sealed_again_end_in_one_message(folder, what):
+    path = folder / "b.json"
+    words = ("gate", folder, "--baseline", path)
+    assert steelyard(*words, "bm25", "--update", "--because", "x", "--embedder", "none").exit_code == 0
+    record = STRICT_JSON.decode(path.read_text())
+    del record[SEAL]
+    (kept,) = record["contenders"]
+    rows = kept["lists"]
+    if what == "none":
+        record["contenders"] = []
+    elif what == "limit":
+        record["limit"] = 10**200
+    elif what == "1e308":
+        rows[0]["values"] = [1e308, -1e308, 1e308]
+    else:
+        other = {**rows[0], "id": "elsewhere"}
+        kept["lists"] = {"cut": rows[:1], "doubled": rows * 2, "of another query": [other, rows[1]]}[what]
+    path.write_text(json.dumps({**record, SEAL: digest(record)}))
+    for more in ((), ("bm25",), ("bm25", "--update", "--because", "y")):
+        assert steelyard(*words, *more).exit_code == 2
+
+
+def test_a_baseline_is_read_by_query_and_not_by_line(folder):
+    words = ("gate", folder, "--baseline", folder / "b.json")
+    assert steelyard(*words, "bm25", "--update", "--because", "x", "--embedder", "none").exit_code == 0
+    rows = (folder / "queries.jsonl").read_text().splitlines()
+    (folder / "queries.jsonl").write_text("\n".join(reversed(rows)))
+    assert steelyard(*words).exit_code == 0
+
+
+def test_intents_are_bounded(tmp_path):
+    record = find_system("fts").config().to_json() | {"by_intent": {f"i{at}": "fts" for at in range(1001)}}
+    with pytest.raises(ConfigError, match="maxProperties"):
+        SearchConfig.from_json(record)
+
+
+def test_a_vault_with_two_names_is_refused(tmp_path):
+    (tmp_path / "cortex-mem-other.db").write_bytes(b"")
+    os.link(tmp_path / "cortex-mem-other.db", tmp_path / "cortex-mem-mine.db")
+    with pytest.raises(ConfigError, match="is a link"):
+        vault_of(tmp_path, "mine")
+
+
+def test_a_pipe_among_memories_is_left_out(tmp_path):
+    (tmp_path / "session").mkdir()
+    (tmp_path / "session" / "a.md").write_text("a token")
+    os.mkfifo(tmp_path / "session" / "b.md")
+    found = check(tmp_path)
+    assert found.faults == ()
+    assert any("b.md" in notice and "no regular file" in notice for notice in found.notices)
+
+
+def test_the_shape_of_a_hostile_array_warns_nobody(folder, recwarn):
+    """numpy multiplies the numbers of a shape before it looks at the file."""
+    header = {"descr": "<f2", "fortran_order": False, "shape": (2**62, 2**62)}
+    with (folder / "corpus.m.f16.npy").open("wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+    assert check(folder).faults
+    assert [str(one.message) for one in recwarn] == []
+
+
+@pytest.mark.parametrize("settings", [[], "x", None, 3])
+def test_settings_of_an_embedder_may_be_any_json(settings):
+    assert isinstance(restore("api", settings, {}), UnavailableEmbedder)

@@ -1,0 +1,6 @@
+"""The script that computes scores without the engine, by its name."""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parent))  # for recomputed

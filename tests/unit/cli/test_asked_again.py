@@ -1,0 +1,148 @@
+"""Every command takes a question that was asked five times for one: as it does where a `group` says so.
+
+Two folders differ in nothing but that one declares the groups that the other's texts make. So every figure of
+every command has to be the same.
+"""
+
+import json
+
+import numpy as np
+import pytest
+
+import steelyard_eval as sy
+from steelyard_eval.cli.main import main
+from steelyard_eval.notebook.label.outlook import standings
+
+TIMES = ("{}", "{}?", " {}", "{}...", "({})")
+SUM = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
+OF_THE_FOLDER = {
+    "group",
+    "dataset",
+    "dataset_sha256",
+    "sha256",
+    "command",
+    "timing",
+    "path",
+    "folder",
+    "hashes",
+    "history",
+    "date",
+    "rebaseline",
+    "fingerprint",
+}
+"""Keys under which documents have what differs between two folders, and times."""
+
+
+def write(folder, grouped):
+    """Eight questions, each asked five times in another dress, over 60 entries."""
+    rng = np.random.default_rng(3)
+    words = [f"{a}{b}" for a in ("lam", "tor", "nib", "ves", "kul") for b in ("en", "ar", "is", "om", "ut")]
+    texts = [" ".join(rng.choice(words, 8)) for _ in range(60)]
+    asked = [" ".join(rng.choice(words, 3, replace=False)) for _ in range(8)]
+    folder.mkdir()
+    queries, grades = [], []
+    for at, question in enumerate(asked):
+        for time, dress in enumerate(TIMES):
+            query = {"id": f"q{at}{time}", "text": dress.format(question.title() if time == 2 else question)}
+            queries.append({**query, "category": f"c{at % 2}", **({"group": f"g{at}"} if grouped else {})})
+            found = [e for e, text in enumerate(texts) if len(set(question.split()) & set(text.split())) > 1]
+            # What is relevant varies within a question, too.
+            grades += [f"q{at}{time} 0 e{e:02} 1" for e in {*found[time % 2 :], int(rng.integers(60))}]
+    corpus = [{"id": f"e{e:02}", "text": text} for e, text in enumerate(texts)]
+    for name, rows in (("corpus", corpus), ("queries", queries)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "qrels.txt").write_text("\n".join(grades) + "\n")
+    about = {"name": "again", "text_for_embedding": "{text}", "as_of": "2025-01-01", "system": "bm25"}
+    (folder / "dataset.json").write_text(json.dumps(about))
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """The folder whose texts alone tell, the one that declares groups, and a log of searches over either."""
+    root = tmp_path_factory.mktemp("again")
+    for name in ("told", "declared"):
+        write(root / name, name == "declared")
+    log = root / "log.jsonl"
+    run("simulate", root / "told", "--sessions", 3000, "--out", log, "--quiet")
+    return root / "told", root / "declared", log
+
+
+def run(*words):
+    """The exit code of the command line."""
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    return ended.value.code or 0
+
+
+def figures(value):
+    """A document without what tells the folders apart."""
+    if isinstance(value, dict):
+        return {key: figures(own) for key, own in value.items() if key not in OF_THE_FOLDER}
+    return [figures(own) for own in value] if isinstance(value, list) else value
+
+
+def compare(folder, log, out):
+    return ["compare", folder, "bm25", SUM]
+
+
+def recommend(folder, log, out):
+    return ["recommend", folder, "--out", out / "weights.json"]
+
+
+def tune(folder, log, out):
+    return ["tune", folder, "--strategy", SUM, "--out", out / "weights.json"]
+
+
+def learn(folder, log, out):
+    return ["learn", folder, "--current", SUM, "--feedback", log, "--out", out / "weights.json"]
+
+
+def gate(folder, log, out):
+    assert run("gate", folder, "x=bm25", "--baseline", out / "b.json", "--update", "--because", "first", "-q") == 0
+    return ["gate", folder, f"x={SUM}", "--baseline", out / "b.json"]
+
+
+@pytest.mark.parametrize("command", [compare, recommend, tune, learn, gate])
+def test_every_figure_is_that_of_declared_groups(command, folders, tmp_path, capsys):
+    documents = []
+    for folder in folders[:2]:
+        (tmp_path / folder.name).mkdir()
+        words = command(folder, folders[2], tmp_path / folder.name)
+        capsys.readouterr()
+        assert run(*words, "--json", "--quiet") in (0, 1)
+        documents.append(figures(json.loads(capsys.readouterr().out)))
+
+    assert documents[0] == documents[1]
+
+
+def test_a_report_counts_as_the_commands_do(folders, tmp_path, capsys):
+    pages = []
+    for folder in folders[:2]:
+        capsys.readouterr()
+        run(*compare(folder, None, None), "--json", "--quiet")
+        results = tmp_path / f"{folder.name}.json"
+        results.write_text(capsys.readouterr().out)
+        assert run("report", results, "--out", tmp_path / folder.name, "--quiet") == 0
+        text = (tmp_path / folder.name / "report.md").read_text()
+        pages.append([line for line in text.splitlines() if line.startswith(("| c0", "| c1"))])
+
+    assert pages[0] == pages[1]
+    assert len(pages[0]) >= 2
+
+
+def test_the_explorer_counts_as_the_commands_do(folders, tmp_path):
+    views, files = [], []
+    for folder in folders[:2]:
+        explorer = sy.load(folder).explore(SUM, "bm25")
+        views.append(figures(explorer.exploration.opened()))
+        files.append(figures(json.loads(explorer.adopt(tmp_path / f"{folder.name}.json").read_text())))
+    assert views[0] == views[1]
+    assert files[0] == files[1]
+
+
+def test_judging_counts_as_the_commands_do(folders, tmp_path):
+    found = []
+    for folder in folders[:2]:
+        pool = sy.load(folder).judge(["bm25", "vector"], out=tmp_path / folder.name).session.pool
+        found.append(standings(pool, np.arange(len(pool)) % 4))
+    assert found[0] == found[1]

@@ -1,0 +1,142 @@
+"""The documentation does what it says: its commands run, its examples compute, its tables are computed again."""
+
+import importlib.util
+import math
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from steelyard.fusion import fuse, parse_strategy
+from steelyard.fusion.normalize import NORMALIZERS
+from steelyard.fusion.parse import FAMILIES
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard.stores.base import Found
+from steelyard.table.join import join
+from steelyard_eval.cli.main import main
+from steelyard_eval.datasets import load
+from steelyard_eval.datasets.log_schema import LogLine
+
+ROOT = Path(__file__).parents[3]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+STRATEGIES = (ROOT / "docs" / "strategies.md").read_text("utf-8")
+DATA = (ROOT / "docs" / "data.md").read_text("utf-8")
+
+
+def commands(text):
+    lines = text.replace("\\\n", " ").splitlines()
+    return [line.split("  #")[0].strip() for line in lines if line.startswith("steelyard ")]
+
+
+def blocks(text, language):
+    """The fenced blocks of a language: title (empty without one) and content."""
+    return re.findall(rf'```{language}(?: title="([^"]*)")?\n(.*?)```', text, re.DOTALL)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_every_command_takes_its_options(path):
+    for line in commands(path.read_text("utf-8")):
+        words = shlex.split(line.replace("|", " "))
+        command = main.commands[words[1]]
+        known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+        assert {word for word in words if re.match("--?[a-z]", word)} <= known, line
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """The data set of the page, in a folder where commands run."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    for language in ("jsonl", "text", "json"):
+        for title, content in blocks(DATA, language):
+            if title:
+                (tmp_path / "mine" / title).write_text(content, "utf-8")
+    return tmp_path / "mine"
+
+
+def test_the_four_files_of_the_page_are_a_data_set(mine):
+    dataset = load(mine)
+    assert (len(dataset.entries), len(dataset.queries)) == (3, 2)
+    assert dataset.qrels == {"q1": {"m1": 2, "m3": 0}, "q2": {"m2": 1}}
+
+
+def test_the_commands_of_the_page_run_on_it(mine):
+    for line in commands(DATA):
+        result = CliRunner().invoke(main, shlex.split(line)[1:])
+        assert result.exit_code == 0, (line, result.output)
+    assert (mine.parent / "reports" / "mine" / "report.html").is_file()
+
+
+def test_the_feedback_of_the_page_is_a_line_of_a_log():
+    (line,) = [content for title, content in blocks(DATA, "json") if not title]
+    read = msgspec.json.decode(line.encode(), type=LogLine)
+    assert [(hit.object_id, hit.position) for hit in read.hits] == [("m1", 1), ("m3", 2)]
+    assert [act.action_name for act in read.actions] == ["accepted"]
+
+
+def rows():
+    """The table of one example: strategy, and the printed score of each entry."""
+    table = STRATEGIES.split("## One example for all")[1].split("## Sums of scores")[0]
+    return re.findall(
+        r"^\| `([^`]+)` \| ([\d.-]+) \| ([\d.-]+) \| ([\d.-]+) \| ([\d.-]+) \|$", table, re.MULTILINE
+    )
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row[0])
+def test_the_scores_of_the_example_are_those_of_the_engine(row):
+    lists = {"fts": {"a": 8.0, "b": 6.0, "c": 4.0}, "vector": {"b": 0.9, "d": 0.7, "a": 0.5}}
+    found = {
+        name: [Found(id_, score, place) for place, (id_, score) in enumerate(own.items(), 1)]
+        for name, own in lists.items()
+    }
+    table = join([Query("t", id="q")], [0.0], [found], {}, lambda ids, _: [Entry(id_) for id_ in ids])
+    scores = fuse(table, parse_strategy(row[0])).tolist()
+    named = zip((table.entries[at] for at in table.entry), scores, strict=True)
+    found = {id_: score for id_, score in named if not math.isnan(score)}
+    printed = dict(zip("abcd", row[1:], strict=True))
+    assert found.keys() == {id_ for id_, text in printed.items() if text != "-"}
+    for id_, score in found.items():
+        assert score == pytest.approx(float(printed[id_]), abs=5.1e-5), id_
+
+
+def test_every_family_and_every_normalisation_is_on_the_page():
+    assert len(rows()) > 15
+    for name in (*FAMILIES, *NORMALIZERS):
+        assert re.search(rf"`[^`]*\b{name}\b", STRATEGIES), name
+
+
+@pytest.mark.parametrize("page", ["workbench", "engine"])
+def test_the_python_of_the_reference_runs(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for _, code in blocks((ROOT / "docs" / "api" / f"{page}.md").read_text("utf-8"), "python"):
+        exec(code, {})  # noqa: S102 -- our own page
+    assert capsys.readouterr().out
+
+
+def test_every_page_is_in_the_navigation():
+    nav = (ROOT / "mkdocs.yml").read_text("utf-8").split("nav:")[1]
+    missing = [path.name for path in PAGES if f": {path.relative_to(ROOT / 'docs').as_posix()}\n" not in nav]
+    assert not missing
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mkdocstrings") is None, reason="the extra docs is not installed")
+def test_the_site_builds_without_a_warning(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--strict",
+        "--quiet",
+        "--site-dir",
+        str(tmp_path / "site"),
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Searches one store" in (tmp_path / "site" / "api" / "engine.html").read_text("utf-8")

@@ -1,0 +1,63 @@
+"""What a command loads: importing takes most of the time of a short one."""
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import steelyard
+from steelyard.base.moved import MOVED
+from steelyard_eval import precompile
+from steelyard_eval.cli.demonstration import starter
+from steelyard_eval.weights.exact import crossings, polygons
+from steelyard_eval.weights.kernel import lanes
+
+HEAVY = {"apsw", "matplotlib", "numba", "numpy", "pandas", "rapidfuzz", "scipy", "sklearn", "sqlite_vec"}
+LOADED = """
+import sys
+from steelyard_eval.cli.main import main
+main(sys.argv[1:], standalone_mode=False)
+sys.stderr.write("loaded: " + " ".join(sys.modules))
+"""
+
+
+def loaded(*words: object) -> set[str]:
+    command = [sys.executable, "-c", LOADED, *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return HEAVY & {name.partition(".")[0] for name in done.stderr.partition("loaded: ")[2].split()}
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["search", "--help"]])
+def test_what_searches_nothing_loads_nothing(words: list[str]) -> None:
+    assert loaded(*words) == set()
+
+
+def test_a_search_loads_what_it_searches_with(tmp_path: Path) -> None:
+    vault = tmp_path / "memory.db"
+    index = [sys.executable, "-m", "steelyard_eval", "index", str(starter()), str(vault), "--embedder", "none"]
+    subprocess.run(index, capture_output=True, check=True)
+    found = loaded("search", vault, "rotate the token", "--system", "fts")
+    assert found == {"apsw", "numpy", "rapidfuzz", "sqlite_vec"}
+
+
+def test_precompiling_runs_the_loops_of_every_search_for_weights() -> None:
+    precompile.main()
+    assert all(
+        loop.signatures for loop in (crossings.rank_steps, crossings.value_changes, polygons.contested_pairs)
+    )
+    assert lanes.compiled.cache_info().currsize == 1
+
+
+@pytest.mark.parametrize(("old", "new"), MOVED.items())
+def test_documented_modules_keep_their_old_names(old: str, new: str) -> None:
+    assert import_module(old) is import_module(new)
+
+
+def test_every_name_of_the_engine_can_be_asked_for() -> None:
+    for name in steelyard.__all__:
+        assert getattr(steelyard, name) is not None
+        assert name in dir(steelyard)
+    with pytest.raises(AttributeError, match="no attribute 'Absent'"):
+        steelyard.Absent  # noqa: B018 -- asking is the test

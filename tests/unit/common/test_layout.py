@@ -1,0 +1,101 @@
+"""Tables that fit, text that is folded, colour where there is a terminal."""
+
+import io
+import sys
+
+import pytest
+
+from steelyard.memory.entry import Entry, Hit
+from steelyard_eval.common.console import brief, painted, table, width, wrapped
+from steelyard_eval.show.terminal import hits
+
+ROWS = [{"name": "alpha beta gamma delta epsilon zeta", "n": 1.5}, {"name": "b", "n": None}]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_table_by_hand():
+    assert table(ROWS, {"name": "", "n": "number"}) == "\n".join(
+        (
+            "                                     number",
+            "-----------------------------------  ------",
+            "alpha beta gamma delta epsilon zeta    1.50",
+            "b                                         -",
+        )
+    )
+
+
+def test_text_is_folded_before_the_table_is_split():
+    assert table(ROWS, {"name": "", "n": "number"}, 40).splitlines()[2:] == [
+        "alpha beta gamma delta epsilon      1.50",
+        "zeta",
+        "b                                      -",
+    ]
+
+
+def test_a_table_that_cannot_be_folded_enough_is_split_behind_its_first_column():
+    found = table([{"a": "x", "b": 1, "c": 2}], {"a": "", "b": "bbbbbbbb", "c": "cccccccc"}, 16)
+    assert [page.splitlines()[0].split() for page in found.split("\n\n")] == [["bbbbbbbb"], ["cccccccc"]]
+    assert [page.splitlines()[2].split() for page in found.split("\n\n")] == [["x", "1"], ["x", "2"]]
+
+
+def test_no_rows_are_a_heading():
+    assert table([], {"a": "name"}) == "name\n----"
+
+
+def test_hostile_cells_and_headings_are_made_visible():
+    found = table([{"a": "x\x1b[31m\ny"}], {"a": "h\x1b"})
+    assert "\x1b" not in found
+    assert len(found.splitlines()) == 3
+
+
+def test_the_width_is_that_of_the_terminal_or_a_hundred(monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert width() == 100
+    monkeypatch.setenv("COLUMNS", "72")
+    assert width() == 72
+    monkeypatch.setenv("COLUMNS", "3")
+    assert width() == 40
+
+
+def test_long_lines_are_folded_and_indented(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    assert wrapped("tuned:   " + "word " * 10, 9).splitlines() == [
+        "tuned:   word word word word word word",
+        "         word word word word",
+    ]
+
+
+@pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_colour_is_for_terminals_that_want_it(monkeypatch, variable, value):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stdout", Terminal())  # here: pytest sets its own before every test
+    assert painted("better", "better") == "\x1b[32mbetter\x1b[0m"
+    assert "\x1b[31mworse  \x1b[0m" in table([{"v": "worse"}], {"v": "verdict"})
+    monkeypatch.setenv(variable, value)
+    assert painted("better", "better") == "better"
+
+
+def test_there_is_no_colour_in_files():
+    assert painted("better", "better", io.StringIO()) == "better"
+
+
+def test_half_lives_are_read_in_four_digits():
+    assert brief("recency(half_life=68.96756393652842h)") == "recency(half_life=68.97h)"
+    assert brief("weighted_sum(0.123456789*fts, 1*vector)") == "weighted_sum(0.123456789*fts, 1*vector)"
+
+
+def test_a_column_is_no_narrower_than_the_longest_word_of_its_head():
+    """30 characters that cannot be folded and 50 that can to 26, in 58: two spaces lie between them."""
+    lines = table([{"a": "x", "b": "word " * 10}], {"a": "h" * 30, "b": ""}, 58).splitlines()
+    assert lines[1] == f"{'-' * 30}  {'-' * 26}"
+
+
+def test_of_a_long_text_a_hit_shows_four_lines():
+    lines = hits([Hit(1, 0.5, Entry("a", text="word " * 200))]).splitlines()
+    assert [line.strip().startswith("word") for line in lines] == [False, True, True, True, True]
+    assert lines[-1].endswith(" ...")

@@ -1,0 +1,291 @@
+"""search-weights.json: written whole, read back equal, refused by name."""
+
+import gzip
+import json
+import os
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+import steelyard
+from steelyard.base.errors import ConfigError, MachineError
+from steelyard.base.files import canonical
+from steelyard.config.search_config import SCHEMA_FILE, SearchConfig, published_schema, schema
+from steelyard.finish import Cut
+from steelyard.fusion import parse_strategy
+from steelyard.retrievers import RetrieverConfig
+from steelyard.systems import SYSTEMS, find_system
+
+STRATEGY = "tiered(fts, min_results=3, then=weighted_sum(0.42*fts, 0.58*vector, normalize=max))"
+PROVENANCE = {
+    "dataset": "workshop",
+    "objective": "nDCG@10",
+    "seed": 0,
+    "holdout": {"value": 0.61, "low": 0.57, "high": 0.65, "queries": 40},
+    "verdict": "keep",
+    "certificate": "exact",
+    "plateau": [0.4, 0.47],
+    "learned_from": "labels",
+}
+CONFIG = SearchConfig(
+    system="echovault",
+    profile="documented",
+    limit=10,
+    strategy=parse_strategy(STRATEGY),
+    retrievers={
+        "fts": RetrieverConfig(depth=20, field_weights={"title": 1.0, "text": 0.5}),
+        "vector": RetrieverConfig(depth=20, model="minilm", filters="after_cut"),
+        "l2": RetrieverConfig(),
+    },
+    finish=(Cut(10),),
+    by_intent={"fix_bug": parse_strategy("fts")},
+    provenance=PROVENANCE,
+)
+
+
+@pytest.fixture
+def path(tmp_path, monkeypatch):
+    """A short path, because messages show only so much of one."""
+    monkeypatch.chdir(tmp_path)
+    return Path("search-weights.json")
+
+
+def changed(*keys, value):
+    """The record of CONFIG with one value replaced, found by its keys."""
+    record = json.loads(canonical(CONFIG.to_json()))
+    inner = record
+    for key in keys[:-1]:
+        inner = inner[key]
+    inner[keys[-1]] = value
+    return record
+
+
+def refused(path, text):
+    """The message with which a file of this text is refused."""
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as raised:
+        SearchConfig.load(path)
+    return str(raised.value)
+
+
+class TestRoundTrip:
+    def test_what_is_saved_loads_as_an_equal_configuration(self, path):
+        CONFIG.save(path)
+        assert SearchConfig.load(path) == CONFIG
+
+    @pytest.mark.parametrize("name", SYSTEMS)
+    def test_every_system_survives_its_file(self, path, name):
+        config = find_system(name).config(7, model="minilm")
+        config.save(path)
+
+        assert SearchConfig.load(path) == config
+        assert any(isinstance(stage, Cut) and stage.limit == 7 for stage in config.finish)
+
+    def test_the_same_configuration_gives_the_same_bytes(self, path):
+        CONFIG.save(path)
+        first = path.read_bytes()
+        SearchConfig.load(path).save(path)
+
+        assert path.read_bytes() == first
+        assert first.endswith(b"}\n")
+        assert list(json.loads(first)) == sorted(json.loads(first))
+
+    def test_keys_are_sorted_whatever_their_order(self):
+        assert canonical({"b": 1, "a": {"d": "\u00e9", "c": [2]}}) == (
+            '{\n  "a": {\n    "c": [\n      2\n    ],\n    "d": "\u00e9"\n  },\n  "b": 1\n}\n'
+        )
+
+    def test_what_is_written_keeps_the_published_schema(self):
+        Draft202012Validator.check_schema(schema())
+        validator = Draft202012Validator(schema())
+
+        assert list(validator.iter_errors(CONFIG.to_json())) == []
+        assert list(validator.iter_errors(changed("limit", value=0))) != []
+
+    def test_the_published_file_is_the_schema_with_what_retrievers_declare(self):
+        path = Path(steelyard.__file__).parent / SCHEMA_FILE
+        assert path.read_text() == published_schema(), f"write published_schema() to {path}"
+
+    def test_a_parameter_of_a_retriever_is_written_and_read(self, path):
+        bm25 = RetrieverConfig(depth=20, parameters={"k1": 0.9})
+        config = replace(CONFIG, retrievers={**CONFIG.retrievers, "bm25": bm25})
+        config.save(path)
+
+        assert json.loads(path.read_text())["retrievers"]["bm25"]["k1"] == 0.9
+        assert SearchConfig.load(path) == config
+
+    def test_whole_numbers_may_be_written_as_floats(self, path):
+        """JSON Schema calls 20.0 an integer, and so do writers in JavaScript."""
+        path.write_text(json.dumps(changed("retrievers", "fts", "depth", value=20.0) | {"limit": 10.0}))
+        config = SearchConfig.load(path)
+
+        assert config == CONFIG
+        assert isinstance(config.retrievers["fts"].depth, int)
+        assert isinstance(config.limit, int)
+
+    def test_intents_stand_around_the_strategy(self):
+        assert str(CONFIG.effective) == f"by_intent(default={STRATEGY}, fix_bug=fts)"
+        assert CONFIG.with_strategy(parse_strategy("fts")).strategy == parse_strategy("fts")
+
+    def test_optional_parts_may_be_left_out(self):
+        record = CONFIG.to_json()
+        for key in ("by_intent", "provenance", "$schema"):
+            del record[key]
+        config = SearchConfig.from_json(record)
+
+        assert (config.by_intent, config.provenance) == ({}, {})
+        assert config.effective == config.strategy
+
+
+class TestBadFiles:
+    def test_a_missing_file(self, path):
+        with pytest.raises(ConfigError, match=r"cannot read the weights file .*search-weights.json.*No such file"):
+            SearchConfig.load(path)
+
+    def test_a_folder(self, tmp_path):
+        with pytest.raises(ConfigError, match=r"cannot read the weights file"):
+            SearchConfig.load(tmp_path)
+
+    @pytest.mark.parametrize(
+        "odd", ["\ud800", b"x", {1: 2}, {"x"}, reduce(lambda inner, _: [inner], range(300), [])]
+    )
+    def test_what_is_no_json_value(self, odd):
+        with pytest.raises(ConfigError, match=r"the file: is no JSON \("):
+            SearchConfig.from_json(changed("provenance", value={"odd": odd}))
+
+    def test_a_compressed_file_is_read_as_it_is_written(self, tmp_path):
+        CONFIG.save(tmp_path / "w.json.gz")
+        assert gzip.decompress((tmp_path / "w.json.gz").read_bytes()).startswith(b"{")
+        assert SearchConfig.load(tmp_path / "w.json.gz") == CONFIG
+
+        (tmp_path / "w.json.gz").write_bytes(b"{}")
+        with pytest.raises(ConfigError, match=r"cannot read the weights file .*is no sound gzip file"):
+            SearchConfig.load(tmp_path / "w.json.gz")
+
+    def test_bytes_that_are_no_text(self, path):
+        path.write_bytes(b"\xff\xfe{}")
+        with pytest.raises(ConfigError, match=r"cannot read the weights file .*codec can't decode"):
+            SearchConfig.load(path)
+
+    @pytest.mark.parametrize(
+        ("text", "fragment"),
+        [
+            ("", "is not valid JSON: Expecting value"),
+            ('{"schema_version": 1, "limit', "is not valid JSON: Unterminated string"),
+            ('{"limit": NaN}', "is not valid JSON: NaN is not a number; write a finite one"),
+            ('{"limit": -Infinity}', "is not valid JSON: -Infinity is not a number; write a finite one"),
+            ('{"limit": 1e999}', "is not valid JSON: 1e999 is too large"),
+            ('{"limit": ' + "9" * 5000 + "}", "is not valid JSON: "),
+            ("[" * 100_000, "is not valid JSON: "),
+            ("[]", "'the file' = []: must be of type object"),
+            ("null", "'the file' = None: must be of type object"),
+        ],
+    )
+    def test_text_that_is_no_configuration(self, path, text, fragment):
+        message = refused(path, text)
+        assert fragment in message
+        assert message.startswith("weights file 'search-weights.json'")
+
+    @pytest.mark.parametrize("version", [2, 0, "1", None])
+    def test_another_schema_version(self, path, version):
+        message = refused(path, json.dumps(changed("schema_version", value=version)))
+        assert f"schema_version {version!r} is not 1, the version that this" in message
+        assert "tune again, or use the release that wrote it" in message
+
+    @pytest.mark.parametrize(
+        ("keys", "value", "fragment"),
+        [
+            (["limit"], 0, "'limit' = 0: must satisfy minimum 1"),
+            (["limit"], 10_001, "'limit' = 10001: must satisfy maximum 10000"),
+            (["limit"], "ten", "'limit' = 'ten': must be of type integer"),
+            (["limit"], True, "'limit' = True: must be of type integer"),
+            (["strategy"], ["fts"], "'strategy' = ['fts']: must be of type string"),
+            (["strategy"], "vectr", "unknown signal or fusion 'vectr'; did you mean 'vector'?"),
+            (["strategy"], "weighted_sum(-1*fts)", "weight -1 is outside 0..1000000"),
+            (["strategy"], "weighted_sum(1e300*fts)", "weight 1e+300 is outside 0..1000000"),
+            (["by_intent", "fix_bug"], "ftz", "unknown signal or fusion 'ftz'; did you mean 'fts'?"),
+            (["by_intent", "fix bug"], "fts", "'by_intent': key 'fix bug' must satisfy pattern '^(?!default$)"),
+            (["finish"], ["cutt(10)"], "finish stage 'cutt(10)': unknown stage 'cutt'; did you mean 'cut'?"),
+            (["finish"], ["cut(0)"], "finish stage 'cut(0)': it needs a whole number from 1 to 1000000000"),
+            (["finish"], "cut(10)", "'finish' = 'cut(10)': must be of type array"),
+            (["retrievers", "vectr"], {}, "'retrievers': unknown key 'vectr'; did you mean 'vector'?"),
+            (["retrievers", "fts", "k1"], 1, "'retrievers.fts': unknown key 'k1'; valid: depth"),
+            (["retrievers", "fts", "depht"], 5, "'retrievers.fts': unknown key 'depht'; did you mean 'depth'?"),
+            (["retrievers", "fts", "depth"], 0, "'retrievers.fts.depth' = 0: must satisfy minimum 1"),
+            (["retrievers", "fts", "depth"], 10**30, "must satisfy maximum 1000000"),
+            (["retrievers", "fts", "depth"], 2.5, "'retrievers.fts.depth' = 2.5: must be of type integer"),
+            (
+                ["retrievers", "fts", "field_weights", "title"],
+                -1,
+                "'retrievers.fts.field_weights.title' = -1: must satisfy minimum 0",
+            ),
+            (["retrievers", "fts", "field_weights", "title"], 1e9, "must satisfy maximum 1000"),
+            (["retrievers", "vector", "filters"], "before", '= \'before\': must be "before_cut" or "after_cut"'),
+            (["retrievers", "vector", "similarity"], "dot", '= \'dot\': must be "cosine" or "l2"'),
+            (["provenance", "verdct"], "ship", "'provenance': unknown key 'verdct'; did you mean 'verdict'?"),
+            (["provenance", "verdict"], "maybe", '= \'maybe\': must be "ship" or "try" or "keep"'),
+            (["provenance", "holdout", "p"], 1, "'provenance.holdout': unknown key 'p'; valid: high, low"),
+            (["stratgy"], "fts", "'the file': unknown key 'stratgy'; did you mean 'strategy'?"),
+        ],
+    )
+    def test_a_bad_value_is_named_with_its_place(self, path, keys, value, fragment):
+        assert fragment in refused(path, json.dumps(changed(*keys, value=value)))
+
+    @pytest.mark.parametrize("key", ["schema_version", "system", "limit", "strategy", "retrievers", "finish"])
+    def test_a_missing_key_is_named(self, path, key):
+        record = CONFIG.to_json()
+        del record[key]
+        assert f"'the file': must have {key}" in refused(path, json.dumps(record))
+
+    def test_all_faults_are_named_at_once(self, path):
+        record = changed("retrievers", "fts", "depth", value=-1) | {"limit": "x", "extra": 1}
+        message = refused(path, json.dumps(record))
+        assert all(part in message for part in ("retrievers.fts.depth", "'limit'", "unknown key 'extra'"))
+
+        record = changed("by_intent", "fix_bug", value="ftz") | {"strategy": "vectr", "finish": ["cutt(1)"]}
+        message = refused(path, json.dumps(record))
+        assert all(part in message for part in ("'ftz'", "'vectr'", "'cutt(1)'", "search-weights.json"))
+
+
+class TestWriting:
+    def test_nothing_is_half_written_when_the_rename_fails(self, path, monkeypatch):
+        CONFIG.save(path)
+        before = path.read_bytes()
+
+        def full(*_):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, "replace", full)
+        with pytest.raises(MachineError, match=r"cannot write .*search-weights.json.*No space left on device"):
+            CONFIG.with_strategy(parse_strategy("fts")).save(path)
+
+        assert path.read_bytes() == before
+        assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+    def test_nothing_is_left_when_it_is_broken_off(self, path, monkeypatch):
+        def stopped(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(os, "replace", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            CONFIG.save(path)
+
+        assert list(path.parent.iterdir()) == []
+
+    def test_a_number_that_is_not_finite_is_never_written(self, path):
+        bad = SearchConfig("s", "p", 1, parse_strategy("fts"), {}, (), provenance={"optimism": float("nan")})
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            bad.save(path)
+        assert not path.exists()
+
+    def test_missing_folders_are_made(self, tmp_path):
+        CONFIG.save(tmp_path / "a" / "b" / "w.json")
+        assert SearchConfig.load(tmp_path / "a" / "b" / "w.json") == CONFIG
+
+    def test_a_file_in_the_way_of_a_folder_is_told(self, tmp_path):
+        (tmp_path / "a").write_text("")
+        with pytest.raises(MachineError, match="cannot write"):
+            CONFIG.save(tmp_path / "a" / "w.json")

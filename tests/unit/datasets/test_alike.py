@@ -1,0 +1,117 @@
+"""Queries that ask nearly the same: how well they are told on pairs written by hand, and at what cost."""
+
+import dataclasses
+import json
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+import steelyard_eval as sy
+from steelyard.memory.query import Query
+from steelyard_eval.cli.main import main
+from steelyard_eval.datasets.alike import COSINE, SHARED, alike, by_shingles, by_vectors
+from steelyard_eval.datasets.duplicates import asked_again
+
+PAIRS = Path(__file__).parents[2] / "data" / "paraphrases.jsonl"
+
+
+def numbered(size):
+    return np.arange(size), np.zeros(size, dtype=np.int64)
+
+
+def at_angle(cosine):
+    """Two vectors in the plane with this cosine."""
+    return np.array([[1.0, 0.0], [cosine, np.sqrt(1 - cosine**2)]])
+
+
+def proposed(row):
+    """Whether a pair is proposed, from its texts and its recorded cosine alone."""
+    texts, vectors = {"one": row["one"], "other": row["other"]}, at_angle(row["cosine"])
+    dataset = sy.load({"e": "x"}, texts, {"one": ["e"]}).dataset
+    return alike(dataclasses.replace(dataset, query_vectors={"minilm": vectors}), dataset.queries) == [(0, 1)]
+
+
+def test_six_of_seven_proposals_are_paraphrases_and_most_paraphrases_are_proposed():
+    known = [json.loads(line) for line in PAIRS.read_text().splitlines()]
+    same = np.array([row["same"] for row in known])
+    found = np.array([proposed(row) for row in known])
+
+    assert found[same].mean() >= 0.8
+    assert same[found].mean() >= 0.85
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 150))
+def test_each_query_is_paired_with_the_first_whose_vector_is_close(seed, size):
+    rng = np.random.default_rng(seed)
+    vectors, unit, numbers = rng.standard_normal((size, 3)), rng.integers(0, size, size), rng.integers(0, 2, size)
+    unitary = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    expected = {}
+    for at in range(size):
+        for other in range(at):
+            near = unitary[other] @ unitary[at] >= COSINE
+            if near and unit[other] != unit[at] and numbers[other] == numbers[at]:
+                expected[at] = other
+                break
+
+    assert {b: a for a, b in by_vectors(vectors, unit, numbers)} == expected
+
+
+def test_a_retyped_query_is_found_without_vectors_and_one_on_another_number_is_not():
+    # 34 letters, so 32 runs of three each; a changed letter changes three: (32 - 3) / (32 + 3) = .83.
+    texts = ["where did we store the signing certificate", "where did we store the signing certifikate"]
+    other = ["what did we decide on the second of march 2023", "what did we decide on the second of march 2024"]
+
+    assert SHARED < 29 / 35
+    dataset = sy.load({"e": "x"}, dict(zip("abcd", texts + other, strict=True)), {"a": ["e"]}).dataset
+    assert alike(dataset, dataset.queries) == [(0, 1)]
+
+
+def test_texts_in_which_nearly_every_shingle_differs_are_not_compared():
+    assert list(by_shingles(["", "a", "ab", "abc", "xyz"], *numbered(5))) == []
+    assert alike(sy.load({"e": "x"}, {"a": "b"}, {"a": ["e"]}).dataset, ()) == []
+
+
+def test_memory_is_not_that_of_all_pairs():
+    size = 4000  # all pairs are 64 MB in float32
+    vectors = np.random.default_rng(0).standard_normal((size, 16))
+    tracemalloc.start()
+    list(by_vectors(vectors, *numbered(size)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10e6
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A data set with an equal, and with a nearly equal pair of queries."""
+    texts = [
+        "Where is the key?",
+        "where is the  KEY",
+        "who stores the signing certificate",
+        "who stores the signing certificat",
+    ]
+    rows = [{"id": f"q{at}", "text": text} for at, text in enumerate(texts)]
+    (tmp_path / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "corpus.jsonl").write_text(
+        '{"id": "k", "text": "the key is here"}\n{"id": "c", "text": "a certificate"}\n'
+    )
+    (tmp_path / "qrels.txt").write_text("q0 0 k 1\nq1 0 k 1\nq2 0 c 1\nq3 0 c 1\n")
+    (tmp_path / "dataset.json").write_text('{"name": "few", "text_for_embedding": "{text}"}')
+    return tmp_path
+
+
+def test_check_names_both(folder):
+    told = " ".join(CliRunner().invoke(main, ["check", str(folder)]).stdout.split())
+
+    assert "1 query repeats the text of another, and equal texts count once: 'q0', 'q1'" in told
+    assert "1 query asks nearly what another one asks ('q2' and 'q3'): the 4 are worth about" in told
+
+
+def test_queries_that_ask_the_same_are_listed_in_their_order():
+    asked = [Query("B", id="1"), Query("a", id="2"), Query("b?", id="3"), Query("b", id="4")]
+    assert asked_again(asked) == [["1", "3", "4"]]

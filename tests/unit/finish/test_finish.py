@@ -1,0 +1,237 @@
+"""From scores to lists: the tie rule, the cut, and stages as they are written."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steelyard.base.errors import ConfigError
+from steelyard.finish import Cut, Drop, Merge, finish, order, parse_stages
+from steelyard.memory.query import Query
+from steelyard.stores.base import Found
+from steelyard.table.join import join
+from steelyard.testing import random_table
+
+
+def ranked(seed):
+    """A random table with scores that often tie, and some rows without one."""
+    rng = np.random.default_rng(seed)
+    table = random_table(rng, columns=("fts",))
+    scores = rng.choice([np.nan, 0.0, -0.0, -1.5, 0.1, 0.3], size=len(table))
+    return table, scores
+
+
+def lists(table, ranking):
+    """[[(id, score), ...] of each query]."""
+    pairs = [
+        (table.entries[table.entry[row]], score) for row, score in zip(ranking.row, ranking.score, strict=True)
+    ]
+    return [pairs[begin:end] for begin, end in zip(ranking.offsets[:-1], ranking.offsets[1:], strict=True)]
+
+
+def plainly(table, scores):
+    """The same by Python's own sort."""
+    found = [[] for _ in table.queries]
+    for row, score in enumerate(scores):
+        if not np.isnan(score):
+            found[table.query[row]].append((table.entries[table.entry[row]], score))
+    return [sorted(own, key=lambda pair: (-pair[1], pair[0].encode())) for own in found]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_rows_are_ordered_by_score_then_id(seed):
+    table, scores = ranked(seed)
+    assert lists(table, order(table, scores)) == plainly(table, scores)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 20))
+def test_a_cut_keeps_the_first_places_of_every_list(seed, limit):
+    table, scores = ranked(seed)
+    ranking = finish(table, scores, [Cut(limit)])
+    assert lists(table, ranking) == [own[:limit] for own in plainly(table, scores)]
+
+
+def test_stages_act_one_after_the_other():
+    table, scores = ranked(0)
+    assert lists(table, finish(table, scores, [Cut(3), Cut(2)])) == [own[:2] for own in plainly(table, scores)]
+    assert lists(table, finish(table, scores, [])) == plainly(table, scores)
+
+
+# Merging what was searched aside
+
+
+def listed(*queries, **scorers):
+    """The table of queries given as {retriever: {id: score}}, best first; scorers as {id: value}."""
+    lists = [
+        {name: [Found(i, v, place) for place, (i, v) in enumerate(own.items(), 1)] for name, own in query.items()}
+        for query in queries
+    ]
+    score = {name: lambda _, ids, own=own: np.array([own[i] for i in ids]) for name, own in scorers.items()}
+    return join([Query("q", id=f"q{at}") for at in range(len(lists))], [0.0] * len(lists), lists, score, None)
+
+
+def test_merged_entries_get_the_score_and_stand_behind_others_of_that_score():
+    table = listed({"fts": {"b": 0.9, "z": 0.5, "d": 0.1}, "memory": {"m2": 8.0, "a": 7.0, "m1": 7.0}})
+    ranking = finish(table, table.column("fts"), [Merge("memory", 0.5)])
+    # z is ranked with 0.5 itself; memories follow by their own score, ties by id
+    assert lists(table, ranking) == [
+        [("b", 0.9), ("z", 0.5), ("m2", 0.5), ("a", 0.5), ("m1", 0.5), ("d", 0.1)],
+    ]
+
+
+def test_a_ranked_entry_is_not_merged_again():
+    table = listed({"fts": {"a": 0.2, "b": 0.1}, "memory": {"a": 9.0, "m": 1.0}})
+    ranking = finish(table, table.column("fts"), [Merge("memory", 0.5)])
+    assert lists(table, ranking) == [[("m", 0.5), ("a", 0.2), ("b", 0.1)]]
+
+
+def test_merging_keeps_queries_apart():
+    table = listed({"memory": {"m": 1.0}}, {"fts": {"a": 0.7}}, {"fts": {"a": 0.7}, "memory": {"m": 1.0}})
+    ranking = finish(table, table.column("fts"), [Merge("memory", 0.5)])
+    assert lists(table, ranking) == [[("m", 0.5)], [("a", 0.7)], [("a", 0.7), ("m", 0.5)]]
+
+
+def test_merging_after_a_cut_is_cut_again():
+    table = listed({"fts": {"a": 0.9, "b": 0.8, "c": 0.1}, "memory": {"m": 1.0, "n": 0.5}})
+    stages = parse_stages(["cut(2)", "merge(memory, score=0.5)", "cut(2)"])
+    assert lists(table, finish(table, table.column("fts"), stages)) == [[("a", 0.9), ("b", 0.8)]]
+    assert lists(table, finish(table, table.column("fts"), stages[:2])) == [
+        [("a", 0.9), ("b", 0.8), ("m", 0.5), ("n", 0.5)]
+    ]
+
+
+# Dropping
+
+
+def test_dropping_leaves_out_rows_of_value_0_and_does_not_fill_up():
+    signal = {"a": 0.0, "b": 0.1, "c": -0.0, "d": -0.1}
+    table = listed({"fts": {"a": 3.0, "b": 2.0, "c": 1.0, "d": 0.5}}, lexical=signal)
+    ranking = finish(table, table.column("fts"), parse_stages(["cut(2)", "drop(lexical)"]))
+    assert lists(table, ranking) == [[("b", 2.0)]]
+    assert lists(table, finish(table, table.column("fts"), [Drop("lexical")])) == [[("b", 2.0), ("d", 0.5)]]
+
+
+# The guard of small lists
+
+
+def found(count, retriever="fts"):
+    return {retriever: {f"{retriever}{i:03}": float(-i) for i in range(count)}}
+
+
+def sizes(queries, stage):
+    """How long each list is after the stage, where everything found is ranked by its own score."""
+    table = listed(*queries)
+    columns = np.array([column for name, column in table.columns.items() if name != "memory"])
+    ranking = finish(table, np.fmax.reduce(columns), [stage])
+    return np.diff(ranking.offsets).tolist()
+
+
+@pytest.mark.parametrize(
+    ("size", "limit", "left"),
+    [
+        (9, 10, 9),
+        (20, 10, 10),  # the cut drops exactly half
+        (21, 10, 21),
+        (49, 10, 49),
+        (50, 10, 10),  # not fewer than 50
+        (3, 1, 3),
+        (2, 1, 1),
+    ],
+)
+def test_a_small_list_is_kept_whole_if_the_cut_drops_more_than_half(size, limit, left):
+    assert sizes([found(size)], Cut(limit, all_below=50)) == [left]
+    assert sizes([found(size), found(60), {}, found(size)], Cut(limit, all_below=50)) == [left, limit, 0, left]
+
+
+def test_the_guard_counts_the_candidates_of_one_retriever_and_keeps_them_all():
+    many = found(40) | found(30, "vector")
+    assert sizes([many], Cut(10, all_below=50, counting="fts")) == [70]
+    assert sizes([many], Cut(10, all_below=50)) == [10]
+    few = found(60) | found(3, "vector")
+    assert sizes([few], Cut(10, all_below=50, counting="vector")) == [63]
+    assert sizes([few], Cut(10, all_below=50, counting="fts")) == [10]
+
+
+def test_stages_say_what_they_read():
+    assert Cut(3).needs == frozenset()
+    assert Cut(3, 50, "fts").needs == {"fts"}
+    assert Merge("memory", 0.5).needs == {"memory"}
+    assert Drop("lexical").needs == {"lexical"}
+
+
+def test_nothing_ranked_is_an_empty_list_for_every_query():
+    table, _ = ranked(0)
+    ranking = finish(table, np.full(len(table), np.nan), [Cut(5)])
+    assert ranking.offsets.tolist() == [0] * (len(table.queries) + 1)
+
+
+def test_stages_are_read_as_they_are_printed():
+    assert parse_stages(["cut(10)", "cut(3)"]) == (Cut(10), Cut(3))
+    assert [str(stage) for stage in parse_stages(["cut( 10.0 )"])] == ["cut(10)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "stage"),
+    [
+        ("cut(10, all_below=50)", Cut(10, 50)),
+        ("cut(10, all_below=50, counting=fts)", Cut(10, 50, "fts")),
+        ("merge(memory, score=0.5)", Merge("memory", 0.5)),
+        ("drop(lexical)", Drop("lexical")),
+    ],
+)
+def test_every_stage_is_read_as_it_is_printed(text, stage):
+    assert parse_stages([text]) == (stage,)
+    assert str(stage) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("cut(10, all_below=-1)", "as in cut"),
+        ("cut(10000000000)", "from 1 to 1000000000"),
+        ("cut(10, all_below=2.5)", "as in cut"),
+        ("cut(10, counting=severity)", "as in cut"),
+        ("cut(10, all_below=50, all_below=60)", "as in cut"),
+        ("merge(memory)", "as in merge"),
+        ("merge(0.5, score=0.5)", "as in merge"),
+        ("merge(tfidf, score=0.5)", "as in merge"),
+        ("merge(memory, score=high)", "as in merge"),
+        ("merge(memory, fts, score=0.5)", "as in merge"),
+        ("drop(fts)", "as in drop"),
+        ("drop(lexical, 3)", "as in drop"),
+        ("drop(lexical, at=3)", "as in drop"),
+    ],
+)
+def test_a_stage_that_asks_for_what_there_is_not_is_refused(text, remedy):
+    with pytest.raises(ConfigError, match=remedy):
+        parse_stages([text])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cut",
+        "cut()",
+        "cut(0)",
+        "cut(-1)",
+        "cut(2.5)",
+        "cut(1, 2)",
+        "cut(fts)",
+        "cut(fts, 3)",
+        "2*cut(3)",
+        "cut(3, x=1)",
+    ],
+)
+def test_a_cut_takes_one_whole_number(text):
+    with pytest.raises(ConfigError, match="needs a whole number from 1 to 1000000000, as in cut"):
+        parse_stages([text])
+
+
+def test_every_stage_that_cannot_be_read_is_named():
+    with pytest.raises(ConfigError) as raised:
+        parse_stages(["cutt(3)", "cut(10)", "cut((", "cut(0)"])
+
+    message = str(raised.value)
+    assert "finish stage 'cutt(3)': unknown stage 'cutt'; did you mean 'cut'?" in message
+    assert "finish stage 'cut((': expression 'cut((': expected a name at position 4" in message
+    assert "finish stage 'cut(0)': it needs a whole number" in message

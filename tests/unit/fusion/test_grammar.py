@@ -1,0 +1,223 @@
+"""Strategies as text: they print, parse back, and every fault of a text is named at once."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from steelyard.base.errors import ConfigError
+from steelyard.fusion import Bonus, ByIntent, Layered, Rrf, Signal, Term, Tiered, WeightedSum, parse_strategy
+from steelyard.fusion.call import MAX_WEIGHT
+from steelyard.fusion.normalize import NORMALIZERS
+from steelyard.grammar import MAX_LENGTH, MAX_NESTING, Call, Duration, Item, number_text, parse_call
+from steelyard.signals import PRIORS
+from steelyard.table.signal_table import FETCHED
+
+amounts = st.floats(0, MAX_WEIGHT)
+thresholds = st.floats(-1, 10)
+intents = st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True).filter(lambda name: name != "default")
+durations = st.builds(Duration, st.floats(1e-3, 1e6), st.sampled_from("dh"))
+plain = st.sampled_from(sorted(FETCHED | PRIORS.keys() - {"recency"})).map(Signal)
+dated = durations.map(lambda span: Signal("recency", (("half_life", span),)))
+bonuses = st.none() | st.builds(Bonus, st.sampled_from(["times", "once", "each"]), amounts)
+
+
+def fusions(inner):
+    terms = st.lists(st.builds(Term, amounts, inner), min_size=1, max_size=4).map(tuple)
+    cases = st.lists(st.tuples(intents, inner), max_size=3, unique_by=lambda case: case[0]).map(tuple)
+    return st.one_of(
+        st.builds(WeightedSum, terms, st.sampled_from(sorted(NORMALIZERS))),
+        st.builds(Rrf, terms, amounts, bonuses),
+        st.builds(Tiered, inner, inner, st.integers(0, 1000)),
+        st.builds(Layered, terms, thresholds, st.lists(thresholds, max_size=3).map(tuple)),
+        st.builds(ByIntent, inner, cases),
+    )
+
+
+def layers_deep(expr):
+    """How many layered expressions stand inside each other, at most."""
+    return isinstance(expr, Layered) + max(map(layers_deep, expr.children()), default=0)
+
+
+# layered inside layered is refused
+expressions = st.recursive(plain | dated, fusions, max_leaves=8).filter(lambda expr: layers_deep(expr) < 2)
+DOCUMENTED = {
+    "EchoVault": "tiered(fts, min_results=3, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))",
+    "Soleri": "weighted_sum(0.25*tfidf, 0.15*cosine, 0.15*severity, 0.15*recency(half_life=365d), 0.15*tags, "
+    "0.15*domain)",
+    "MoltNet": "weighted_sum(1*rrf(vector, fts, k=60), 0*recency(half_life=69h), 0*importance)",
+    "Cortex-Mem": "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3])",
+}
+
+
+class TestRoundTrip:
+    @given(expressions)
+    def test_what_is_printed_reads_back_as_an_equal_strategy(self, strategy):
+        assert parse_strategy(str(strategy)) == strategy
+
+    @pytest.mark.parametrize("text", DOCUMENTED.values(), ids=DOCUMENTED)
+    def test_documented_strategies_print_as_they_are_written(self, text):
+        assert str(parse_strategy(text)) == text
+
+    @pytest.mark.parametrize(
+        ("written", "printed"),
+        [
+            (" rrf ( vector,fts,) ", "rrf(vector, fts, k=60)"),
+            ("rrf(1*vector, 1.50*fts, k=6e1)", "rrf(vector, 1.5*fts, k=60)"),
+            ("recency", "recency(half_life=365d)"),
+            ("tiered(fts, then=vector)", "tiered(fts, min_results=3, then=vector)"),
+            ("weighted_sum(.5*fts, normalize=none)", "weighted_sum(0.5*fts)"),
+            ("rrf(fts, bonus=none)", "rrf(fts, k=60)"),
+            ("layered(1*l2)", "layered(1*l2, threshold=0.5, relax=[0.4, 0.3])"),
+            ("weighted_sum(1*\tfts,\n +2*vector)", "weighted_sum(1*fts, 2*vector)"),
+        ],
+    )
+    def test_defaults_and_spacing_have_one_printed_form(self, written, printed):
+        assert str(parse_strategy(written)) == printed
+
+    @given(st.floats(allow_nan=False, allow_infinity=False))
+    def test_a_number_prints_so_that_it_reads_back(self, number):
+        assert float(number_text(number)) == number
+
+    def test_strategies_of_the_same_text_are_equal_and_hash_alike(self):
+        one, two = (parse_strategy("rrf(fts, 0.5*vector, bonus=each(0.1))") for _ in range(2))
+        assert one == two
+        assert hash(one) == hash(two)
+        assert one != parse_strategy("rrf(fts, 0.5*vector, bonus=once(0.1))")
+
+
+class TestHostileText:
+    @settings(max_examples=300)
+    @given(st.text() | st.text(alphabet="0123456789.eE+-*()[],= dhabfts_vectorrkmin\n\x00\u0663\xe9"))
+    def test_any_text_is_read_or_refused_by_name(self, text):
+        try:
+            strategy = parse_strategy(text)
+        except ConfigError as error:
+            assert str(error)
+        else:
+            assert parse_strategy(str(strategy)) == strategy
+
+    @settings(max_examples=300)
+    @given(expressions.map(str), st.integers(0, 10_000), st.text(max_size=3), st.integers(0, 4))
+    def test_a_damaged_strategy_is_read_or_refused(self, text, at, inserted, dropped):
+        at %= len(text) + 1
+        damaged = text[:at] + inserted + text[at + dropped :]
+        try:
+            strategy = parse_strategy(damaged)
+        except ConfigError as error:
+            assert str(error)
+        else:
+            assert parse_strategy(str(strategy)) == strategy
+
+    @pytest.mark.parametrize(
+        ("text", "fragment"),
+        [
+            ("", "expected a name at position 0, found the end"),
+            ("   ", "expected a name at position 3, found the end"),
+            ("rrf(fts", "expected ',' at position 7, found the end"),
+            ("rrf(fts))", "expected the end at position 8, found ')'"),
+            ("weighted_sum(0.5*fts 0.5*vector)", "expected ',' at position 21, found '0.5'"),
+            ("fts; DROP TABLE", "character ';' at position 3 is not allowed"),
+            ("fts\x00", r"character '\x00' at position 3 is not allowed"),
+            ("weighted_sum(1e999*fts)", "number 1e999 is too large; use a finite one"),
+            ("weighted_sum(nan*fts)", "expected ',' at position 16, found '*'"),
+            ("weighted_sum(3d*fts)", "weight 3d has a unit; a weight is a plain number"),
+            ("layered(1*l0, relax=[1d])", "1d has a unit; a list takes plain numbers"),
+            ("recency(half_life=0d)", "half_life = 0d must be a positive span of time such as 365d or 69h"),
+            ("rrf(3d)", "3d needs a name, as in half_life=3d"),
+            ("x" * (MAX_LENGTH + 1), f"expression of {MAX_LENGTH + 1} characters is longer than {MAX_LENGTH}"),
+            ("rrf(" * 40 + "fts" + ")" * 40, f"nested deeper than {MAX_NESTING}; simplify it"),
+            ("tiered(fts, then=" * 500 + "fts" + ")" * 500, f"nested deeper than {MAX_NESTING}; simplify it"),
+        ],
+    )
+    def test_broken_grammar_is_shown_with_its_place(self, text, fragment):
+        with pytest.raises(ConfigError) as raised:
+            parse_strategy(text)
+        assert fragment in str(raised.value)
+
+    def test_the_deepest_strategy_allowed_is_read(self):
+        text = "rrf(" * MAX_NESTING + "fts" + ")" * MAX_NESTING
+        assert str(parse_strategy(text)).count("rrf(") == MAX_NESTING
+
+
+class TestFaults:
+    @pytest.mark.parametrize(
+        ("text", "fragment"),
+        [
+            ("vectr", "unknown signal or fusion 'vectr'; did you mean 'vector'?"),
+            ("weigthed_sum(1*fts)", "unknown signal or fusion 'weigthed_sum'; did you mean 'weighted_sum'?"),
+            ("rrf(fts, kk=60)", "rrf: unknown option 'kk'; did you mean 'k'?"),
+            ("fts(depth=3)", "fts: unknown option 'depth'; it takes no options"),
+            ("fts(vector)", "signal 'fts' takes no signals in brackets; remove them"),
+            ("weighted_sum(1*fts, normalize=mx)", "unknown normalize 'mx'; did you mean 'max'?"),
+            ("weighted_sum(1*fts, normalize=5)", "weighted_sum: normalize = 5 must be one of none, max"),
+            ("weighted_sum(fts)", "weighted_sum: fts needs a weight, as in 0.5*fts"),
+            ("weighted_sum()", "weighted_sum needs at least one signal or fusion in its brackets"),
+            ("weighted_sum(-1*fts)", "weighted_sum: weight -1 is outside 0..1000000"),
+            ("weighted_sum(1e308*fts)", "weighted_sum: weight 1e+308 is outside 0..1000000"),
+            ("weighted_sum(5)", "a number was found where a signal or fusion is expected"),
+            ("0.5*fts", "weight 0.5 before the whole strategy changes nothing; drop it"),
+            ("rrf(fts, k=-1)", "rrf: k = -1 must be a number of at least 0"),
+            ("rrf(fts, k=[1])", "rrf: k = [1] must be a number of at least 0"),
+            ("rrf(fts, k=1, k=2)", "rrf has an option twice; write each once"),
+            ("rrf(fts, bonus=times)", "rrf: bonus = times must be none, times(x), once(x) or each(x)"),
+            ("rrf(fts, bonus=times(-1))", "rrf: bonus = times(-1) must be none"),
+            ("rrf(fts, bonus=2*times(0.1))", "rrf: bonus = 2*times(0.1) must be none"),
+            ("rrf(fts, bonus=times(0.1, x=2))", "rrf: bonus = times(0.1, x=2) must be none"),
+            ("rrf(fts, bonus=each(1e308))", "rrf: bonus = each(1e+308) must be none"),
+            ("tiered(fts)", "tiered needs then=, a strategy without a weight before it"),
+            ("tiered(then=fts)", "tiered takes one unweighted first tier"),
+            ("tiered(0.5*fts, then=fts)", "tiered takes one unweighted first tier"),
+            ("tiered(fts, min_results=2.5, then=fts)", "min_results = 2.5 must be a whole number of at least 0"),
+            ("recency(half_life=0d)", "recency: half_life = 0d must be a positive span of time such as 365d"),
+            ("recency(half_life=365)", "recency: half_life = 365 must be a positive span of time"),
+            ("layered(1*l0, relax=0.3)", "layered: relax = 0.3 must be a list of thresholds such as [0.4, 0.3]"),
+            ("by_intent(fix=fts)", "by_intent needs default=, a strategy without a weight before it"),
+            ("by_intent(fts, default=fts)", "by_intent takes default= and one intent=strategy each"),
+        ],
+    )
+    def test_a_fault_is_named_with_its_rule(self, text, fragment):
+        with pytest.raises(ConfigError) as raised:
+            parse_strategy(text)
+        assert fragment in str(raised.value)
+
+    def test_all_faults_are_named_at_once(self):
+        text = "tiered(ftz, min_results=-1, then=rrf(vectr, -2*graph_(bm52), k=x, bonuss=1))"
+        with pytest.raises(ConfigError) as raised:
+            parse_strategy(text)
+
+        message = str(raised.value)
+        fragments = [
+            "'ftz'; did you mean 'fts'?",
+            "min_results = -1",
+            "'vectr'; did you mean 'vector'?",
+            "unknown signal or fusion 'graph_'",
+            "'bm52'; did you mean 'bm25'?",
+            "weight -2 is outside",
+            "k = x must be a number",
+            "unknown option 'bonuss'; did you mean 'bonus'?",
+        ]
+        assert [fragment for fragment in fragments if fragment not in message] == []
+
+
+class TestGrammar:
+    def test_a_call_is_a_tree_of_items_and_options(self):
+        item = parse_call("0.5*rrf(fts, 2*vector, k=60, bonus=times(0.1), half_life=69h, relax=[1, .5])")
+
+        assert item == Item(
+            0.5,
+            Call(
+                "rrf",
+                (Item(None, Call("fts")), Item(2.0, Call("vector"))),
+                (
+                    ("k", 60.0),
+                    ("bonus", Item(None, Call("times", (Item(0.1, Call("")),)))),
+                    ("half_life", Duration(69.0, "h")),
+                    ("relax", (1.0, 0.5)),
+                ),
+            ),
+        )
+        assert parse_call(str(item)) == item
+
+    def test_a_span_is_counted_in_seconds(self):
+        assert Duration(365, "d").seconds == 31_536_000
+        assert Duration(69, "h").seconds == 248_400

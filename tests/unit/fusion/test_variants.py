@@ -1,0 +1,100 @@
+"""What tuning and exploring try: the parameters next to a strategy's own."""
+
+from itertools import pairwise
+
+import pytest
+
+from steelyard.feedback.explore import Explore
+from steelyard.fusion import changes, parse_strategy
+from steelyard.fusion.boost import Boost
+from steelyard.fusion.layered import Layered
+from steelyard.fusion.tiered import Tiered
+from steelyard.fusion.walk import near_variants
+from steelyard.systems import find_system
+
+
+def counts(text):
+    expr = parse_strategy(text)
+    assert isinstance(expr, Tiered)
+    return [one.min_results for one in expr.variants()]
+
+
+def test_a_second_tier_is_tried_after_one_to_fifty_results_and_its_own_number():
+    assert counts("tiered(fts, min_results=3, then=vector)") == [1, 3, 5, 10, 20, 50]
+    assert counts("tiered(fts, min_results=7, then=vector)") == [1, 3, 5, 7, 10, 20, 50]
+
+
+def test_numbers_of_results_lie_apart_by_their_order_of_magnitude():
+    places = [parse_strategy(f"tiered(fts, min_results={n}, then=vector)").coordinates() for n in (0, 9, 99)]
+    assert places == [(0.0,), (1.0,), (2.0,)]
+    assert all(b > a for a, b in pairwise(places))
+
+
+@pytest.mark.parametrize(("own", "others"), [("decay", [0, 0.5]), ("0.7*decay", [0, 0.5, 1])])
+def test_a_factor_is_tried_at_none_half_and_all_of_its_strength(own, others):
+    expr = parse_strategy(f"boost(rrf(fts, vector), {own})")
+    assert isinstance(expr, Boost)
+    first, *found = expr.variants()
+    assert first == expr
+    assert [one.factors[0].weight for one in found] == others
+
+
+def test_variants_of_a_part_leave_the_other_parts_in_their_places():
+    expr = parse_strategy("rrf(tiered(fts, min_results=3, then=bm25), vector, weighted_sum(1*importance), k=60)")
+    found = list(near_variants(expr))
+
+    assert len({str(one) for one in found}) > 6
+    for one in found:
+        first, second, third = one.children()
+        assert first.children() == expr.children()[0].children()
+        assert (second, third) == expr.children()[1:]
+
+
+def test_drawn_weights_have_four_decimals_and_lie_around_the_own():
+    config = find_system("plain").config(10).with_strategy(parse_strategy("weighted_sum(0.25*bm25, 0.75*vector)"))
+    explore = Explore(share=1.0, seed=5)
+    drawn = [explore.draw(config).strategy.weights for _ in range(50)]
+
+    texts = [repr(weight).partition(".")[2] for pair in drawn for weight in pair]
+    assert max(map(len, texts)) == 4
+    assert all(sum(pair) == pytest.approx(1.0, abs=2e-4) for pair in drawn)
+    assert all(a >= 0.125 and b >= 0.375 for a, b in drawn)  # halfway between the own and drawn ones
+
+
+def test_the_ladder_of_cortex_mem_is_the_usual_one_and_is_tried():
+    assert Layered.relax == (0.4, 0.3)
+    others = parse_strategy("layered(0.2*l0, 0.8*l2, relax=[0.2])").variants()
+    assert Layered.relax in {one.relax for one in others}
+
+
+def test_the_ladder_of_a_layered_search_stays_wherever_steps_are_below_its_threshold():
+    found = list(
+        parse_strategy("layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3], cut=step)").variants()
+    )
+    assert {(one.threshold, one.relax) for one in found} == {
+        (0.6, (0.4, 0.3)), (0.5, (0.4, 0.3)), (0.4, (0.3,)), (0.3, ()), (0.2, ()),
+    }  # fmt: skip
+    assert {one.cut for one in found} == {"step", None}
+
+
+def test_what_a_strategy_drops_of_another_is_named():
+    layers = "layered(0.2*l0, {}*l1, 0.5*l2, threshold=0.5, relax={}{})"
+    one = layers.format(0.3, "[0.4, 0.3]", ", cut=step")
+    old = parse_strategy(f"by_intent(default={one}, factual={one})")
+    new = parse_strategy(
+        f"by_intent(default={layers.format(0, '[]', '')}, factual={layers.format(0.4, '[0.4]', ', cut=0.2')})"
+    )
+
+    assert [(str(change), change.dropped) for change in changes(old, new)] == [
+        ("weight of l1 for default 0 instead of 0.3", True),
+        ("relax for default none instead of [0.4, 0.3]", True),
+        ("cut for default none instead of step", True),
+        ("weight of l1 for factual 0.4 instead of 0.3", False),
+        ("relax for factual [0.4] instead of [0.4, 0.3]", False),
+        ("cut for factual 0.2 instead of step", False),
+    ]
+
+
+def test_strategies_of_another_shape_differ_as_a_whole():
+    (change,) = changes(parse_strategy("rrf(fts, vector)"), parse_strategy("rrf(fts, vector, bm25)"))
+    assert (change.name, change.dropped) == ("strategy", False)

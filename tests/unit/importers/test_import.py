@@ -1,0 +1,276 @@
+"""Importing into a folder: what is written, what stays on a second import, and what is refused."""
+
+import json
+import sqlite3
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from steelyard.base.errors import ConfigError
+from steelyard_eval.cli.main import main
+from steelyard_eval.datasets import check, load
+from steelyard_eval.importers import Options, import_store, load_store, refresh
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def notes(tmp_path):
+    folder = tmp_path / "notes"
+    (folder / "ops").mkdir(parents=True)
+    (folder / "keys.md").write_text(
+        "---\ntitle: Keys\ntags: [ops]\ncreated: 2026-01-02\n---\nRotate them. #weekly\n"
+    )
+    (folder / "ops" / "deploy.md").write_text(
+        "# Deploy\n\nSee [[Keys]] and [old](../gone.md).\n\n## When\n\nAt night.\n"
+    )
+    return folder
+
+
+def files(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+
+
+def test_notes_become_entries_with_their_dates_tags_and_links(notes):
+    keys, deploy = load_store(notes).entries
+    assert (keys.id, keys.title, keys.text, keys.tags) == (
+        "keys",
+        "Keys",
+        "Rotate them. #weekly",
+        ("ops", "weekly"),
+    )
+    assert keys.created_at == 1767312000  # 2026-01-02T00:00:00Z: date -u -d 2026-01-02 +%s
+    assert deploy.id == "ops/deploy"
+    assert [(r.type, r.target) for r in deploy.relations] == [("links_to", "keys"), ("links_to", "../gone.md")]
+
+
+def test_sections_are_entries_where_asked(notes):
+    found = load_store(notes, options=Options(headings=True))
+    assert [(e.title, e.text) for e in found.entries][1:] == [
+        ("Deploy", "See [[Keys]] and [old](../gone.md)."),
+        ("When", "At night."),
+    ]
+
+
+def test_importing_twice_writes_nothing(notes, tmp_path):
+    mine = tmp_path / "mine"
+    assert import_store(notes, mine).changed
+    before = {path: path.stat().st_mtime_ns for path in mine.rglob("*")}
+    assert not import_store(notes, mine).changed
+    assert {path: path.stat().st_mtime_ns for path in mine.rglob("*")} == before
+
+
+def test_labels_queries_and_other_files_survive_an_import(notes, tmp_path):
+    mine = tmp_path / "mine"
+    import_store(notes, mine)
+    (mine / "queries.jsonl").write_text('{"id": "q1", "text": "when do we deploy"}\n')
+    (mine / "qrels.txt").write_text("q1 0 ops/deploy 2\nq1 0 keys 0\n")
+    (mine / "reports").mkdir()
+    (mine / "reports" / "baseline.json").write_text("{}")
+    (notes / "ops" / "deploy.md").unlink()
+    done = import_store(notes, mine)
+    assert (mine / "qrels.txt").read_text() == "q1 0 keys 0\n"
+    assert (mine / "qrels.lost.txt").read_text() == "q1 0 ops/deploy 2\n"
+    assert any("1 label" in note and "ops/deploy" in note for note in done.notes)
+    assert (mine / "reports" / "baseline.json").read_text() == "{}"
+    (notes / "ops" / "deploy.md").write_text("Back.\n")
+    import_store(notes, mine)
+    assert load(mine).qrels == {"q1": {"ops/deploy": 2, "keys": 0}}
+    assert not (mine / "qrels.lost.txt").exists()
+
+
+def test_recorded_vectors_go_when_their_rows_no_longer_fit(notes, tmp_path):
+    mine = tmp_path / "mine"
+    import_store(notes, mine)
+    np.save(mine / "corpus.small.f16.npy", np.ones((2, 3), dtype=np.float16))
+    assert not import_store(notes, mine).changed
+    (notes / "third.md").write_text("A third note.\n")
+    done = import_store(notes, mine)
+    assert not (mine / "corpus.small.f16.npy").exists()
+    assert any("corpus.small.f16.npy" in note for note in done.notes)
+    assert check(mine).faults == ()
+
+
+def test_a_description_that_the_user_wrote_stays(notes, tmp_path):
+    mine = tmp_path / "mine"
+    import_store(notes, mine)
+    about = json.loads((mine / "dataset.json").read_text())
+    (mine / "dataset.json").write_text(json.dumps(about | {"name": "my notes", "system": "bm25"}))
+    import_store(notes, mine)
+    assert (load(mine).name, load(mine).system) == ("my notes", "bm25")
+
+
+def test_refresh_opens_only_what_this_user_imported(notes, tmp_path, monkeypatch):
+    mine = tmp_path / "mine"
+    import_store(notes, mine)
+    assert not refresh(mine).changed
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "a stranger's"))
+    with pytest.raises(ConfigError, match="you did not import it here"):
+        refresh(mine)
+
+
+def test_a_folder_that_no_import_made_is_left_alone(notes, tmp_path):
+    with pytest.raises(ConfigError, match="was not made by import"):
+        import_store(notes, tmp_path)
+
+
+def test_links_are_neither_followed_nor_read(notes, tmp_path):
+    secret = tmp_path / "secret.md"
+    secret.write_text("the secret")
+    (notes / "link.md").symlink_to(secret)
+    (notes / "folder").symlink_to(tmp_path)
+    assert "the secret" not in json.dumps([entry.to_json() for entry in load_store(notes).entries])
+
+
+def test_every_kind_is_named_with_where_its_program_keeps_its_store():
+    found = CliRunner().invoke(main, ["import", "--list", "--json"])
+    assert found.exit_code == 0, found.output
+    kinds = {row["kind"] for row in json.loads(found.output)}
+    assert {"echovault", "soleri", "spec_kit", "moltnet", "cortex_mem", "claude", "mem0", "table"} <= kinds
+
+
+def test_a_program_s_own_place_is_found_by_its_name(store_root, tmp_path, monkeypatch):
+    monkeypatch.setenv("MEMORY_HOME", str(store_root / "echovault-newest"))
+    found = CliRunner().invoke(main, ["import", "echovault", str(tmp_path / "mine")])
+    assert found.exit_code == 0, found.output
+    assert "26 entries, 13 queries, 15 labels" in found.output
+
+
+def test_a_table_s_columns_are_guessed_and_can_be_named(tmp_path):
+    table = tmp_path / "notes.csv"
+    table.write_text('uuid,Body,when,labels\n1,"Rotate, weekly",2026-01-02,"ops, keys"\n2,At night,2026-01-03,\n')
+    first, second = load_store(table, options=Options(columns={"created_at": "when"})).entries
+    assert (first.id, first.text, first.tags, first.created_at) == (
+        "1",
+        "Rotate, weekly",
+        ("ops", "keys"),
+        1767312000,
+    )
+    assert second.tags == ()
+    with pytest.raises(ConfigError, match="no column 'wen'; did you mean 'when'"):
+        load_store(table, options=Options(columns={"created_at": "wen"}))
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.jsonl", "a.json", "a.db"])
+def test_other_tables_hold_the_same_rows(tmp_path, name):
+    rows = [{"id": "1", "text": "one"}, {"id": "2", "text": "two"}]
+    path = tmp_path / name
+    if name == "a.db":
+        with sqlite3.connect(path) as db:
+            db.execute("CREATE TABLE notes(id, text)")
+            db.executemany("INSERT INTO notes VALUES (:id, :text)", rows)
+    else:
+        written = {
+            "a.tsv": "id\ttext\n1\tone\n2\ttwo\n",
+            "a.jsonl": "".join(json.dumps(row) + "\n" for row in rows),
+            "a.json": json.dumps(rows),
+        }
+        path.write_text(written[name])
+    assert [(entry.id, entry.text) for entry in load_store(path).entries] == [("1", "one"), ("2", "two")]
+
+
+def test_a_query_chooses_the_rows_of_a_database(tmp_path):
+    path = tmp_path / "own.db"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE a(k, v)")
+        db.execute("CREATE TABLE b(k, v)")
+        db.execute("INSERT INTO b VALUES ('1', 'one')")
+    with pytest.raises(ConfigError, match="has the tables a, b"):
+        load_store(path)
+    found = load_store(path, options=Options(sql="SELECT k AS id, v AS text FROM b"))
+    assert found.entries[0].text == "one"
+    with pytest.raises(ConfigError, match="not authorized"):
+        load_store(path, options=Options(sql="ATTACH '/etc/passwd' AS x"))
+
+
+def test_a_database_is_read_with_its_log_while_its_program_writes(tmp_path):
+    path = tmp_path / "live.db"
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA journal_mode=wal")
+    db.execute("CREATE TABLE notes(id, text)")
+    db.execute("INSERT INTO notes VALUES ('1', 'only in the log')")
+    db.commit()
+    before = files(tmp_path)
+    assert load_store(path).entries[0].text == "only in the log"
+    assert files(tmp_path) == before
+    db.close()
+
+
+def test_a_schema_runs_nothing(tmp_path):
+    path = tmp_path / "evil.db"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE memories(id, text, key DEFAULT (hex(randomblob(8))), more AS (upper(text)))")
+        db.execute("CREATE VIEW notes AS SELECT load_extension('evil') AS id")
+        db.execute("INSERT INTO memories(id, text) VALUES ('1', 'one')")
+    (entry,) = load_store(path).entries
+    assert (entry.text, "more" in entry.extra) == ("one", False)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.json", "[" * 100_000, "not JSON"),
+        ("a.jsonl", '{"id": "1"\n', "line 1"),
+        ("a.md", "---\na: &a [x]\nb: *a\n---\ntext", "no store|anchors"),
+        ("a.csv", 'id,text\n1,"open', "no CSV table"),
+        ("a.db", "SQLite format 3\0" + "x" * 5000, "damaged"),
+        ("a.txt", "words", "no store that is known"),
+    ],
+)
+def test_damaged_sources_are_one_message(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_text(content)
+    found = CliRunner().invoke(main, ["import", str(path), str(tmp_path / "mine")])
+    if name == "a.md":  # a note that cannot be read is left out, and said
+        assert found.exit_code == 0 and "anchors" in found.output
+        return
+    assert found.exit_code == 2, found.output
+    assert "Traceback" not in found.output
+    import re
+
+    assert re.search(message, found.output), found.output
+    assert not (tmp_path / "mine").exists()
+
+
+def test_indexing_gives_back_every_field(store_root, tmp_path):
+    from steelyard import Vault
+
+    import_store(store_root / "echovault-newest", tmp_path / "mine")
+    done = CliRunner().invoke(
+        main, ["index", str(tmp_path / "mine"), str(tmp_path / "v.db"), "--embedder", "none"]
+    )
+    assert done.exit_code == 0, done.output
+    data = load(tmp_path / "mine")
+    with Vault(str(tmp_path / "v.db")) as vault:
+        assert vault.get([entry.id for entry in data.entries]) == list(data.entries)
+
+
+def test_an_import_that_is_interrupted_leaves_the_old_folder(notes, tmp_path, monkeypatch):
+    mine = tmp_path / "mine"
+    import_store(notes, mine)
+    before = files(mine)
+    (notes / "third.md").write_text("A third note.\n")
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("steelyard_eval.importers.write.move_folder", stop)
+    with pytest.raises(KeyboardInterrupt):
+        import_store(notes, mine)
+    assert files(mine) == before
+    assert not list(tmp_path.glob(".mine.*"))
+
+
+def test_a_store_is_indexed_and_loaded_without_a_folder_between(notes, tmp_path):
+    import steelyard_eval as sy
+
+    done = CliRunner().invoke(main, ["index", str(notes), str(tmp_path / "v.db"), "--embedder", "none"])
+    assert done.exit_code == 0, done.output
+    assert "2 entries" in done.output
+    assert len(sy.load(notes).dataset.entries) == 2

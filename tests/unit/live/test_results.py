@@ -1,0 +1,68 @@
+"""What a search gives back: hits with their signals, and the explanation of each score."""
+
+import pytest
+
+from steelyard import Searcher, Vault
+from steelyard.base.errors import ConfigError, VaultError
+from steelyard.memory.entry import Entry, Relation
+from steelyard.memory.query import Query
+from steelyard.results import hits_of
+from steelyard.systems import find_system
+
+ENTRIES = (
+    Entry("a", title="red apple", text="an apple a day"),
+    Entry("b", title="green pear", text="no fruit of this name"),
+    Entry("c", title="apple tree", text="in the garden"),
+)
+
+
+@pytest.fixture
+def vault(tmp_path):
+    config = find_system("bm25").config(10, "")
+    with Vault(tmp_path / "v.db", create=True) as vault:
+        vault.upsert(ENTRIES)
+        vault.searcher = Searcher(vault, config, None)
+        yield vault
+
+
+def test_hits_are_in_order_and_hold_what_the_strategy_read(vault):
+    found = vault.searcher.search("apple")
+
+    assert [hit.rank for hit in found.hits] == [1, 2]
+    assert {hit.entry.id for hit in found.hits} == {"a", "c"}
+    assert found.hits[0].score >= found.hits[1].score
+    for hit in found.hits:  # a strategy of one signal: the score is that signal
+        assert hit.signals == {"bm25": pytest.approx(hit.score)}
+    assert (found.embedding_calls, found.degraded) == (0, False)
+
+
+def test_a_recording_has_no_more_of_a_list_than_asked(vault):
+    """Two entries have the word."""
+    query = Query("apple")
+    assert [len(vault.searcher.part([query], ["bm25"], depth).entry) for depth in (1, 2, None)] == [1, 2, 2]
+
+
+def test_relations_are_read_as_they_were_written(vault):
+    related = Entry("d", text="pie", relations=(Relation("causes", "a", 0.5), Relation("related", "c", 1.0)))
+    vault.upsert([related])
+    assert [entry.relations for entry in vault.get(["d", "a"])] == [related.relations, ()]
+
+
+def test_a_hit_is_explained_by_itself_or_by_its_id(vault):
+    found = vault.searcher.search("apple")
+
+    for hit in found.hits:
+        assert found.explain(hit).value == found.explain(hit.entry.id).value == hit.score
+
+
+def test_an_entry_that_is_not_ranked_is_not_explained(vault):
+    with pytest.raises(ConfigError, match="entry 'b' is not ranked for this query"):
+        vault.searcher.search("apple").explain("b")
+
+
+def test_an_entry_that_is_gone_by_now_is_named(vault):
+    found = vault.searcher.search("apple")
+    vault.delete(["c"])
+
+    with pytest.raises(VaultError, match="entry 'c' was deleted meanwhile; search again"):
+        hits_of(vault, found.table, found.ranking, found.strategy)

@@ -1,0 +1,238 @@
+"""What an endpoint may do to an exchange: it ends in time and in bounds, and the key goes nowhere else."""
+
+import gzip
+import socket
+import threading
+import tracemalloc
+
+import pytest
+
+from steelyard.base.errors import ConfigError, EmbedderError
+from steelyard.net.endpoint import Endpoint, EndpointError
+from steelyard.net.secret import Secret
+
+KEY = "sk-test-0123456789abcdef"
+OK = b"HTTP/1.1 200 OK\r\n"
+PATIENCE = 0.4
+
+
+@pytest.fixture
+def serve():
+    """A server whose whole behaviour is a function of the connection; its `heard` are the requests."""
+    servers, over = [], threading.Event()
+
+    def start(behave):
+        server = socket.create_server(("127.0.0.1", 0))
+        server.heard = []
+
+        def run():
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                with connection:
+                    try:
+                        server.heard.append(connection.recv(65536))
+                        behave(connection, over)
+                    except OSError:
+                        pass
+
+        threading.Thread(target=run, daemon=True).start()
+        servers.append(server)
+        server.url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        return server
+
+    # A socket takes no attributes of its own, so the server is a subclass that does.
+    class Server(socket.socket):
+        pass
+
+    create = socket.create_server
+
+    def made(address):
+        plain = create(address)
+        return Server(plain.family, plain.type, plain.proto, plain.detach())
+
+    socket.create_server = made
+    yield start
+    socket.create_server = create
+    over.set()
+    for server in servers:
+        server.close()
+
+
+def drip(start, piece):
+    """Send `start`, then `piece` for six seconds, faster than any time-out of a single read, then close."""
+
+    def behave(connection, over):
+        connection.sendall(start)
+        for _ in range(300):
+            if over.wait(0.02):
+                break
+            connection.sendall(piece)
+
+    return behave
+
+
+def flood(start, piece):
+    def behave(connection, over):
+        connection.sendall(start)
+        while not over.is_set():
+            connection.sendall(piece * 10_000)
+
+    return behave
+
+
+def say(*parts):
+    def behave(connection, over):
+        for part in parts:
+            connection.sendall(part)
+
+    return behave
+
+
+def answer(body, *headers):
+    return say(OK + b"".join(h + b"\r\n" for h in headers) + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+
+SLOW = {
+    "nothing": lambda connection, over: over.wait(6),
+    "status line": drip(b"", b"H"),
+    "headers": drip(OK, b"X: y\r\n"),
+    "one long header": drip(OK + b"X: ", b"y"),
+    "informational answers": drip(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "other informational answers": drip(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+    "chunk sizes": drip(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"0"),
+    "chunk extensions": drip(OK + b"Transfer-Encoding: chunked\r\n\r\n1;", b"x"),
+    "chunks": drip(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+    "trailers": drip(OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"X: y\r\n"),
+    "body": drip(OK + b"Content-Length: 1000000\r\n\r\n", b" "),
+    "body without length": drip(OK + b"\r\n", b" "),
+}
+
+
+@pytest.mark.parametrize("behaviour", SLOW)
+def test_whatever_drips_ends_at_the_deadline(serve, behaviour):
+    server = serve(SLOW[behaviour])
+    with pytest.raises(EndpointError, match=r"the judge at http://127.* gave no whole answer within 0.4 s"):
+        Endpoint(server.url, timeout=PATIENCE, what="the judge").ask("/x", {"a": 1})
+
+
+FLOODS = {
+    "headers": flood(OK, b"X: y\r\n"),
+    "informational answers": flood(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "chunks": flood(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"5\r\nhello\r\n"),
+    "body": flood(OK + b"Content-Length: 10000000000\r\n\r\n", b"hello"),
+    "body without length": flood(OK + b"\r\n", b"hello"),
+}
+
+
+@pytest.mark.parametrize("behaviour", FLOODS)
+def test_a_flood_is_refused_in_little_memory(serve, behaviour):
+    server = serve(FLOODS[behaviour])
+    tracemalloc.start()
+    try:
+        with pytest.raises(EndpointError):
+            Endpoint(server.url, timeout=5, largest=2**20).ask()
+        assert tracemalloc.get_traced_memory()[1] < 30 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("encoding", [b"gzip", b"gzip, gzip", b"br", b"deflate"])
+def test_nothing_is_decompressed(serve, encoding):
+    """Two rounds of gzip make a gigabyte of a few kilobytes; nothing was asked to be compressed."""
+    server = serve(answer(gzip.compress(gzip.compress(b"[]")), b"Content-Encoding: " + encoding))
+    with pytest.raises(EndpointError, match="compressed"):
+        Endpoint(server.url).ask()
+    assert b"Accept-Encoding: identity\r\n" in server.heard[0]
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_no_redirect_is_followed_and_the_key_stays(serve, status):
+    other = serve(answer(b"[]"))
+    head = b"HTTP/1.1 %d Moved\r\nLocation: %s/v1\r\nContent-Length: 0\r\n\r\n" % (status, other.url.encode())
+    server = serve(say(head))
+    answered = Endpoint(server.url, Secret(KEY)).ask("/v1", {})
+
+    assert answered.status == status
+    assert KEY.encode() in server.heard[0]
+    assert other.heard == []
+
+
+LIES = {
+    "no HTTP": say(b"220 mail.example ESMTP\r\n"),
+    "nothing": say(b""),
+    "two lengths": say(OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n[]"),
+    "a negative length": say(OK + b"Content-Length: -1\r\n\r\n[]"),
+    "a length in other digits": say(OK + "Content-Length: \u0662\r\n\r\n[]".encode()),
+    "a chunk of less than nothing": say(OK + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n[]\r\n0\r\n\r\n"),
+    "cut off": say(OK + b"Content-Length: 9\r\n\r\n[]"),
+    "an unknown transfer coding": say(OK + b"Transfer-Encoding: gzip\r\n\r\n[]"),
+    "another protocol": say(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
+}
+
+
+@pytest.mark.parametrize("behaviour", LIES)
+def test_a_lie_is_an_error_or_another_status(serve, behaviour):
+    server = serve(LIES[behaviour])
+    try:
+        assert Endpoint(server.url, timeout=5).ask().status != 200
+    except EndpointError as error:
+        assert str(error).isprintable()
+
+
+def test_the_key_is_masked_in_what_comes_back(serve):
+    server = serve(answer(f'["{KEY}"]'.encode()))
+    assert Endpoint(server.url, Secret(KEY)).ask().json() == ["***"]
+
+
+@pytest.mark.parametrize("body", [b"[" * 100_000, b"{}," * 100_000, b"not JSON", b""])
+def test_what_is_no_sensible_json_is_a_value_error(serve, body):
+    server = serve(answer(body))
+    with pytest.raises(ValueError, match=r"."):
+        Endpoint(server.url).ask().json()
+
+
+def test_a_number_of_four_thousand_digits_is_infinite(serve):
+    """float("9" * 4000) is infinity; as an int it would overflow where arrays are made of it."""
+    assert Endpoint(serve(answer(b"[" + b"9" * 4000 + b", 12]")).url).ask().json() == [float("inf"), 12]
+
+
+def test_nobody_there_is_an_endpoint_error():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(EndpointError, match=f"at http://127.0.0.1:{port} cannot be reached") as raised:
+        Endpoint(f"http://127.0.0.1:{port}").ask()
+    assert raised.value.again
+    assert isinstance(raised.value, EmbedderError)
+
+
+def test_a_name_look_up_that_hangs_ends_at_the_deadline(monkeypatch):
+    hung = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: [hung.wait(6)])
+    with pytest.raises(EndpointError, match="gave no whole answer"):
+        Endpoint("http://slow.example", timeout=0.2).ask()
+    hung.set()
+
+
+def test_connections_are_used_again(serve):
+    accepted = []
+
+    def behave(connection, over):
+        accepted.append(connection)
+        for _ in range(2):
+            connection.sendall(OK + b"Content-Length: 2\r\n\r\n[]")
+            connection.recv(65536)
+
+    endpoint = Endpoint(serve(behave).url)
+    assert [endpoint.ask().json() for _ in range(2)] == [[], []]
+    assert len(accepted) == 1
+
+
+@pytest.mark.parametrize(
+    "url", ["http://h\u00f6st", "http://a b", "http://h/\n", "http://u:p@h", "http://h?x", "ftp://h", ""]
+)
+def test_what_is_no_plain_address_is_refused(url):
+    with pytest.raises(ConfigError, match="the address"):
+        Endpoint(url)

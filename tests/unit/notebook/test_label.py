@@ -1,0 +1,385 @@
+"""Judging: what is pooled, in which order, what is saved, what the labels show."""
+
+import itertools
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import steelyard_eval as sy
+from steelyard.base.errors import ConfigError, DataError
+from steelyard.config.search_config import SearchConfig
+from steelyard.fusion import parse_strategy
+from steelyard.retrievers import RetrieverConfig
+from steelyard.table.signal_table import NO_FACTS, SignalTable
+from steelyard_eval.cli.demonstration import starter
+from steelyard_eval.cli.main import main
+from steelyard_eval.datasets import load
+from steelyard_eval.notebook.label import sampling
+from steelyard_eval.notebook.label.desk import desk
+from steelyard_eval.notebook.label.kappa import agreement
+from steelyard_eval.notebook.label.open import open_session
+from steelyard_eval.notebook.label.outlook import standings
+from steelyard_eval.notebook.label.pool import pooled, searched
+from steelyard_eval.notebook.label.reach import reachable
+from steelyard_eval.notebook.label.session import Judgment, Session, read_judgments
+from steelyard_eval.recording.record import record
+from steelyard_eval.recording.workspace import Workspace
+
+CONTENDERS = "bm25, rrf(bm25, vector)"
+
+
+@pytest.fixture(scope="module")
+def data():
+    return sy.demo()
+
+
+@pytest.fixture(scope="module")
+def blank(data, tmp_path_factory):
+    """The starter set as if nobody had judged it: a pool of it."""
+    dataset = replace(data.dataset, qrels={})
+    return open_session(dataset, CONTENDERS, tmp_path_factory.mktemp("j"), workspace=lambda: data.workspace).pool
+
+
+@pytest.fixture
+def session(blank, tmp_path):
+    return Session(blank, tmp_path / "judgments", now=lambda: 1_790_000_000.0)
+
+
+def small(seed=0, queries=20, count=60):
+    """A pool of two made-up contenders, and grades."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(2):
+        ranks = {
+            (q, f"m{e:02d}"): r + 1 for q in range(queries) for r, e in enumerate(rng.permutation(count)[:10])
+        }
+        found.append((ranks, ()))
+    dataset = sy.load({"m": "x"}, {f"q{q}": f"x{q}" for q in range(queries)}, {"q0": ["m"]}).dataset
+    pool = pooled(replace(dataset, qrels={}), ("a", "b"), dataset.queries, found, seed)
+    return pool, rng.integers(0, 4, len(pool))
+
+
+class TestReach:
+    """Rows that weights can bring among the first."""
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_of_two_columns_exactly_those_that_some_weight_brings_there(self, seed):
+        rng = np.random.default_rng(seed)
+        values = np.round(rng.random((2, 30)), 2)  # ties among them
+        found = self.reached(values, 5)
+
+        # between two crossings no rank changes: a weight from each interval shows every list there is
+        (a, b), pairs = values, list(itertools.combinations(range(30), 2))
+        gaps = [((a[i] - a[j]) - (b[i] - b[j]), a[i] - a[j]) for i, j in pairs]
+        cuts = sorted({0.0, 1.0, *(s / d for d, s in gaps if d != 0 and 0 < s / d < 1)})
+        inside = [(x + y) / 2 for x, y in itertools.pairwise(cuts)]
+        expected = set()
+        for t in [0.0, *inside, 1.0]:
+            scores = (1 - t) * a + t * b
+            expected |= set(np.lexsort((np.arange(30), -np.round(scores, 12)))[:5].tolist())
+        assert expected <= found
+        assert len(found - expected) <= 2  # ties at a crossing itself
+
+    def test_of_three_columns_none_is_missed(self):
+        rng = np.random.default_rng(1)
+        values = rng.random((3, 40))
+        found = self.reached(values, 5)
+
+        for weights in rng.dirichlet(np.ones(3) * 0.3, 3000):
+            assert set(np.argsort(-(weights @ values), kind="stable")[:5].tolist()) <= found
+        assert len(found) < 40
+
+    def reached(self, values, places):
+        names = ("fts", "bm25", "vector")[: len(values)]
+        ids = [f"m{at:02d}" for at in range(values.shape[1])]
+        size = len(ids)
+        table = SignalTable(
+            queries=("q",),
+            entries=tuple(ids),
+            offsets=np.array([0, size]),
+            entry=np.arange(size, dtype=np.int32),
+            columns=dict(zip(names, values, strict=True)),
+            positions={
+                name: np.argsort(np.argsort(-row)).astype(np.int32) + 1
+                for name, row in zip(names, values, strict=True)
+            },
+            about=NO_FACTS,
+            asked=NO_FACTS,
+        )
+        strategy = parse_strategy(f"weighted_sum({', '.join(f'0.5*{name}' for name in names)})")
+        config = SearchConfig("plain", "documented", 5, strategy, dict.fromkeys(names, RetrieverConfig()), ())
+        return set(np.flatnonzero(reachable(table, config, places)).tolist())
+
+
+def test_the_first_place_of_a_search_is_the_first(data):
+    dataset = replace(data.dataset, queries=data.dataset.queries[:2])
+    config = SearchConfig("plain", "documented", 3, parse_strategy("bm25"), {"bm25": RetrieverConfig()}, ())
+    ranks, _ = searched(record(Workspace.open(dataset, "lsa"), dataset.queries, [config]), config)
+    assert sorted(rank for (query, _), rank in ranks.items() if query == 0) == list(range(1, 11))
+
+
+class TestOrder:
+    """Priority sampling."""
+
+    def test_sums_are_estimated_without_bias_for_every_count(self):
+        rng = np.random.default_rng(0)
+        values, amounts = rng.random(40) + 0.05, rng.random(40)
+        for count in (5, 20):
+            found = []
+            for seed in range(4000):
+                keys = sampling.keys(values, seed)
+                found.append(float(sampling.weights(values, keys, count) @ amounts))
+            error = np.std(found) / np.sqrt(len(found))
+            assert abs(np.mean(found) - amounts.sum()) < 4 * error
+
+    def test_of_all_pairs_each_stands_for_itself(self):
+        values = np.array([0.2, 0.9, 0.1])
+        assert sampling.weights(values, sampling.keys(values, 0), 3).tolist() == [1, 1, 1]
+
+    def test_pairs_that_part_the_contenders_come_first(self):
+        pool, _ = small()
+        apart = np.abs(pool.gain[1] - pool.gain[0])
+        early, late = np.array_split(pool.order, 2)
+
+        assert apart[early].mean() > 1.3 * apart[late].mean()
+        assert sorted(pool.order.tolist()) == list(range(len(pool)))
+        assert (replace(pool, seed=9).order != pool.order).any()
+
+
+class TestStandings:
+    """What labels show."""
+
+    def test_with_all_labels_it_is_the_mean_difference(self):
+        pool, grades = small()
+        (found,) = standings(pool, grades)
+
+        per_query = np.zeros(20)
+        for at in range(len(pool)):
+            per_query[pool.query[at]] += grades[at] / 3 * (pool.gain[1, at] - pool.gain[0, at])
+        assert found.delta == pytest.approx(per_query.mean(), abs=1e-12)
+        half = 2.093024 * per_query.std(ddof=1) / np.sqrt(20)  # t of 19 degrees, 97.5%: tables
+        assert (found.low, found.high) == pytest.approx((found.delta - half, found.delta + half), abs=1e-6)
+        assert found.judged == len(pool)
+
+    def test_a_gap_in_the_order_ends_what_counts(self):
+        pool, grades = small()
+        seen = np.full(len(pool), -1)
+        first = pool.order[[0, 1, 2, 4, 5]]
+        seen[first] = grades[first]
+
+        assert standings(pool, seen)[0].judged == 3
+
+    def test_few_labels_settle_nothing_and_many_do(self):
+        pool, _ = small(queries=60)
+        better = np.where(pool.gain[1] > pool.gain[0], 3, 0)
+        seen = np.full(len(pool), -1)
+        seen[pool.order[:10]] = better[pool.order[:10]]
+        (early,) = standings(pool, seen)
+        seen[pool.order[:300]] = better[pool.order[:300]]
+        (late,) = standings(pool, seen)
+
+        assert (early.verdict, early.needed) == ("open", None)
+        assert (late.verdict, late.needed) == ("better", 0)
+
+    def test_labels_to_come_are_those_of_80_percent_power(self):
+        """n labels give a difference d an error e, which falls as 1 / sqrt(n): n (2.8016 e / d)^2 in all."""
+        pool, grades = small(queries=40)
+        seen = np.full(len(pool), -1)
+        seen[pool.order[:60]] = grades[pool.order[:60]]
+        (found,) = standings(pool, seen)
+        error = (found.high - found.delta) / 1.959964
+        assert found.verdict == "open"
+        assert found.needed == pytest.approx(60 * (2.801585 * error / found.delta) ** 2 - 60, abs=1.01)
+
+        seen[pool.order[:60]] = 0  # nothing is relevant: nothing can be said
+        assert standings(pool, seen)[0].needed is None
+
+    def test_labels_of_the_data_set_are_used_and_not_asked_for(self, data, tmp_path):
+        own = open_session(data.dataset, CONTENDERS, tmp_path, workspace=lambda: data.workspace)
+        asked = {own.pool.pair(at) for at in own.order.tolist()}
+
+        assert not any(entry in data.dataset.qrels.get(query, {}) for query, entry in asked)
+        assert 0 < len(asked) < len(own.pool)
+
+
+class TestSession:
+    """One judge at work."""
+
+    def test_every_judgment_is_on_disk_before_the_next_pair(self, session):
+        for grade in (0, 3, 1):
+            pair = session.next
+            session.give(grade, "because" if grade == 3 else "")
+            assert read_judgments(session.file)[pair].grade == grade
+        lines = [json.loads(line) for line in session.file.read_text().splitlines()]
+        assert [line["grade"] for line in lines] == [0, 3, 1]
+        assert lines[1] == {"query": lines[1]["query"], "entry": lines[1]["entry"], "grade": 3, "note": "because",
+                            "at": "2026-09-21T14:13:20Z"}  # fmt: skip  # date -u -d @1790000000
+        assert session.qrels.read_text().splitlines()[1] == f"{lines[1]['query']} 0 {lines[1]['entry']} 3"
+
+    def test_a_session_goes_on_where_it_was_left(self, session, blank):
+        session.give(2)
+        session.give(1)
+        again = Session(blank, session.folder)
+
+        assert (again.next, again.left, list(again.given)) == (session.next, session.left, list(session.given))
+
+    def test_undo_takes_back_the_last_one(self, session):
+        first = session.next
+        assert session.undo() is None
+        session.give(2)
+        session.give(1)
+        session.undo()
+
+        assert session.undo() == first
+        assert session.next == first
+        assert read_judgments(session.file) == {}
+
+    def test_a_key_pressed_twice_does_not_judge_the_next_pair(self, session):
+        pair = session.next
+        session.give(2, pair=pair)
+        with pytest.raises(ConfigError, match="judged already"):
+            session.give(2, pair=pair)
+        assert len(session.given) == 1
+
+    def test_grades_and_names_are_checked(self, session, blank, tmp_path):
+        with pytest.raises(ConfigError, match="none of 0, 1, 2, 3"):
+            session.give(4)
+        with pytest.raises(ConfigError, match="letters, digits"):
+            Session(blank, tmp_path, "../ann")
+        with pytest.raises(ConfigError, match="second to themselves"):
+            Session(blank, tmp_path, "ann", "ann")
+        with pytest.raises(ConfigError, match="ann has judged nothing"):
+            Session(blank, tmp_path, "bob", "ann")
+
+    def test_a_broken_line_is_named(self, session, blank):
+        session.give(2)
+        session.file.write_text(session.file.read_text() + '{"query": "q1"}\n')
+        with pytest.raises(DataError, match=r"line 2.*is not a judgment"):
+            Session(blank, session.folder)
+
+    def test_a_second_judge_sees_the_same_pairs_shuffled_and_no_grade(self, session, blank):
+        pairs = []
+        for grade in (0, 1, 2, 3) * 5:
+            pairs.append(session.next)
+            session.give(grade)
+        second = Session(blank, session.folder, "bob", session.judge)
+        seen = []
+        while second.next is not None:
+            card = desk(second)["card"]
+            assert set(card) == {"pair", "query", "title", "parts", "facts"}
+            seen.append(second.next)
+            second.give(0)
+
+        assert sorted(seen) == sorted(pairs)
+        assert seen != pairs
+
+    def test_the_qrels_load_as_labels_of_the_data_set(self, session, data, tmp_path):
+        for grade in (1, 0, 2):
+            session.give(grade)
+        folder = tmp_path / "set"
+        folder.mkdir()
+        for name in ("corpus.jsonl", "queries.jsonl"):
+            (folder / name).write_bytes((starter() / name).read_bytes())
+        (folder / "dataset.json").write_text('{"name": "judged", "as_of": "2026-11-15T00:00:00Z"}')
+        (folder / "qrels.txt").write_bytes(session.qrels.read_bytes())
+
+        found = sy.load(folder).dataset.qrels
+        assert {(q, e): g for q, own in found.items() for e, g in own.items()} == {
+            pair: one.grade for pair, one in session.given.items()
+        }
+
+
+def judged(grades):
+    return {("q", f"m{at}"): Judgment("q", f"m{at}", grade, "", "") for at, grade in enumerate(grades)}
+
+
+def test_kappa_of_the_textbook_table():
+    # 50 proposals: both yes 20, both no 15, one alone 5 and 10: observed .7, by chance .5, kappa .4
+    first, second = [1] * 25 + [0] * 25, [1] * 20 + [0] * 5 + [1] * 10 + [0] * 15
+    found = agreement(judged(first), judged(second))
+
+    assert found["pairs"] == 50
+    assert found["equal"] == pytest.approx(0.7)
+    assert found["kappa"] == pytest.approx(0.4)
+    assert found["weighted"] == pytest.approx(0.4)
+
+
+def test_weighted_kappa_forgives_neighbours():
+    first, second = [0, 1, 2, 3, 0, 3], [1, 1, 2, 2, 0, 3]
+    # squares of distances: 2 observed; by chance those of all 36 pairings of a first with a second grade, over 6
+    chance = sum((a - b) ** 2 for a in first for b in second) / 6
+    assert agreement(judged(first), judged(second))["weighted"] == pytest.approx(1 - 2 / chance)
+
+
+def test_kappa_is_not_defined_for_one_grade():
+    assert agreement(judged([2, 2]), judged([2, 2]))["kappa"] is None
+    assert agreement({}, {}) == {"pairs": 0, "equal": None, "kappa": None, "weighted": None}
+
+
+class TestCommand:
+    """`steelyard judge`."""
+
+    def run(self, *words, keys=""):
+        command = ["judge", str(starter()), "bm25", "rrf(bm25, vector)", *map(str, words)]
+        return CliRunner().invoke(main, command, input=keys, catch_exceptions=False)
+
+    def test_keys_grade_undo_and_quit(self, tmp_path):
+        found = self.run("--out", tmp_path, keys="0u3xn" + "why not\n" + "1q")
+        given = list(read_judgments(tmp_path / "judge.jsonl").values())
+
+        assert found.exit_code == 0
+        assert [(one.grade, one.note) for one in given] == [(3, ""), (1, "why not")]
+        assert "\n2 judged, " in found.stdout
+        assert f"saved in {tmp_path / 'judge.qrels.txt'}" in found.stdout.replace("\n", " ")
+
+    def test_json_asks_nothing(self, tmp_path):
+        found = json.loads(self.run("--out", tmp_path, "--json").stdout)
+
+        qrels = load(starter()).qrels
+        assert (found["given"], found["left"] > 0) == (0, True)
+        assert found["card"]["pair"][1] not in qrels.get(found["card"]["pair"][0], {})
+        assert found["comparisons"][0]["challenger"] == "rrf(bm25, vector, k=60)"
+        assert not list(tmp_path.iterdir())
+
+    def test_hostile_text_moves_no_terminal(self, tmp_path):
+        folder = tmp_path / "set"
+        folder.mkdir()
+        (folder / "corpus.jsonl").write_text('{"id": "m1", "title": "keys \\u001b[2J", "text": "rotate keys"}\n')
+        (folder / "queries.jsonl").write_text('{"id": "q1", "text": "rotate keys"}\n')
+        (folder / "qrels.txt").write_text("")
+        (folder / "dataset.json").write_text('{"name": "x"}')
+        found = CliRunner().invoke(
+            main, ["judge", str(folder), "fts", "bm25", "--out", str(tmp_path / "j")], input="q"
+        )
+
+        assert "\x1b[2J" not in found.stdout
+        assert "keys \\x1b[2J" in found.stdout
+        # The set states neither, so the judge is told what these labels are.
+        told = '"sampled": "duel", "pool": {"contenders": ["fts", "bm25"], "depth": 10}'
+        assert told in " ".join(found.stderr.split())
+
+    def test_a_set_that_states_its_labels_is_told_nothing(self, tmp_path):
+        found = self.run("--out", tmp_path, keys="q")  # starter states both
+        assert "say it in dataset.json" not in found.stderr
+
+
+def test_the_widget_answers_with_the_next_pair(data, tmp_path, monkeypatch):
+    pytest.importorskip("anywidget", reason="the extra notebooks is not installed")
+    judge = data.judge(CONTENDERS, tmp_path / "j")
+    sent = []
+    monkeypatch.setattr(judge, "send", sent.append)
+    pair = list(judge.session.next)
+    for message in ({"do": "open"}, {"do": "give", "pair": pair, "grade": 2, "note": "n"},
+                    {"do": "give", "pair": pair, "grade": 2, "note": ""}, {"do": "undo"}):  # fmt: skip
+        judge._answer(None, {**message, "number": len(sent) + 1}, None)
+
+    assert [one["given"] for one in sent] == [0, 1, 1, 0]
+    assert [one["to"] for one in sent] == [1, 2, 3, 4]
+    assert sent[0]["card"]["pair"] == pair == sent[3]["card"]["pair"]
+    assert "judged already" in sent[2]["error"]
+    json.dumps(sent, allow_nan=False)
+    assert judge.to_frame().empty
+    assert "rrf" in judge.comparisons()["challenger"][0]

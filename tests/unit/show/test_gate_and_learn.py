@@ -1,0 +1,126 @@
+"""Reports of a gate and of what was learned, from documents written out by hand."""
+
+import html
+import json
+import re
+
+import pytest
+
+from steelyard.base.errors import DataError
+from steelyard_eval.show.report import load_results, write_report
+
+from .test_report import Document, elements, explained, hostile, poisoned
+
+AGAINST = {"date": None, "verdict": "fail", "reason": "tested", "delta": -0.042, "low": -0.078, "high": -0.007,
+           "p_worse": 0.0049}  # fmt: skip
+GATE = {
+    "schema_version": 1, "kind": "gate", "tool": "steelyard 0.1.0", "dataset": {"name": "workshop", "entries": 9},
+    "split": "all", "budget": 0.04, "check": "quality", "verdict": "fail", "sentence": "Fail: today got worse.",
+    "baseline": {"path": "reports/baseline.json", "date": "2026-11-22", "tool": "steelyard 0.1.0", "hashes": {}},
+    "rebaseline": "steelyard gate workshop --update --because WHY", "notices": ["two queries have no labels"],
+    "history": [{"date": "2026-11-22", "who": "ann", "because": "first"}],
+    "false_alarm_rate": 0.1, "power": {"drop": 0.05, "least": 0.92, "asleep": ["today"]},
+    "findings": [{"contender": "today", "kind": "baseline", "verdict": "fail", "text": "-0.042 nDCG@10"}],
+    "contenders": [
+        {
+            "label": "today", "strategy": "rrf(bm25, vector)", "verdict": "fail", "text": "-0.042 nDCG@10",
+            "queries": 59, "lists_changed": 49, "metrics": [{"metric": "nDCG@10", "before": 0.67, "now": 0.628}],
+            "against": [{"name": "baseline", **AGAINST}, {"name": "anchor", **AGAINST}],
+            "slices": [{"field": "category", "value": "keyword", "queries": 7, "delta": -0.1, "p": 0.01,
+                        "p_adjusted": 0.04, "worse": True}],
+            "worst": [{"id": "q42", "text": "which version", "before": 0.918, "now": 0.521, "delta": -0.397,
+                       "list_before": ["m1", "m2"], "list_now": ["m3", "m1"]}],
+            "power": {"drop": 0.05, "caught": 0.92, "false_alarms": 0.1, "asleep": False,
+                      "planted": [{"name": "without vector", "drop": 0.05, "caught": None}]},
+        }
+    ],
+}  # fmt: skip
+LEARN = {
+    "schema_version": 1, "kind": "learn", "tool": "steelyard 0.1.0", "dataset": {"name": "workshop"},
+    "verdict": "try", "sentence": "Try more weight on vectors.", "refusal": None,
+    "current": {"label": "echovault", "strategy": "fts"}, "chosen": {"strategy": "vector"},
+    "best": {"strategy": "vector", "gain": {}},
+    "log": {"impressions": 16814, "queries": 590, "acts": 16121, "simulated": True, "span": "a week",
+            "set_aside": [{"rule": "has no hits", "count": 3, "lines": [4, 7]}]},
+    "policies": [{"name": "p1", "searches": 900, "how": "replayed", "agreement": 0.993}],
+    "examination": {"exponent": 1.25, "error": 0.23, "source": "joint"},
+    "acts": {"lift": 8.88, "relevant": [0.9, 0.4], "other": [0.1, 0.05],
+             "kinds": [{"kind": "clicked", "count": 16121, "lift": 8.88}]},
+    "views": [{"imputed": 1, "gain": 0.02, "error": 0.01, "refit_error": None}],
+    "labels": {"queries": 40, "gain": 0.03, "error": 0.02, "pooled_gain": 0.025, "pooled_error": 0.009},
+    "unseen": 0.08, "flip": 0.9, "queries_needed": 300, "effective_queries": 410.2, "candidates": 71,
+    "halves": [{"half": "earlier", "queries": 300, "exponent": 1.2, "gain": 0.02, "error": 0.01}],
+    "intents": [{"intent": "fix_bug", "queries": 20, "gain": 0.01, "error": 0.01, "verdict": "ship",
+                 "strategy": "graph"}],
+    "off_policy": {"of": "vector", "ips": {"value": 0.107, "low": 0.101, "high": 0.113},
+                   "snips": {"value": 0.108, "low": 0.1, "high": 0.116},
+                   "dr": {"value": 0.109, "low": 0.104, "high": 0.114}, "effective": 1066.0, "mean_weight": 1.0,
+                   "largest": 230.8, "shows": 20000, "refusal": ""},
+    "rivals": [{"rule": "naive", "strategy": "bm25", "gain": -0.01}],
+}  # fmt: skip
+both = pytest.mark.parametrize("document", [GATE, LEARN], ids=["gate", "learn"])
+
+
+def written(document, folder):
+    write_report(document, folder)
+    return (folder / "report.html").read_text("utf-8"), (folder / "report.md").read_text("utf-8")
+
+
+def test_a_gate_shows_what_got_worse_and_how_far_to_trust_it(tmp_path):
+    for text in (Document(written(GATE, tmp_path)[0]).text, written(GATE, tmp_path)[1]):
+        for shown in (
+            "Fail: today got worse.", "0.670", "0.628", "−0.042 [−0.078, −0.007]", "0.0049", "49 of 59", "92%",  # noqa: RUF001 -- the minus sign that is printed
+            "Asleep for today", "category keyword", "which version", "was #1", "first",
+        ):  # fmt: skip
+            assert shown in text, shown
+        assert "--update --because WHY" in text
+
+
+def test_learning_shows_the_gain_in_every_view_and_the_log(tmp_path):
+    page, markdown = written(LEARN, tmp_path)
+    text = Document(page).text
+    # 0.02 with two standard errors of 0.01: 1.96 * 0.01 to each side.
+    assert "+0.020 [0.000, 0.040]" in text
+    for shown in (
+        "16,814",
+        "This log is simulated.",
+        "place to the power of",
+        "8%",
+        "has no hits",
+        "fix_bug queries alone would choose",
+        "doubly robust",
+        "0.109 [0.104, 0.114]",
+        "99.3%",
+        "naive",
+    ):
+        assert shown in text, shown
+        assert shown in markdown, shown
+
+
+@both
+@hostile
+def test_hostile_text_becomes_no_markup(document, tmp_path, poison):
+    fixed = {"kind", "verdict"} & document.keys()
+    evil = {**poisoned(document, poison), **{key: document[key] for key in fixed}}
+    kind = {**poisoned(document, "harmless"), **{key: document[key] for key in fixed}}
+    page, markdown = written(evil, tmp_path)
+    assert elements(page) == elements(written(kind, tmp_path / "harmless")[0])
+    assert page.count("<script") == 1
+    assert not re.search(r"<[a-zA-Z/!?]", markdown)
+
+
+@both
+def test_a_report_json_loads_again_and_broken_ones_are_refused(document, tmp_path):
+    write_report(document, tmp_path)
+    assert load_results(tmp_path / "report.json") == document
+    del (broken := json.loads(json.dumps(document)))["sentence"]
+    with pytest.raises(DataError, match="must have sentence"):
+        write_report(broken, tmp_path / "out")
+
+
+@both
+def test_every_column_is_in_the_glossary(document, tmp_path):
+    page = written(document, tmp_path)[0]
+    heads = {html.unescape(head) for head in re.findall(r'<th scope="col"[^>]*>(.*?)</th>', page)}
+    assert heads
+    assert heads <= explained(page)

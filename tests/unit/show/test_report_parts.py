@@ -1,0 +1,134 @@
+"""Parts of reports, from documents written out by hand: order, columns, scales and what is missing."""
+
+import re
+from dataclasses import fields, is_dataclass
+
+import pytest
+
+from steelyard_eval.show.report.blocks import Pairs, TableBlock, TermList
+from steelyard_eval.show.report.charts import curve_chart
+from steelyard_eval.show.report.coverage import coverage
+from steelyard_eval.show.report.decision_section import promised
+from steelyard_eval.show.report.gate_section import gate_page
+from steelyard_eval.show.report.leaderboard import cost
+from steelyard_eval.show.report.learning_section import learn_page
+from steelyard_eval.show.report.queries import pairs
+from steelyard_eval.show.report.shapes import Scale, Text
+from steelyard_eval.show.report.sides import sides
+
+from .test_gate_and_learn import GATE, LEARN
+
+NUMBER = re.compile(r"[+\u2212-]?[\d,.]+%?( \[.*\]| of \d+)?|\u2013|-")
+
+
+def within(part, kind):
+    """Every block of a kind in a page."""
+    if isinstance(part, kind):
+        yield part
+    elif is_dataclass(part):
+        for own in fields(part):
+            yield from within(getattr(part, own.name), kind)
+    elif isinstance(part, tuple | list):
+        for one in part:
+            yield from within(one, kind)
+
+
+@pytest.mark.parametrize("page", [learn_page(LEARN, ""), gate_page(GATE, "")], ids=["learn", "gate"])
+def test_columns_of_numbers_hold_numbers_and_columns_of_words_words(page):
+    tables = [table for table in within(page, TableBlock) if table.rows]
+    assert tables
+    for table in tables:
+        for at, column in enumerate(table.columns):
+            texts = [row.cells[at].text for row in table.rows]
+            numbers = all(NUMBER.fullmatch(text) for text in texts)
+            assert column.number == numbers, (table.name, column.name, texts)
+
+
+def test_a_scale_has_five_steps_at_most_and_five_where_they_fit():
+    for span, step in ((5.0, 1.0), (0.5, 0.1), (5.1, 2.0), (10.0, 2.0), (11.0, 5.0), (1e-3, 2e-4)):
+        scale = Scale.of([0.0, span], 0, 100)
+        assert scale.step == pytest.approx(step)
+        assert len(scale.ticks()) <= 6
+
+
+def share(label, value, metric="Judged@10"):
+    return {"label": label, "metric": metric, "mean": value, "low": None, "high": None}
+
+
+def judged(**shares):
+    means = [share(label, 0.5, "nDCG@10") for label in shares]
+    results = [*means, *(share(label, value) for label, value in shares.items())]
+    found = coverage({"primary": "nDCG@10", "baseline": "base", "results": results})
+    return [block.text for block in found if not isinstance(block, TermList)]
+
+
+def test_hits_judged_about_as_often_as_the_baselines_are_no_warning():
+    assert judged(base=0.8, other=0.79) == judged(base=0.8, other=0.81) == []
+    (fewer,) = judged(base=0.8, other=0.6)
+    (more,) = judged(base=0.8, other=1.0)
+    assert fewer.startswith("Fewer hits")
+    assert more.startswith("More hits")
+
+
+def test_the_query_that_changes_most_comes_first_whatever_its_name_and_direction():
+    values = {"a": (0.5, 0.6), "b": (0.9, 0.1), "c": (0.4, 0.4), "d": (0.2, 0.7), "e": (0.6, 0.5)}
+    lists = [{"label": label, "queries": {}} for label in ("left", "right")]
+    results = {
+        "primary": "nDCG@10",
+        "results": [share("left", 0.5, "nDCG@10"), share("right", 0.4, "nDCG@10")],
+        "rankings": {"lists": lists, "entries": {}, "grades": {}},
+        "per_query": [
+            {"id": name, "text": name, "values": {"left": left, "right": right}}
+            for name, (left, right) in values.items()
+        ],
+    }
+    (block,) = pairs(results, sides(results))
+    assert isinstance(block, Pairs)
+    assert [pair.text for pair in block.pairs] == ["b", "d", "a", "e"]  # b falls by 0.8; c is as it was
+
+
+@pytest.mark.parametrize(("current", "shown"), [({"strategy": "fts"}, "fts"), (None, "\u2013")])
+def test_the_current_strategy_is_shown_where_there_is_one(current, shown):
+    record = {
+        "verdict": "ship",
+        "leaderboard": [{}],
+        "promise": {"metric": "nDCG@10", "value": 0.1, "low": 0.0, "high": 0.2, "harm": 0.01, "queries": 40},
+        "chosen": {"strategy": "vector"},
+        "current": current,
+    }
+    _, strategies = promised(record)
+    assert dict(strategies.pairs)["chosen"] == "vector"
+    assert dict(strategies.pairs)["current"] == shown
+
+
+@pytest.mark.parametrize(("times", "axis"), [((2.0, 5.0), "p50 ms"), ((5.0, 5.0), "embedding calls")])
+def test_costs_are_milliseconds_unless_they_do_not_differ(times, axis):
+    labels = ("fts", "vector")
+    results = {
+        "primary": "nDCG@10",
+        "baseline": "fts",
+        "configurations": [{"label": label} for label in labels],
+        "results": [share("fts", 0.4, "nDCG@10"), share("vector", 0.5, "nDCG@10")],
+        "timing": [
+            {"label": label, "p50_ms": ms, "embedding_calls": calls}
+            for label, ms, calls in zip(labels, times, (0, 30), strict=True)
+        ],
+    }
+    figure, listed = cost(results)
+    assert f"{axis} to the right" in figure.note
+    assert "fts" in listed.text
+    assert "vector" in listed.text
+
+
+@pytest.mark.parametrize(("pixels", "side"), [(59.5, "start"), (60.5, "end")])
+def test_a_name_that_would_leave_the_chart_stands_on_the_other_side_of_its_line(pixels, side):
+    """Names take 60 pixels."""
+    curve = [{"weight": 0.0, "value": 0.1}, {"weight": 1.0, "value": 0.2}]
+
+    def texts(weight):
+        chart = curve_chart(curve, None, "m", {"signal": "fts", "current": weight, "chosen": 1.0})
+        return {shape.text: shape for shape in chart.shapes if isinstance(shape, Text)}
+
+    found = texts(0.5)
+    left, right = found["0.0"].x, found["1.0"].x
+    assert texts(pixels / (right - left))["current"].anchor == side

@@ -1,0 +1,246 @@
+"""Several vaults read as one: which copy stands, what it weighs, and whose vectors are searched.
+
+That a federation reads like a store is in tests/contracts/test_stores.py.
+"""
+
+import numpy as np
+import pytest
+
+from steelyard.base.errors import ConfigError
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.stores.base import KeywordIndex, Space
+from steelyard.stores.federation import Federation, FederationRule, Tier, copy_key, plain, plain_id
+from steelyard.stores.sqlite import Vault
+
+INDEX = KeywordIndex("sample", ("title", "text"))
+SPACE = Space("model", "text", "{text}")
+EAST = np.array([1, 0], dtype=np.float32)
+BEST = FederationRule(best_copy=True)
+FILLER = [Entry(f"filler{i}", text="nothing of the kind") for i in range(9)]
+"""A word in more than half of a vault weighs next to nothing; these keep the words rare."""
+
+
+def tier(name, *entries, priority=None, cosines=None):
+    """A vault in memory; `cosines` places the vectors of some entries by their cosine with `EAST`."""
+    vault = Vault(":memory:")
+    vault.upsert(entries)
+    if cosines:
+        sides = [[value, (1 - value * value) ** 0.5] for value in cosines.values()]
+        vault.put_vectors(SPACE, list(cosines), np.array(sides, dtype=np.float32))
+    return Tier(name, vault, priority)
+
+
+def keyword(federation, word="heron", depth=10):
+    return federation.keyword(INDEX, word, [1.0, 1.0], EVERYTHING, depth)
+
+
+def nearest(federation, depth=10, filters=EVERYTHING, filter_first=True):
+    return federation.nearest(SPACE, EAST, filters, depth, filter_first)
+
+
+def copies(items):
+    """[(id, tier), ...]."""
+    return [tuple(item.id.split("\x1f")) for item in items]
+
+
+def herons(count, start=0):
+    """Entries that all say the word, the later the longer, so that the first matches best."""
+    return [Entry(f"h{i}", title="heron", text="filler " * i) for i in range(start, start + count)]
+
+
+def test_a_copy_is_named_by_id_and_tier():
+    entry = Entry(copy_key("a", "team"), title="t")
+
+    assert plain(entry) == Entry("a", title="t", vault="team")
+    assert (plain_id(entry.id), plain_id("a")) == ("a", "a")
+    assert plain(Entry("a", vault="own")) == Entry("a", vault="own")
+
+
+# Which copy stands
+
+
+def test_the_copy_of_the_highest_priority_stands_though_a_lower_one_matches_better():
+    # BM25 falls with the length of an entry, so the short text of the team matches better, even times 0.6.
+    long = Entry("a", text="heron " + "and much else beside it " * 20)
+    agent, team = tier("agent", long, *FILLER), tier("team", Entry("a", text="heron"), *FILLER)
+    [own], [theirs] = (keyword(Federation([each])) for each in (agent, team))
+    assert own.score * 1.0 < theirs.score  # `theirs` is weighted by 0.6 already
+
+    [found] = keyword(Federation([team, agent]))
+    assert (copies([found]), found.score) == ([("a", "agent")], own.score)
+    assert copies(keyword(Federation([agent, team], BEST))) == [("a", "team")]
+
+
+def test_the_copy_that_stands_hides_the_others_even_where_it_does_not_match():
+    agent, team = tier("agent", Entry("a", text="newt", project="p0")), tier("team", Entry("a", text="heron"))
+    federation = Federation([agent, team])
+    outside = Filters.of({"project": {"none": ["p0"]}})
+
+    assert keyword(federation) == []
+    assert list(federation.entries(outside)) == []
+    assert federation.recent(outside, 9) == []
+    assert (federation.count(), federation.count(outside)) == (1, 0)
+
+
+def test_copies_that_do_not_stand_take_no_places():
+    # The team's six best matches, nearest and newest are all copies of what the agent holds.
+    held = [Entry(f"h{i}", text="newt", created_at=0.0) for i in range(6)]
+    shared = [Entry(f"h{i}", title="heron", text="x " * i, created_at=9.0 - i) for i in range(8)]
+    near = {f"h{i}": 0.9 - i / 10 for i in range(8)}
+    federation = Federation([tier("agent", *held), tier("team", *shared, *FILLER, cosines=near)])
+
+    for depth in (1, 2, 3):
+        expected = [("h6", "team"), ("h7", "team")][:depth]
+        assert copies(keyword(federation, depth=depth)) == expected
+        assert copies(nearest(federation, depth)) == expected
+        assert copies(federation.recent(EVERYTHING, depth))[:2] == expected
+
+
+def test_a_plain_id_means_the_copy_that_stands():
+    federation = Federation(
+        [tier("team", Entry("a", title="team's"), Entry("b")), tier("agent", Entry("a", title="agent's"))]
+    )
+
+    asked = ["b", "none", "a", copy_key("a", "team"), copy_key("a", "nowhere")]
+    assert copies(federation.get(asked)) == [("b", "team"), ("a", "agent"), ("a", "team")]
+    assert [entry.title for entry in federation.get(["a"])] == ["agent's"]
+
+
+@pytest.mark.parametrize("rule", [None, BEST])
+def test_an_entry_is_there_once(rule):
+    same = Entry("a", text="heron", created_at=1.0)
+    tiers = [tier(name, same, *FILLER, cosines={"a": 0.5}) for name in ("agent", "team")]
+    federation = Federation(tiers, rule)
+
+    agents = [("a", "agent")]
+    assert copies(keyword(federation)) == agents
+    assert copies(nearest(federation)) == agents
+    assert copies(federation.recent(EVERYTHING, 1)) == agents
+    assert copies(federation.entries()) == [*agents, *((entry.id, "agent") for entry in FILLER)]
+    assert [key.split("\x1f") for key in federation.vectors(SPACE, EVERYTHING)[0]] == [["a", "agent"]]
+    assert federation.count() == 10
+
+
+def test_where_the_best_copy_stands_every_copy_counts_for_a_scope():
+    # Otherwise a copy with an end would be searched as if nothing had one.
+    tiers = [tier("agent", Entry("a", valid_until=1.0)), tier("team", Entry("a"))]
+    assert not Federation(tiers, BEST).covers(Filters.of({"valid_until": {"none": [1.0]}}))
+
+
+# Weights
+
+
+@pytest.mark.parametrize(("name", "weight"), [("agent", 1.0), ("project", 0.8), ("team", 0.6), ("archive", 0.5)])
+def test_a_match_weighs_what_its_tier_does(name, weight):
+    vault = tier(name, Entry("a", text="heron"), *FILLER).store
+    [alone] = vault.keyword(INDEX, "heron", [1.0, 1.0], EVERYTHING, 10)
+
+    assert [hit.score for hit in keyword(Federation([Tier(name, vault)]))] == [alone.score * weight]
+    assert [hit.score for hit in keyword(Federation([Tier(name, vault, 0.9)]))] == [alone.score * 0.9]
+
+
+def test_tiers_of_equal_weight_are_merged_by_score_then_by_id():
+    entries = herons(4)
+    one = tier("agent", entries[1], entries[3], *FILLER, priority=0.5)
+    two = tier("x", entries[0], entries[2], *FILLER)
+    found = keyword(Federation([one, two]), depth=3)
+
+    assert [hit.position for hit in found] == [1, 2, 3]
+    assert found == sorted(found, key=lambda hit: (-hit.score, hit.id))
+    same = [tier(name, Entry(id_, text="heron"), *FILLER, priority=1.0) for name, id_ in (("x", "b"), ("y", "a"))]
+    assert copies(keyword(Federation(same))) == [("a", "y"), ("b", "x")]
+
+
+def test_equal_priorities_stand_in_the_order_given():
+    tiers = [tier(name, Entry("a", text="heron"), *FILLER, priority=0.7) for name in ("x", "y")]
+
+    assert copies(keyword(Federation(tiers))) == [("a", "x")]
+    assert copies(keyword(Federation(tiers[::-1]))) == [("a", "y")]
+
+
+def test_a_priority_decides_whose_copy_stands():
+    tiers = [tier("agent", Entry("a", text="heron")), tier("archive", Entry("a", text="heron"), priority=2.0)]
+    assert copies(keyword(Federation(tiers))) == [("a", "archive")]
+
+
+def test_similarities_are_not_weighted():
+    tiers = [tier("team", Entry("a"), cosines={"a": 0.8}), tier("agent", Entry("b"), cosines={"b": 0.6})]
+    found = nearest(Federation(tiers))
+
+    assert copies(found) == [("a", "team"), ("b", "agent")]
+    assert [hit.score for hit in found] == pytest.approx([0.8, 0.6], abs=1e-6)
+
+
+# Limits of the shipped rule
+
+
+def test_a_tier_may_give_no_more_than_so_many_matches():
+    rule = FederationRule(best_copy=True, per_tier=2)
+    tiers = [tier("agent", *herons(4), *FILLER), tier("team", *herons(4, 4), *FILLER)]
+
+    for depth in (3, 9):
+        assert (
+            sorted(copies(keyword(Federation(tiers, rule), depth=depth)))
+            == [*(("h0", "agent"), ("h1", "agent"), ("h4", "team"), ("h5", "team"))][: 3 if depth == 3 else 4]
+        )
+
+
+def test_only_the_first_tiers_vectors_may_be_searched():
+    rule = FederationRule(best_copy=True, first_vectors=True)
+    tiers = [
+        tier("project", Entry("a"), cosines={"a": 0.6}),
+        tier("agent", Entry("a"), Entry("b"), cosines={"a": 0.5, "b": 0.9}),
+    ]
+    federation = Federation(tiers, rule)
+
+    assert copies(nearest(federation)) == [("a", "project")]
+    assert [key.split("\x1f") for key in federation.vectors(SPACE, EVERYTHING)[0]] == [["a", "project"]]
+    # A copy of another tier is scored by the first tier's vector of the same id.
+    agents = copy_key("a", "agent")
+    found = federation.vectors_of(SPACE, [agents, copy_key("b", "agent")])
+    assert {key: vector[0] for key, vector in found.items()} == {agents: pytest.approx(0.6)}
+
+
+def test_late_filters_leave_gaps_where_all_tiers_are_merged():
+    cosines = {f"h{i}": 0.9 - i / 10 for i in range(4)}
+    entries = [Entry(f"h{i}", project=f"p{i % 2}") for i in range(4)]
+    tiers = [
+        tier("agent", *entries[:2], cosines={e.id: cosines[e.id] for e in entries[:2]}),
+        tier("team", *entries[2:], cosines={e.id: cosines[e.id] for e in entries[2:]}),
+    ]
+    found = nearest(Federation(tiers), 3, Filters.of({"project": "p1"}), filter_first=False)
+    assert [(hit.id[:2], hit.position) for hit in found] == [("h1", 2)]
+
+
+# What cannot be
+
+
+@pytest.mark.parametrize("priority", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_priority_is_a_positive_number(priority):
+    with pytest.raises(ConfigError, match=r"priority .* of 'agent' must be above 0 and finite"):
+        Federation([tier("agent", priority=priority)])
+
+
+def test_tiers_have_names_of_their_own():
+    with pytest.raises(ConfigError, match=r"'agent' is named twice; tier 'team' is named twice"):
+        Federation([tier(name) for name in ("team", "agent", "team", "agent")])
+    with pytest.raises(ConfigError, match="a tier has no name"):
+        Federation([tier("")])
+    with pytest.raises(ConfigError, match="at least one vault"):
+        Federation([])
+
+
+def test_every_change_of_a_tier_changes_the_revision():
+    tiers = [tier("agent"), tier("team")]
+    federation = Federation(tiers)
+    seen = {federation.revision()}
+    for each in tiers:
+        each.store.upsert([Entry("a")])
+        seen.add(federation.revision())
+    assert len(seen) == 3
+
+
+def test_a_space_of_several_tiers_is_named_once():
+    tiers = [tier(name, Entry("a"), cosines={"a": 0.5}) for name in ("agent", "team")]
+    assert Federation(tiers).spaces() == [(SPACE, 2)]

@@ -1,0 +1,116 @@
+"""Limits at their last value and one beyond it; the numbers are those of the documents and messages."""
+
+import json
+
+import apsw
+import pytest
+
+from steelyard.base.errors import ConfigError, EmbedderError
+from steelyard.base.inputs import open_regular
+from steelyard.config.search_config import SearchConfig
+from steelyard.embedders.lsa import LsaEmbedder
+from steelyard.fusion import parse_strategy
+from steelyard.memory.entry import Entry
+from steelyard.net import wire
+from steelyard.stores.sqlite import Vault, budget, damage, guard
+from steelyard.systems import analyses, find_system
+
+
+def test_memory_is_a_number_of_mib_of_nine_digits_at_most(monkeypatch):
+    monkeypatch.setenv(budget.VARIABLE, "999999999")
+    assert budget.budget() == 999_999_999 * 1_048_576
+    monkeypatch.setenv(budget.VARIABLE, "1000000000")
+    with pytest.raises(ConfigError, match="must be a whole number of MiB"):
+        budget.budget()
+
+
+def test_a_file_may_be_as_large_as_is_allowed_and_not_a_byte_larger(tmp_path, monkeypatch):
+    monkeypatch.setenv("STEELYARD_LARGEST_FILE_MB", "1")
+    path = tmp_path / "file"
+    path.write_bytes(bytes(1_048_576))
+    open_regular(path).close()
+    path.write_bytes(bytes(1_048_577))
+    with pytest.raises(OSError, match="has more than 1 MB; set STEELYARD_LARGEST_FILE_MB"):
+        open_regular(path)
+
+
+def test_a_strategy_may_be_as_long_as_is_allowed():
+    fits, long = "a" * 9_986, "a" * 9_987  # "rrf(b, " before and ", k=60)" behind are 14 more
+    assert len(str(parse_strategy(f"rrf(b, {fits})", [fits, "b"]))) == 10_000
+    with pytest.raises(ConfigError, match="is 10001 characters when its defaults are written out"):
+        parse_strategy(f"rrf(b, {long})", [long, "b"])
+
+
+def test_of_a_wrong_value_80_characters_are_shown_and_of_damage_200(tmp_path):
+    config = find_system("echovault").config(10, "minilm").to_json()
+    (tmp_path / "w.json").write_text(json.dumps({**config, "limit": "x" * 900}))
+    with pytest.raises(ConfigError) as caught:
+        SearchConfig.load(tmp_path / "w.json")
+    told = str(caught.value)
+    assert f"'limit' = '{'x' * 76}...: must be of type integer" in told
+    assert f"('{'r' * 196}...)" in str(damage.damaged("v", "r" * 900))  # quote, 196, three dots
+
+
+def test_a_value_of_a_vault_has_256_mib_at_most(tmp_path):
+    with Vault(tmp_path / "vault", create=True) as vault:
+        limits = (apsw.SQLITE_LIMIT_LENGTH, apsw.SQLITE_LIMIT_SQL_LENGTH, apsw.SQLITE_LIMIT_ATTACHED)
+        assert [vault._db.limit(own) for own in limits] == [268_435_456, 1_048_576, 0]
+
+
+@pytest.mark.parametrize(
+    ("system", "retriever", "parameter", "taken", "refused"),
+    [
+        ("bm25", "bm25", "b", (0.0, 1.0), (-0.5, 1.5)),
+        ("spec_kit", "graph", "seeds", (1, 100), (0, 101)),  # of the first places of each list
+    ],
+)
+def test_parameters_of_retrievers_lie_between_their_ends(tmp_path, system, retriever, parameter, taken, refused):
+    record = find_system(system).config(10, "minilm").to_json()
+    for value in (*taken, *refused):
+        record["retrievers"][retriever][parameter] = value
+        (tmp_path / "w.json").write_text(json.dumps(record))
+        if value in taken:
+            read = SearchConfig.load(tmp_path / "w.json")
+            assert read.retrievers[retriever].parameters[parameter] == value
+        else:
+            with pytest.raises(ConfigError, match=rf"{retriever}\.{parameter}"):
+                SearchConfig.load(tmp_path / "w.json")
+
+
+def test_three_texts_of_three_words_are_enough_for_lsa():
+    model = LsaEmbedder.fit(["one two", "two three", "three one"])
+    assert model.embed(["one"]).shape == (1, 2)
+    for texts in (["one two", "two", "one"], ["one two three", "three"]):
+        with pytest.raises(EmbedderError, match="at least 3 entries and 3 different words"):
+            LsaEmbedder.fit(texts)
+
+
+def test_the_words_of_two_thousand_entries_are_stored_and_of_fewer_are_not(tmp_path):
+    entries = [Entry(f"e{at}", text="token") for at in range(2_000)]
+    [own] = analyses([find_system("bm25")])
+    with Vault(tmp_path / "vault", create=True) as vault:
+        vault.upsert(entries[:-1])
+        vault.ensure_words([own])
+        assert vault.word_indexes() == []
+        vault.upsert(entries[-1:])
+        vault.ensure_words([own])
+        assert len(vault.word_indexes()) == 1
+
+
+def test_a_pragma_that_is_not_listed_is_denied():
+    def allowed(name):
+        return guard._authorize(apsw.SQLITE_PRAGMA, name, None, None, None) == apsw.SQLITE_OK
+
+    assert allowed("user_version")
+    assert not allowed("writable_schema")
+    assert not allowed(None)
+
+
+def test_no_second_is_left_at_the_deadline_itself(monkeypatch):
+    monkeypatch.setattr(wire.time, "monotonic", lambda: 100.0)
+    monkeypatch.setattr(wire, "_exchange", wire._Exchange())
+    wire.begin(0.5, 1)
+    assert wire._seconds() == 0.5
+    wire.begin(0.0, 1)
+    with pytest.raises(TimeoutError):
+        wire._seconds()

@@ -1,0 +1,282 @@
+"""Vectors searched in memory are found as sqlite-vec finds them: the same ids and the same float64 bits."""
+
+from dataclasses import replace
+from threading import Thread
+
+import apsw
+import numpy as np
+import pytest
+import sqlite_vec
+
+from steelyard.base.errors import ConfigError, VaultError
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.stores.base import Space
+from steelyard.stores.sqlite import Vault
+from steelyard.stores.sqlite.budget import PRECISION, PRECISIONS, VARIABLE
+from steelyard.stores.sqlite.matrix import Matrix
+from steelyard.stores.sqlite.segments import Codes, Rows
+
+SPACE = Space("random", "text", "{text}")
+SCOPES = [EVERYTHING, Filters.of({"project": "p0"}), Filters.of({"tags": ["x"]}), Filters.of({"project": "none"})]
+
+
+@pytest.fixture(params=PRECISIONS)
+def pair(tmp_path, monkeypatch, request):
+    """The same file twice: with the matrix from its first search on, and without it."""
+    monkeypatch.setenv(PRECISION, request.param)
+    with Vault(tmp_path / "vault", create=True) as fast, Vault(tmp_path / "vault") as plain:
+        fast._searches.update({f"vec_{at}": 2 for at in range(5)})
+        plain._matrix = lambda *_: None
+        yield fast, plain
+
+
+def vectors(rng, count, dim):
+    """Some drawn twice, so that there are ties, some of which only differ in their last bits; lengths vary."""
+    made = rng.normal(size=(count, dim)).astype(np.float32)
+    made[count // 2 :] = made[rng.integers(0, count // 2 + 1, count - count // 2)]
+    made[::3] *= np.float32(1 + 2**-23)
+    return made * rng.choice([1e-3, 0.5, 1, 1, 7], size=(count, 1)).astype(np.float32)
+
+
+def write(rng, vault, names, dim):
+    """A random change: entries, vectors, deletions, a space that is made anew."""
+    some = [str(name) for name in rng.choice(names, size=int(rng.integers(1, 12)), replace=False)]
+    kind = rng.integers(0, 6)
+    if kind == 0:
+        vault.delete(some)
+    elif kind == 1:
+        vault.upsert(Entry(name, project=f"p{rng.integers(0, 9)}") for name in some)
+    elif kind == 2 and rng.integers(0, 3) == 0:
+        vault.drop_space(SPACE)
+    else:
+        vault.upsert(
+            [
+                Entry(n, text=n, project=f"p{rng.integers(0, 2)}", tags=("x",) * int(rng.integers(0, 2)))
+                for n in some
+            ]
+        )
+        vault.put_vectors(SPACE, some, vectors(rng, len(some), dim))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_vaults_give_the_same_bits_with_and_without_the_matrix(pair, seed):
+    fast, plain = pair
+    rng = np.random.default_rng(seed)
+    dim = int(rng.choice([1, 3, 16, 100]))
+    names = [f"e{at:03d}" for at in rng.permutation(300)]
+    fast.upsert(Entry(n, text=n, project=f"p{at % 2}", tags=("x",) * (at % 3)) for at, n in enumerate(names))
+    fast.put_vectors(SPACE, names, vectors(rng, len(names), dim))
+    asked = 0
+    for _ in range(12):
+        probes = [*vectors(rng, 3, dim), np.zeros(dim, np.float32)]
+        if rng.integers(0, 2):
+            fast.expect(SPACE, probes)
+        for probe in probes:
+            for scope in SCOPES:
+                depth = int(rng.choice([1, 2, 7, 50, 299, 1000]))
+                first, metric = bool(rng.integers(0, 2)), str(rng.choice(["cosine", "l2"]))
+                found = fast.nearest(SPACE, probe, scope, depth, first, metric)
+                assert found == plain.nearest(SPACE, probe, scope, depth, first, metric)
+                asked += len(found)
+        some = [*names[::3], "absent"]
+        kept = [{id_: row.tolist() for id_, row in vault.vectors_of(SPACE, some).items()} for vault in pair]
+        assert kept[0] == kept[1]
+        write(rng, [fast, plain][int(rng.integers(0, 2))], names, dim)
+    assert asked > 500
+
+
+def test_the_margin_is_needed():
+    """Without it a candidate is lost on which a product and sqlite-vec disagree in the last bits."""
+    rng = np.random.default_rng(0)
+    base = rng.normal(size=(1, 64)).astype(np.float32)
+    near = base + rng.normal(size=(400, 64)).astype(np.float32) * np.float32(1e-7)
+    matrix = Matrix.of(1, Rows.of(np.arange(400), near))
+    found = matrix.near(base[0], 10, "cosine", None)
+    assert found is not None
+    assert len(found) > 10
+
+
+def shapes(rng, dim):
+    """float32[5, dim]: bells, heavy tails, one large number among small ones, one number alone, all alike."""
+    tails = rng.standard_cauchy(dim)
+    spike = np.where(np.arange(dim) == 0, 1000, rng.normal(size=dim))
+    return np.array([rng.normal(size=dim), tails, spike, np.eye(dim)[0], np.full(dim, 0.1)], dtype=np.float32)
+
+
+@pytest.mark.parametrize("kind", [Rows, Codes])
+@pytest.mark.parametrize("dim", [1, 2, 7, 384, 1536])
+def test_what_sqlite_vec_computes_lies_between_the_bounds(kind, dim):
+    rng = np.random.default_rng(dim)
+    stored = np.concatenate([scale * shapes(rng, dim) for scale in np.float32([1e-3, 1, 50])])
+    segment = kind.of(np.arange(len(stored)), stored)
+    db = apsw.Connection(":memory:")
+    db.enable_load_extension(True)
+    db.load_extension(sqlite_vec.loadable_path())
+    for query in [*shapes(rng, dim), *stored[:5]]:
+        products = segment.products([query])[0]
+        for metric, sql in (("cosine", "vec_distance_cosine"), ("l2", "vec_distance_L2")):
+            low, high = segment.bounds(products, query, metric)
+            rows = [db.execute(f"SELECT {sql}(?, ?)", (query.tobytes(), row.tobytes())) for row in stored]
+            distances = np.array([next(row)[0] for row in rows])
+            near = 1 - distances if metric == "cosine" else -np.square(distances)
+            assert (low <= near).all()
+            assert (near <= high).all()
+
+
+def test_products_of_whole_numbers_are_exact_where_they_are_largest():
+    """Of 100,000 numbers, each the largest there is, with a sum next to the largest int32."""
+    segment = Codes.of(np.arange(2), np.concatenate([np.ones((1, 100_000)), -np.ones((1, 100_000))]).astype("f4"))
+    found = segment.products([np.ones(100_000, np.float32), np.full(100_000, -3, np.float32)])
+    most = (2**31 - 1) // (127 * 100_000) * 127 * 100_000
+    assert found.tolist() == [[most, -most], [-most, most]]
+
+
+def test_the_error_of_a_code_is_no_less_than_what_it_lacks():
+    """Whole numbers up to 127 are their own codes: what they lack is the rounding of the step alone."""
+    rng = np.random.default_rng(0)
+    whole = np.concatenate([rng.integers(-127, 128, (200, 7)), np.full((200, 1), 127)], axis=1)
+    for rows in (whole, rng.normal(size=(200, 8))):
+        codes = Codes.of(np.arange(200), rows.astype(np.float32))
+        exact = rows.astype(np.float32).astype(np.float64)
+        exact /= np.linalg.norm(exact, axis=1, keepdims=True)
+        lacks = np.linalg.norm(exact - codes.steps[:, None].astype(np.float64) * codes.codes, axis=1)
+        assert (codes.errors >= lacks).all()
+
+
+def test_without_the_bound_of_its_rounding_int8_loses_the_nearest():
+    rng = np.random.default_rng(0)
+    vectors_ = rng.normal(size=(2000, 64)).astype(np.float32)
+    codes = Codes.of(np.arange(2000), vectors_)
+    careless = replace(codes, errors=np.zeros_like(codes.errors))
+    lost = 0
+    for query in rng.normal(size=(50, 64)).astype(np.float32):
+        nearest = np.argsort(-(vectors_ @ query) / np.linalg.norm(vectors_, axis=1))[:10]
+        assert np.isin(nearest, Matrix.of(1, codes).near(query, 10, "cosine", None)).all()
+        lost += np.count_nonzero(~np.isin(nearest, Matrix.of(1, careless).near(query, 10, "cosine", None)))
+    assert lost > 0
+
+
+def test_a_sample_shows_what_is_found(pair, monkeypatch):
+    fast, _ = pair
+    rng = np.random.default_rng(0)
+    names = [f"e{at}" for at in range(60)]
+    fast.upsert(Entry(name) for name in names)
+    fast.put_vectors(SPACE, names, rng.normal(size=(60, 8)).astype(np.float32))
+    assert fast.sampled_recall(SPACE, depth=5) == 1.0
+    monkeypatch.setattr(Matrix, "near", lambda *_: np.arange(4))
+    assert fast.sampled_recall(SPACE, depth=5) < 0.5
+    assert fast.sampled_recall(Space("another", "text", "")) == 1.0
+
+
+def test_a_vector_that_is_listed_and_not_there_is_a_damaged_vault(tmp_path, monkeypatch):
+    monkeypatch.setenv(PRECISION, "int8")
+    with Vault(tmp_path / "vault", create=True) as vault:
+        vault.upsert([Entry("a"), Entry("b")])
+        vault.put_vectors(SPACE, ["a", "b"], np.eye(2, dtype=np.float32))
+    db = apsw.Connection(str(tmp_path / "vault"))
+    db.execute("DELETE FROM vec_1_rowids WHERE rowid = 1")
+    db.close()
+    with Vault(tmp_path / "vault") as vault:
+        vault._searches["vec_1"] = 2
+        with pytest.raises(VaultError, match="damaged"):
+            vault.nearest(SPACE, np.ones(2, np.float32), EVERYTHING, 2, True)
+
+
+def test_where_vectors_hardly_differ_sqlite_vec_searches(pair, monkeypatch):
+    fast, plain = pair
+    monkeypatch.setattr("steelyard.stores.sqlite.vectors.MANY", 1000)
+    names = [f"e{at:03d}" for at in range(300)]
+    fast.upsert(Entry(name) for name in names)
+    fast.put_vectors(SPACE, names, np.ones((300, 4), np.float32))
+    probe = np.array([1, 2, 3, 4], np.float32)
+    assert fast.nearest(SPACE, probe, EVERYTHING, 3, True) == plain.nearest(SPACE, probe, EVERYTHING, 3, True)
+
+
+def test_all_vectors_come_in_the_order_of_ids(pair):
+    fast, plain = pair
+    rng = np.random.default_rng(0)
+    names = [f"e{at:03d}" for at in rng.permutation(30)]
+    made = dict(zip(names, vectors(rng, 30, 5), strict=True))
+    fast.upsert(Entry(name, project=f"p{at % 2}") for at, name in enumerate(names))
+    fast.put_vectors(SPACE, names[:20], np.array([made[name] for name in names[:20]]))
+    plain.delete(names[:3])
+    for scope, some in ((EVERYTHING, names[3:20]), (SCOPES[1], names[4:20:2])):
+        ids, matrix = fast.vectors(SPACE, scope)
+        assert ids == sorted(some)
+        assert np.array_equal(matrix, [made[id_] for id_ in ids])
+
+
+def test_changes_are_read_and_not_the_whole_space(pair, monkeypatch):
+    fast, plain = pair
+    fast.upsert(Entry(f"e{at}") for at in range(50))
+    fast.put_vectors(SPACE, [f"e{at}" for at in range(50)], np.eye(50, dtype=np.float32) + 1)
+    probe = np.eye(50, dtype=np.float32)[7]
+    assert fast.nearest(SPACE, probe, EVERYTHING, 1, True)[0].id == "e7"
+    monkeypatch.setattr(fast, "_read", lambda *_: pytest.fail("read anew"))
+    plain.put_vectors(SPACE, ["e3"], 5 * probe[None])
+    plain.delete(["e7"])
+    assert [hit.id for hit in fast.nearest(SPACE, probe, EVERYTHING, 2, True)] == ["e3", "e0"]
+
+
+def test_what_is_expected_is_computed_in_blocks(pair, monkeypatch):
+    fast, plain = pair
+    rng = np.random.default_rng(0)
+    names = [f"e{at}" for at in range(40)]
+    fast.upsert(Entry(name) for name in names)
+    fast.put_vectors(SPACE, names, vectors(rng, 40, 8))
+    monkeypatch.setattr("steelyard.stores.sqlite.matrix.AHEAD", 40 * 3)
+    probes = vectors(rng, 7, 8)
+    fast.expect(SPACE, probes)
+    (matrix,) = fast._memory_of.values()
+    sizes = []
+    counted = type(matrix.base).products
+    monkeypatch.setattr(
+        type(matrix.base), "products", lambda own, some: [sizes.append(len(some)), counted(own, some)][1]
+    )
+    for probe in probes:
+        assert fast.nearest(SPACE, probe, EVERYTHING, 5, True) == plain.nearest(SPACE, probe, EVERYTHING, 5, True)
+    assert sizes == [3, 3, 1]
+
+
+def test_what_was_never_committed_is_not_kept(pair):
+    fast, plain = pair
+    fast.upsert([Entry("a"), Entry("b")])
+    fast.put_vectors(SPACE, ["a"], np.array([[1, 0]], np.float32))
+    probe = np.array([1, 0], np.float32)
+    with pytest.raises(RuntimeError), fast.transaction():
+        fast.put_vectors(SPACE, ["b"], np.array([[1, 0]], np.float32))
+        assert [hit.id for hit in fast.nearest(SPACE, probe, EVERYTHING, 9, True)] == ["a", "b"]
+        raise RuntimeError
+    plain.put_vectors(SPACE, ["b"], np.array([[0, 1]], np.float32))
+    assert [hit.score for hit in fast.nearest(SPACE, probe, EVERYTHING, 9, True)] == [1.0, 0.0]
+
+
+def test_an_older_snapshot_is_searched_as_it_is(pair):
+    fast, plain = pair
+    fast.upsert([Entry("a"), Entry("b")])
+    fast.put_vectors(SPACE, ["a", "b"], np.array([[1, 0], [0, 1]], np.float32))
+    probe = np.array([1, 0], np.float32)
+    later = []
+    with fast.snapshot():
+        assert len(fast.nearest(SPACE, probe, EVERYTHING, 9, True)) == 2
+        plain.delete(["a"])
+        other = Thread(target=lambda: later.extend(fast.nearest(SPACE, probe, EVERYTHING, 9, True)))
+        other.start()
+        other.join()
+        assert len(later) == 1
+        assert len(fast.nearest(SPACE, probe, EVERYTHING, 9, True)) == 2
+    assert len(fast.nearest(SPACE, probe, EVERYTHING, 9, True)) == 1
+
+
+def test_above_the_budget_sqlite_vec_searches(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "0")
+    with Vault(tmp_path / "vault", create=True) as vault:
+        vault.upsert([Entry("a")])
+        vault.put_vectors(SPACE, ["a"], np.array([[1, 0]], np.float32))
+        monkeypatch.setattr(vault, "_read", lambda *_: pytest.fail("loaded"))
+        for _ in range(3):
+            assert len(vault.nearest(SPACE, np.array([1, 0], np.float32), EVERYTHING, 9, True)) == 1
+        monkeypatch.setenv(VARIABLE, "much")
+        with pytest.raises(ConfigError, match=r"STEELYARD_MEMORY is 'much'; it must be"):
+            vault.nearest(SPACE, np.array([1, 0], np.float32), EVERYTHING, 9, True)

@@ -1,0 +1,248 @@
+"""Keywords searched in memory are found as FTS5 finds them: the same ids and the same float64 bits."""
+
+import apsw
+import numpy as np
+import pytest
+
+from steelyard.base.errors import VaultError
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.stores.base import KeywordIndex
+from steelyard.stores.sqlite import Vault, keywords
+from steelyard.stores.sqlite.phrases import TokenPhrase, phrases
+from steelyard.stores.sqlite.terms import TermSegment, _lengths
+
+INDEXES = [
+    KeywordIndex("one", ("title", "text", "tags")),
+    KeywordIndex("two", ("text", "title"), "unicode61 remove_diacritics 0"),
+    KeywordIndex("three", ("text",), "trigram"),
+]
+WORDS = [
+    "token",
+    "tokens",
+    "to",
+    "café",
+    "jwt-rotation",
+    "a.b.c",
+    "\0",
+    '"',
+    "日本",
+    "x" * 40,
+    "the",
+    "cache",
+    "Cache",
+]
+SCOPES = [EVERYTHING, Filters.of({"project": "p0"}), Filters.of({"project": "none"})]
+
+
+@pytest.fixture
+def pair(tmp_path, monkeypatch):
+    """The same file twice: answered from memory from the first search on, and by FTS5."""
+    monkeypatch.setattr(keywords, "OFTEN", -1)
+    with Vault(tmp_path / "vault", create=True) as fast, Vault(tmp_path / "vault") as plain:
+        plain._from_memory = lambda *_: None
+        yield fast, plain
+
+
+def entries(rng, names):
+    for name in names:
+        title, text = (" ".join(rng.choice(WORDS, size=int(rng.integers(0, 9)))) for _ in range(2))
+        yield Entry(name, title, text, tags=(title[:7],), project=f"p{rng.integers(0, 2)}")
+
+
+def expression(rng):
+    parts = []
+    for _ in range(int(rng.integers(1, 5))):
+        words = " ".join(rng.choice(WORDS, size=int(rng.integers(1, 4))))
+        quoted = '"' + words.replace('"', '""') + '"'
+        bare = str(rng.choice(["token", "cach", "日本", "Cache", "to", "absent"]))
+        part = bare if rng.integers(0, 3) == 0 else quoted
+        parts.append(part + str(rng.choice(["", "", "*", " *"])))
+    return " OR ".join(parts)
+
+
+def same(fast, plain, rng, match):
+    found = 0
+    for index in INDEXES:
+        weights = rng.choice([0.0, 0.1, 1.0, 3.0, 0.7], size=len(index.fields)).tolist()
+        for scope in SCOPES:
+            depth = int(rng.choice([-1, 1, 2, 5, 50]))
+            here = fast.keyword(index, match, weights, scope, depth)
+            assert here == plain.keyword(index, match, weights, scope, depth), (match, weights, depth)
+            found += len(here)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_vaults_give_the_same_bits_with_and_without_fts5(pair, seed):
+    fast, plain = pair
+    rng = np.random.default_rng(seed)
+    names = [f"e{at:02d}" for at in rng.permutation(60)]
+    fast.upsert(entries(rng, names[:40]))
+    found = 0
+    for at in range(5):
+        found += sum(same(fast, plain, rng, expression(rng)) for _ in range(12))
+        some = [str(name) for name in rng.choice(names, size=6, replace=False)]
+        (fast, plain)[at % 2].delete(some[:2])
+        (plain, fast)[at % 2].upsert(entries(rng, some[1:]))
+    assert found > 1000
+
+
+@pytest.mark.parametrize(
+    "match",
+    [
+        "token AND cache",
+        "token cache",
+        "NOT token",
+        "title : token",
+        "NEAR(token cache)",
+        "^token",
+        '"token',
+        "token OR",
+        "OR token",
+        "token + cache",
+        "token\0cache",
+        '"token"OR"cache"',
+        '"token" OR"cache"',
+        "tokenOR cache",
+        '""',
+        '"!!" OR token',
+        '"!!"',
+        "*",
+        "token*cache",
+        "token OR token OR token",
+        "-token",
+        "(token)",
+        "token OR OR",
+        "\u00a0token",
+        "token\nOR\tcache",
+    ],
+)
+def test_every_expression_is_answered_as_fts5_answers_it(pair, match):
+    fast, plain = pair
+    rng = np.random.default_rng(0)
+    fast.upsert(entries(rng, [f"e{at:02d}" for at in range(30)]))
+    same(fast, plain, rng, match)
+
+
+def test_phrases_are_read():
+    assert phrases('"Foo bar"* OR tokens OR "!"', "porter unicode61") == [
+        TokenPhrase(("foo", "bar"), True),
+        TokenPhrase(("token",), False),
+        TokenPhrase((), False),
+    ]
+    assert phrases('"token"OR"cache"', "porter unicode61") == [
+        TokenPhrase(("token",), False),
+        TokenPhrase(("cach",), False),
+    ]
+    assert phrases("token AND cache", "porter unicode61") is None
+
+
+def test_a_token_that_fts5_cuts_is_left_to_it(pair):
+    fast, plain = pair
+    fast.upsert([Entry("a", text="y" * 40_000), Entry("b", text="token")])
+    for match in ('"' + "y" * 40_000 + '"', "token"):
+        for index in INDEXES[:2]:
+            weights = [1.0] * len(index.fields)
+            assert fast.keyword(index, match, weights, EVERYTHING, 9) == plain.keyword(
+                index, match, weights, EVERYTHING, 9
+            )
+
+
+def test_above_the_budget_fts5_searches(pair, monkeypatch):
+    fast, _ = pair
+    fast.upsert([Entry("a", text="token")])
+    monkeypatch.setenv("STEELYARD_MEMORY", "0")
+    monkeypatch.setattr(fast, "counted", lambda *_: pytest.fail("counted"))
+    assert len(fast.keyword(INDEXES[0], "token", [1.0] * 3, EVERYTHING, 9)) == 1
+
+
+def test_a_write_that_fts5_reads_otherwise_is_read_but_once(pair, monkeypatch):
+    fast, _ = pair
+    fast.upsert([Entry("b", text="token")])
+    assert len(fast.keyword(INDEXES[0], "token", [1.0] * 3, EVERYTHING, 9)) == 1
+    fast.upsert([Entry("a", text="y" * 40_000 + " token")])
+    texts, read = fast._texts, []
+    monkeypatch.setattr(fast, "_texts", lambda *own: read.append(1) or texts(*own))
+    for _ in range(3):
+        assert len(fast.keyword(INDEXES[0], "token", [1.0] * 3, EVERYTHING, 9)) == 2
+    assert read == [1]
+
+
+def test_only_the_words_that_are_asked_for_are_read(pair, monkeypatch):
+    fast, _ = pair
+    fast.upsert([Entry("a", text="token tokens cache")])
+    read, words = [], TermSegment.posting
+    monkeypatch.setattr(TermSegment, "posting", lambda terms, word: read.append(word) or words(terms, word))
+    monkeypatch.setattr(fast, "_texts", lambda *_: pytest.fail("the texts were read"))
+    for _ in range(2):
+        assert len(fast.keyword(INDEXES[1], "token OR absent", [1.0] * 2, EVERYTHING, 9)) == 1
+    assert read == ["token", "absent"]
+    assert len(fast.keyword(INDEXES[1], "toke*", [1.0] * 2, EVERYTHING, 9)) == 1
+    assert read[2:] == ["token", "tokens"]
+
+
+@pytest.mark.parametrize(
+    ("blobs", "sums"),
+    [
+        ([b"\x01\x02", b"\x00\x7f"], [3, 127]),
+        ([b"\x81\x00\x02"], [130]),
+        ([b"\x82\x80\x01\x03"], [2 * 128 * 128 + 1 + 3]),
+        ([], []),
+    ],
+)
+def test_numbers_of_tokens_are_read(blobs, sums):
+    """Varints of SQLite's file format: seven bits a byte, the highest first."""
+    assert _lengths(blobs, 2).tolist() == sums
+
+
+@pytest.mark.parametrize(
+    "blobs", [[b"\x01"], [b"\x01\x02\x03", b"\x01"], [b"\x01\x82"], [b""], [b"\xff" * 9 + b"\x01\x01"]]
+)
+def test_sizes_that_are_no_numbers_of_tokens_are_refused(blobs):
+    with pytest.raises(ValueError, match="number"):
+        _lengths(blobs, 2)
+
+
+def damage(path, sql, *values):
+    """Change a vault as somebody else would, without its guard."""
+    db = apsw.Connection(str(path))
+    db.execute(sql, values)
+    db.close()
+
+
+def test_a_size_that_is_a_large_number_takes_no_memory(pair, tmp_path):
+    """bytes(n) would be n zeros; FTS5 reads the size of rows that match alone, and this one does not."""
+    fast, _ = pair
+    fast.upsert([Entry("a", text="token"), Entry("b", text="other")])
+    fast.ensure_index(INDEXES[1])
+    damage(tmp_path / "vault", "UPDATE fts_two_docsize SET sz = ? WHERE id = 2", 10**13)
+    with pytest.raises(VaultError, match="damaged"):
+        fast.keyword(INDEXES[1], "token", [1.0] * 2, EVERYTHING, 9)
+
+
+def test_a_position_beyond_the_last_field_is_damage(pair, tmp_path):
+    """The list of a word is rowid 1, 3 bytes, of column 1 the offset 0 (+ 2); it becomes 2**25 (fts5_index.c)."""
+    fast, _ = pair
+    fast.upsert([Entry("a", text="filler", title="alpha"), Entry("b", text="filler", title="alpha")])
+    fast.ensure_index(INDEXES[1])
+    path, where = tmp_path / "vault", "WHERE id = 137438953473"
+    with apsw.Connection(str(path)) as db:
+        block = db.execute(f"SELECT block FROM fts_two_data {where}").fetchone()[0]
+    old, new = (
+        bytes.fromhex("616C706861 0106010102 0106010102"),
+        bytes.fromhex("616C706861 01100101 8090808002 03"),
+    )
+    assert block.count(old) == 1
+    assert len(old) == len(new)
+    damage(path, f"UPDATE fts_two_data SET block = ? {where}", block.replace(old, new))
+    with pytest.raises(VaultError, match="contradicts itself"):
+        fast.keyword(INDEXES[1], "alpha", [1.0] * 2, EVERYTHING, 9)
+
+
+def test_few_searches_read_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(Vault, "counted", lambda *_: pytest.fail("counted"))
+    with Vault(tmp_path / "vault", create=True) as vault:
+        vault.upsert([Entry("a", text="token")])
+        for _ in range(keywords.OFTEN):
+            assert len(vault.keyword(INDEXES[0], "token", [1.0] * 3, EVERYTHING, 9)) == 1

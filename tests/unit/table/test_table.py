@@ -1,0 +1,196 @@
+"""The table: ranks under the one tie rule, masks of depth, reductions within a query."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steelyard.base.errors import ConfigError
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard.stores.base import Found
+from steelyard.table.join import join
+from steelyard.table.signal_table import TagSets, count_rows, per_query, ranks
+from steelyard.testing import random_table, same_bits, select_queries, select_rows
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def chosen(seed):
+    """A random table, one of its columns, and some of the rows where that has a value."""
+    rng = np.random.default_rng(seed)
+    table = random_table(
+        rng, queries=int(rng.integers(0, 7)), entries=int(rng.integers(1, 20)), columns=("fts", "bm25")
+    )
+    values = table.columns["fts"] if "fts" in table.columns else np.zeros(len(table))
+    return table, values, ~np.isnan(values) & (rng.random(len(table)) < 0.8)
+
+
+def by_query(table, rows):
+    """For each query the indices of its given rows, found without the table's own arithmetic."""
+    found = [[] for _ in table.queries]
+    for q, (begin, end) in enumerate(zip(table.offsets[:-1], table.offsets[1:], strict=True)):
+        found[q] = [row for row in range(begin, end) if rows[row]]
+    return found
+
+
+def listed(**lists):
+    """One query over the given lists, written as ids best first with scores that descend."""
+    found = {n: [Found(i, 9.0 - at, at + 1) for at, i in enumerate(ids.split())] for n, ids in lists.items()}
+    return join([Query("t", id="q")], [0.0], [found], {}, lambda ids, _: [Entry(i) for i in ids])
+
+
+class TestRanks:
+    @given(seeds)
+    def test_ranks_are_those_of_a_plain_sort_by_score_then_id(self, seed):
+        table, values, rows = chosen(seed)
+        expected = np.full(len(table), np.nan)
+        for own in by_query(table, rows):
+            best = sorted(own, key=lambda row: (-values[row], table.entries[table.entry[row]].encode()))
+            for place, row in enumerate(best, 1):
+                expected[row] = place
+
+        assert same_bits(ranks(table, values, rows), expected)
+
+    def test_ids_tie_by_their_bytes(self):
+        """UTF-8: Z 5A, a 61, e with acute accent C3 A9, an emoji F0: the order of code points."""
+        ids = ["\U0001f600", "é", "a", "Z"]
+        lists = {"fts": [Found(id_, 1.0, at) for at, id_ in enumerate(ids, 1)]}
+        table = join([Query("t", id="q")], [0.0], [lists], {}, lambda ids, _: [Entry(i) for i in ids])
+        place = ranks(table, table.columns["fts"], table.exists)
+
+        assert [table.entries[table.entry[row]] for row in np.argsort(place)] == ["Z", "a", "é", "\U0001f600"]
+
+
+class TestReductions:
+    @given(seeds)
+    def test_sums_maxima_and_counts_are_those_of_each_query(self, seed):
+        table, values, rows = chosen(seed)
+        own = by_query(table, rows)
+
+        assert count_rows(table, rows).tolist() == [len(r) for r in own]
+        assert per_query(table, rows, np.maximum, values, -7.0).tolist() == [
+            max((values[row] for row in r), default=-7.0) for r in own
+        ]
+        assert per_query(table, rows, np.add, values, 0.0) == pytest.approx([sum(values[r]) for r in own])
+
+    def test_queries_without_rows_stand_first_last_and_in_between(self):
+        lists = [{}, {"fts": [Found("a", 3.0, 1), Found("b", 1.0, 2)]}, {}, {"fts": [Found("b", 5.0, 1)]}, {}]
+        queries = [Query("t", id=str(at)) for at in range(5)]
+        table = join(queries, [0.0] * 5, lists, {}, lambda ids, _: [Entry(i) for i in ids])
+        values = table.columns["fts"]
+
+        assert per_query(table, table.exists, np.add, values, -1.0).tolist() == [-1, 4, -1, 5, -1]
+        assert count_rows(table, table.exists).tolist() == [0, 2, 0, 1, 0]
+        assert per_query(table, ~table.exists, np.add, values, -1.0).tolist() == [-1] * 5
+
+
+class TestDepth:
+    def test_a_depth_keeps_the_first_places_of_a_list(self):
+        table = listed(fts="a b c", vector="c d").at_depth({"fts": 2, "vector": None})
+
+        assert np.isnan(table.columns["fts"]).tolist() == [False, False, True, True]
+        assert np.isnan(table.columns["vector"]).tolist() == [True, True, False, False]
+
+    def test_layers_make_no_candidates(self):
+        """They cover every entry in scope, so strategies that name no layer do not count them."""
+        assert listed(fts="a", l2="a b").exists.tolist() == [True, False]
+
+    def test_a_candidate_in_no_masked_list_does_not_exist(self):
+        table = listed(fts="a b c", vector="c d")
+
+        assert table.exists.all()
+        assert table.at_depth({"fts": 2, "vector": 1}).exists.tolist() == [True, True, True, False]
+
+    def test_positions_are_cut_not_ranks(self):
+        """A late filter left places 2 and 5: depth 4 keeps one of them, though both are among four."""
+        lists = {"vector": [Found("a", 0.9, 2), Found("b", 0.8, 5)]}
+        table = join([Query("t", id="q")], [0.0], [lists], {}, lambda ids, _: [Entry(i) for i in ids])
+
+        assert table.at_depth({"vector": 4}).exists.tolist() == [True, False]
+
+    @given(seeds, st.integers(1, 12), st.integers(1, 12))
+    def test_the_smaller_of_two_depths_counts(self, seed, first, second):
+        table, _, _ = chosen(seed)
+        twice = table.at_depth({"fts": first}).at_depth({"fts": second})
+
+        for name, values in table.at_depth({"fts": min(first, second)}).columns.items():
+            assert same_bits(twice.columns[name], values)
+
+    def test_only_a_depth_beyond_the_recorded_one_is_refused(self):
+        table = replace(listed(fts="a b"), fingerprint={"max_depth": {"fts": 20}})
+
+        assert len(table.at_depth({"fts": 20})) == 2
+        with pytest.raises(ConfigError, match=r"depth 21 of 'fts' is outside 1\.\.20.*record again"):
+            table.at_depth({"fts": 21})
+        with pytest.raises(ConfigError, match="depth 0 of 'fts'"):
+            table.at_depth({"fts": 0})
+
+    def test_a_retriever_that_is_not_named_is_no_part_of_the_configuration(self):
+        table = listed(fts="a b", vector="b c").at_depth({"fts": None})
+
+        assert table.columns.keys() == {"fts"}
+        assert table.exists.tolist() == [True, True, False]
+
+    def test_an_absent_column_is_named_with_what_there_is(self):
+        with pytest.raises(ConfigError, match=r"signal 'bm25' is not in this table \(it holds fts\); record it"):
+            listed(fts="a").column("bm25")
+
+
+class TestJoin:
+    def test_rows_are_the_union_of_a_querys_lists(self):
+        table = listed(fts="b c", vector="c a")
+
+        assert table.entries == ("a", "b", "c")
+        assert table.entry.tolist() == [0, 1, 2]
+        assert np.array_equal(table.columns["fts"], [np.nan, 9, 8], equal_nan=True)
+        assert table.positions["vector"].tolist() == [2, 0, 1]
+
+    def test_a_list_without_results_is_a_column_all_the_same(self):
+        table = listed(fts="a", vector="")
+        assert np.isnan(table.columns["vector"]).all()
+
+    def test_nothing_at_all_is_an_empty_table(self):
+        table = join([], [], [], {}, lambda ids, _: [])
+        assert (len(table), table.offsets.tolist(), table.exists.tolist()) == (0, [0], [])
+
+    @pytest.mark.parametrize("score", [float("nan"), float("inf"), float("-inf")])
+    def test_a_score_that_is_not_finite_is_refused(self, score):
+        lists = [{"fts": [Found("a", score, 1)]}]
+        with pytest.raises(ConfigError, match="fts returned a score that is not a finite number"):
+            join([Query("t", id="q")], [0.0], lists, {}, lambda ids, _: [Entry(i) for i in ids])
+
+        lists = [{"fts": [Found("a", 1.0, 1)]}]
+        scorers = {"tfidf": lambda q, ids: [score]}
+        with pytest.raises(ConfigError, match="tfidf returned a score"):
+            join([Query("t", id="q")], [0.0], lists, scorers, lambda ids, _: [Entry("a")])
+
+    def test_tags_are_sets_with_shared_codes(self):
+        codes = {}
+        sets = TagSets.of([("b", "a", "b"), (), ("c", "a")], codes)
+
+        assert sets.offsets.tolist() == [0, 2, 2, 4]
+        assert sets.codes.tolist() == [0, 1, 1, 2]
+        assert codes == {"b": 0, "a": 1, "c": 2}
+
+
+class TestHelpers:
+    """The tools of the contract tests are themselves right."""
+
+    @given(seeds)
+    def test_all_rows_and_all_queries_are_the_table_itself(self, seed):
+        table, _, _ = chosen(seed)
+        for same in (
+            select_rows(table, np.ones(len(table), dtype=bool)),
+            select_queries(table, range(len(table.queries))),
+        ):
+            assert same_bits(same.offsets, table.offsets)
+            assert same_bits(same.entry, table.entry)
+            assert same_bits(same.asked.tags.codes, table.asked.tags.codes)
+
+    def test_bits_tell_zeros_apart_and_hold_nan_equal(self):
+        assert same_bits([0.0, np.nan], [0.0, np.nan])
+        assert not same_bits([0.0], [-0.0])
+        assert not same_bits([1], [1.0])

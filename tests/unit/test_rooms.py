@@ -1,0 +1,132 @@
+"""What imports what between rooms, drawn from the syntax trees, against the floors of ARCHITECTURE.md."""
+
+import ast
+import re
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("engine/steelyard", "eval/steelyard_eval")
+MOST_ROOMS, MOST_INSIDE = 20, 20
+
+
+def floors(page, package):
+    """The rooms of a package by floor, the highest first, as the picture in a page has them."""
+    picture = re.search(rf"^```\n{package}/\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    return [line.split() for line in picture[1].splitlines()]
+
+
+FLOORS = {package: floors((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"), package) for package in PACKAGES}
+
+
+def room(module):
+    """The first part below the package; modules are named from it, so the package's own page is ''."""
+    return module.partition(".")[0]
+
+
+def modules(folder):
+    """Every module below a folder by its dotted name from there."""
+    for path in sorted(folder.rglob("*.py")):
+        parts = path.relative_to(folder).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        yield name, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(tree, package, known):
+    """Every module of the package that a syntax tree imports, wherever it does."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            whole = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if name.partition(".")[2] in known else node.module for name in whole]
+        else:
+            continue
+        yield from (name.partition(".")[2] for name in names if name.partition(".")[0] == package)
+
+
+def arrows(folder):
+    """From each room to those that it imports, with the modules where it does."""
+    trees = dict(modules(folder))
+    drawn = defaultdict(set)
+    for module, tree in trees.items():
+        for target in imported(tree, folder.name, trees):
+            if room(module) != room(target):
+                drawn[room(module), room(target)].add(f"{module or folder.name} imports {target or folder.name}")
+    return drawn
+
+
+def upwards(folder, floors):
+    """What is imported from the same floor or a higher one; the package's own page stands above all of them."""
+    height = {name: -at for at, floor in enumerate([[""], *floors]) for name in floor}
+    return sorted(
+        one for (own, other), places in arrows(folder).items() if height[own] <= height[other] for one in places
+    )
+
+
+def inside(folder):
+    """Names of both packages that are imported inside functions."""
+    ours = {Path(package).name for package in PACKAGES}
+    return [
+        f"{module}: {alias.name}"
+        for module, tree in modules(folder)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in ours
+        for alias in node.names
+    ]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_room_imports_what_stands_beside_or_above_it(package):
+    """So there is no circle either, whatever is imported only for types."""
+    assert upwards(ROOT / package, FLOORS[package]) == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_picture_has_every_room_once(package):
+    """A new room needs a place in ARCHITECTURE.md, and a reason when it is the twenty-first."""
+    rooms = {room(module) for module, _ in modules(ROOT / package)} - {"", "__main__"}
+    pictured = sorted(name for floor in FLOORS[package] for name in floor if name != "__main__")
+    assert pictured == sorted(rooms)
+    assert len(rooms) <= MOST_ROOMS
+
+
+def test_imports_stand_at_the_top():
+    """A few stay inside functions, each with its reason: an extra, or a compiled loop."""
+    found = [one for package in PACKAGES for one in inside(ROOT / package)]
+    assert len(found) <= MOST_INSIDE, found
+
+
+def test_every_public_class_has_a_name_of_its_own():
+    names = Counter(
+        node.name
+        for package in PACKAGES
+        for _, tree in modules(ROOT / package)
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_an_arrow_upwards_would_be_seen(tmp_path):
+    folder = tmp_path / "ours"
+    for name, text in {
+        "low/__init__.py": "",
+        "low/one.py": "def late():\n    from ours.high import two\n",
+        "high/__init__.py": "",
+        "high/two.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ours.low.one import late\n",
+        "other.py": "import ours.low.one\nfrom ours import low\n",
+        "__init__.py": "",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    assert upwards(folder, [["other"], ["high"], ["low"]]) == ["low.one imports high.two"]
+    assert upwards(folder, [["low"], ["high", "other"]]) == [
+        "high.two imports low.one",
+        "other imports low",
+        "other imports low.one",
+    ]

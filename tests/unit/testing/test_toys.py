@@ -1,0 +1,292 @@
+"""The worked examples of CONTRIBUTING.md: one file and one list entry each, read from the page and run."""
+
+import importlib.util
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import steelyard
+import steelyard_eval
+from steelyard import Searcher
+from steelyard.base.errors import DataError
+from steelyard.fusion import FAMILIES
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard.signals import PRIORS, Prior
+from steelyard.stores.sqlite import Vault
+from steelyard.systems import find_system
+from steelyard.testing import FusionContract, RetrieverContract, SignalContract, StoreContract
+from steelyard.testing.retrievers import sample_entries
+from steelyard_eval.importers.contract import ImporterContract
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^`((?:engine|eval|tests)/[\w/]+\.py)`:\n\n```(python|diff)\n(.*?)^```", PAGE, re.M | re.S)
+"""What the page shows of files: path, python (the whole file) or diff (a change of it), text."""
+FILES = {path: text for path, kind, text in BLOCKS if kind == "python"}
+CHANGES = {path: text for path, kind, text in BLOCKS if kind == "diff"}
+TOYS = Path(__file__).parent / "toys"
+CORPUS = (
+    ("e1", "Rate limit of the API", "Sixty requests a minute.", "2026-03-01"),
+    ("e2", "Rate card", "Prices, no limit on seats.", "2026-01-01"),
+    ("e3", "Retry", "Wait when the rate limit is hit.", "2026-03-31"),
+    ("e4", "Login", "Sessions are opaque.", "2026-03-31"),
+)
+
+
+def toy(name):
+    spec = importlib.util.spec_from_file_location(f"toy_{name}", TOYS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("path", sorted(FILES))
+def test_the_page_shows_the_files_that_lint_and_tests_see(path):
+    assert (TOYS / Path(path).name).read_text(encoding="utf-8") == FILES[path]
+
+
+def test_the_page_shows_every_toy():
+    assert {Path(path).name for path in FILES} == {path.name for path in TOYS.glob("*.py")}
+
+
+class TestRevised(SignalContract):
+    @pytest.fixture
+    def signal(self, monkeypatch):
+        monkeypatch.setitem(PRIORS, "revised", Prior(toy("revised").revised))
+        return "revised"
+
+
+class TestTitle(RetrieverContract):
+    @pytest.fixture
+    def retriever(self):
+        with Vault(":memory:") as vault:
+            vault.upsert(sample_entries())
+            yield toy("title").TitleRetriever(vault, least=0.5)
+
+
+class TestDiscounted(FusionContract):
+    @pytest.fixture(params=["discounted(fts, 2*vector)", "weighted_sum(1*discounted(fts, tfidf), 0.5*importance)"])
+    def strategy(self, request, monkeypatch):
+        monkeypatch.setitem(FAMILIES, "discounted", toy("discounted").Discounted)
+        return request.param
+
+
+class TestNotes(StoreContract):
+    @pytest.fixture
+    def store(self, tmp_path):
+        with toy("notes").NotesFile(tmp_path / "notes.jsonl") as store:
+            yield store
+
+
+class TestLines(ImporterContract):
+    @pytest.fixture
+    def importer(self, monkeypatch):
+        found = toy("lines").IMPORTER
+        monkeypatch.setattr("steelyard_eval.importers.run.importers", lambda: {found.name: found})
+        return found
+
+    @pytest.fixture
+    def store(self, tmp_path):
+        file = tmp_path / "mine.diary"
+        file.write_text("2026-03-01 Rotated the keys.\n2026-03-02 Slept.\n")
+        return file
+
+
+def test_what_was_written_to_the_notes_is_read_again(tmp_path):
+    file = tmp_path / "notes.jsonl"
+    entries = [Entry("a", title="Käse", tags=("t",), created_at=0.5, extra={"x": 1}), Entry("b")]
+    with toy("notes").NotesFile(file) as store:
+        store.upsert(entries)
+        with pytest.raises(DataError), store.transaction():
+            store.delete(["a"])
+            raise DataError("broken off")
+    with toy("notes").NotesFile(file) as store:
+        assert list(store.entries()) == entries
+
+    file.write_text("[1]\n")
+    with pytest.raises(DataError, match=r"line 1: \[1\] is not a JSON object"):
+        toy("notes").NotesFile(file)
+
+
+def test_a_searcher_takes_the_store(tmp_path, monkeypatch):
+    """By hand: one of the two entries has a word of the query; FTS5 finds words, so no vectors are needed."""
+    monkeypatch.chdir(tmp_path)
+    Path("notes.jsonl").write_text('{"id": "a", "title": "Rotate the keys"}\n{"id": "b", "title": "Login"}\n')
+    names = {"Searcher": Searcher, "Path": Path, "find_system": find_system, "NotesFile": toy("notes").NotesFile}
+
+    exec(re.search(r"^```python\n(searcher = .*?)^```", PAGE, re.M | re.S)[1], names)  # noqa: S102 -- our own page
+
+    assert [hit.entry.id for hit in names["result"].hits] == ["a"]
+
+
+def test_the_share_of_words_in_the_title():
+    with Vault(":memory:") as vault:
+        vault.upsert(Entry(id_, title=title) for id_, title, _, _ in CORPUS)
+        found = toy("title").TitleRetriever(vault, least=0.5).retrieve(Query("the rate limit"), None)
+        strict = toy("title").TitleRetriever(vault, least=0.6).retrieve(Query("the rate limit"), None)
+
+    assert [(f.id, f.score) for f in found] == [("e1", 1.0), ("e2", 0.5)]
+    assert [f.id for f in strict] == ["e1"]
+
+
+def apply(change, file):
+    """A diff as the page prints it: the lines of each part without a plus are there once, and are replaced."""
+    text = file.read_text(encoding="utf-8")
+    for part in change.split("@@\n"):
+        lines = part.splitlines(keepends=True)
+        before, after = ("".join(line[1:] for line in lines if line[0] in kept) for kept in (" -", " +"))
+        assert ("\n" + text).count("\n" + before) == 1, (file, before)
+        text = ("\n" + text).replace("\n" + before, "\n" + after)[1:]
+    file.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The command line of a copy of both packages to which the page's examples were added, and a data set."""
+    home = tmp_path_factory.mktemp("toys")
+    for package in (steelyard, steelyard_eval):
+        source = Path(package.__file__).parent
+        shutil.copytree(source, home / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+    for path, text in FILES.items():
+        if not path.startswith("tests"):
+            (home / path.partition("/")[2]).write_text(text, encoding="utf-8")
+    for path, change in CHANGES.items():
+        apply(change, home / path.partition("/")[2])
+
+    def lines(records):
+        return "".join(json.dumps(record) + "\n" for record in records)
+
+    (home / "my.diary").write_text("2026-03-01 Rotated the keys.\n2026-03-02 Slept.\n")
+    (home / "data").mkdir()
+    corpus = [{"id": i, "title": t, "text": x, "created_at": day} for i, t, x, day in CORPUS]
+    corpus[1]["updated_at"] = "2026-02-01"
+    (home / "data" / "corpus.jsonl").write_text(lines(corpus))
+    queries = [{"id": "q1", "text": "the rate limit"}, {"id": "q2", "text": "login"}]
+    (home / "data" / "queries.jsonl").write_text(lines(queries))
+    (home / "data" / "qrels.txt").write_text("q1 0 e1 1\nq2 0 e4 1\n")
+    about = {"name": "toy", "text_for_embedding": "{title}", "as_of": "2026-03-31"}
+    (home / "data" / "dataset.json").write_text(json.dumps(about))
+
+    (home / "strict.json").write_text(json.dumps(weights(0.6)))
+    (home / "shown.json").write_text(json.dumps(weights(0.5)))
+    (home / "refused.json").write_text(json.dumps(weights(2)))
+    for name, strategy in STRATEGIES.items():
+        (home / f"{name}.json").write_text(json.dumps(weights(0.5, strategy)))
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, json.dumps(COMMANDS)],
+        cwd=home,
+        env=os.environ | {"PYTHONPATH": str(home)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return dict(zip(COMMANDS, json.loads(done.stdout), strict=True))
+
+
+STRATEGIES = {
+    "revised": "weighted_sum(1*title, 2*revised)",
+    "discounted": "discounted(title, 3*recency)",
+    "minmax": "weighted_sum(0.25*fts, 0.75*vector, normalize=minmax)",
+}
+
+
+def weights(least, strategy="title"):
+    """A weights file of the strategy."""
+    settings = {"title": {"depth": 10, "least": least}}
+    settings |= {name: {"depth": 10} for name in ("fts", "vector") if name in strategy}
+    record = {"system": "plain", "profile": "documented", "limit": 10, "strategy": strategy}
+    return record | {"schema_version": 1, "retrievers": settings, "finish": ["cut(10)"]}
+
+
+COMMANDS = {
+    "imported": ["import", "my.diary", "diary", "--json"],
+    "compared": [
+        *("compare", "data", "--embedder", "none", "--metrics", "nDCG@10,R@10", "--json", "--systems", "diary"),
+        *("--strategies", "title; rrf(fts, title, k=60)", "--split", "all"),
+    ],
+    "indexed": ["index", "data", "memory.db", "--embedder", "none", "--json"],
+    "shown": ["search", "memory.db", "the rate limit", "--weights", "shown.json", "--json"],
+    "strict": ["search", "memory.db", "the rate limit", "--weights", "strict.json", "--json"],
+    "refused": ["search", "memory.db", "the rate limit", "--weights", "refused.json", "--json"],
+    "diary": ["search", "memory.db", "login", "--system", "diary", "--json"],
+    "both words": ["search", "memory.db", "login rate", "--system", "diary", "--json"],
+    "revised": ["search", "memory.db", "the rate limit", "--weights", "revised.json", "--json"],
+    "discounted": ["search", "memory.db", "the rate limit", "--weights", "discounted.json", "--json"],
+    "exported": ["export", "minmax.json", "--to", "blend", "--json"],
+    "lost": ["export", "discounted.json", "--to", "blend", "--json"],
+}
+RUN = """
+import contextlib, io, json, sys
+from steelyard_eval.cli.main import main
+results = []
+for arguments in json.loads(sys.argv[1]).values():
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(arguments, standalone_mode=False)
+    results.append([code or 0, json.loads(out.getvalue() or "null"), err.getvalue()])
+print(json.dumps(results))
+"""
+
+
+def test_the_importer_is_found_by_the_ending(run):
+    assert run["imported"][1]["kind"] == "lines"
+    assert run["imported"][1]["counts"] == {"entries": 2}
+
+
+def test_the_retriever_is_compared_by_itself_and_within_a_fusion(run):
+    """By hand: title ranks e1 first of q1 and finds e4 alone for q2, so nDCG is 1; FTS5 finds no fewer."""
+    _, found, _ = run["compared"]
+
+    means = {(record["strategy"], record["metric"]): record["mean"] for record in found["results"]}
+    assert means["title", "nDCG@10"] == 1.0
+    assert means["rrf(fts, title, k=60)", "R@10"] == 1.0
+    assert {record["system"] for record in found["results"]} == {"diary", "plain"}
+
+
+def test_the_retriever_has_a_parameter_in_weights_files(run):
+    """By hand: the title of e2 has one of two words, 0.5, below a least share of 0.6."""
+    assert [hit["id"] for hit in run["shown"][1]["hits"]] == ["e1", "e2"]
+    assert [hit["id"] for hit in run["strict"][1]["hits"]] == ["e1"]
+
+    code, _, error = run["refused"]
+    assert code == 2
+    assert "'retrievers.title.least' = 2: must satisfy maximum 1" in error
+
+
+def test_the_system_answers_in_its_own_form(run):
+    """By hand: e4 alone has the word; no entry has both words of the second query."""
+    assert run["diary"][1]["hits"] == [{"id": "e4", "day": "2026-03-31", "text": "Sessions are opaque."}]
+    assert run["both words"][1]["hits"] == []
+
+
+def test_the_signal_ranks(run):
+    """By hand: e1 and e2 have 1 and 0.5 of the words; e2 alone was updated after creation, so it has 0.5 + 2."""
+    hits = run["revised"][1]["hits"]
+
+    assert [(hit["id"], hit["score"]) for hit in hits] == [("e2", 2.5), ("e1", 1.0)]
+
+
+def test_the_fusion_ranks(run):
+    """By hand: e1 is first of both lists (1 + 3), e2 second (1 / log2(3) of that)."""
+    hits = run["discounted"][1]["hits"]
+
+    assert [hit["id"] for hit in hits] == ["e1", "e2"]
+    assert [hit["score"] for hit in hits] == pytest.approx([4.0, 4.0 / math.log2(3)], abs=1e-12)
+
+
+def test_the_exporter_writes_what_it_can_and_refuses_the_rest(run):
+    assert run["exported"][1]["blend"] == {"fts": 0.25, "vector": 0.75, "limit": 10}
+
+    code, _, error = run["lost"]
+    assert code == 2
+    assert "no hybrid query adds 1 / log2(rank + 1)" in error
+    assert "tune weighted_sum(0.5*fts, 0.5*vector, normalize=minmax)" in error

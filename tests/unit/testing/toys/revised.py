@@ -1,0 +1,16 @@
+"""A signal in one file: whether an entry was changed after it was written."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steelyard.signals.derived import Derived
+from steelyard.table.signal_table import SignalTable
+
+
+def revised(table: SignalTable) -> Derived:
+    """1 for an entry that was updated after it was created, 0 for the others and where a date is missing."""
+    facts = table.about.numbers
+    later = facts["updated_at"] > facts["created_at"]  # a comparison with NaN is False
+    values = later[table.entry].astype(np.float64)
+    return Derived(values, "1 when updated after creation", {"revised": values})
