@@ -27,7 +27,7 @@ def later(module: str) -> Iterator[None]:
             return at_once(name, scope, local, wanted, level)
         return SimpleNamespace(**{own: _Later(name, own) for own in wanted})
 
-    builtins.__import__ = deferred  # type: ignore[assignment]
+    builtins.__import__ = deferred  # type: ignore[assignment]  # put back below
     try:
         yield
     finally:
