@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -348,11 +347,6 @@ def schema() -> dict[str, Any]:
 def _settings(common: Mapping[str, Any], kind: RetrieverKind) -> dict[str, Any]:
     """What every retriever is set by; `after` only where it starts from others."""
     return {name: rule for name, rule in common.items() if name != "after" or kind.after}
-
-
-def published_schema() -> str:
-    """Return the content of `SCHEMA_FILE`, for other validators; write it there when a retriever changes."""
-    return json.dumps(schema(), indent=2) + "\n"
 
 
 def _parameters(parameters: Iterable[Parameter]) -> dict[str, Any]:
