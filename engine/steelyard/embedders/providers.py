@@ -45,13 +45,7 @@ class OpenAiShape:
 
     def rows(self, answer: Any, count: int) -> list[Any]:  # noqa: ANN401 -- whatever JSON held
         """See Shape.rows; ordered by each item's `index`."""
-        found: dict[int, Any] = {}
-        for item in _list(_value(answer, "data"), count):
-            index = _value(item, "index")
-            if type(index) is not int or not 0 <= index < count or index in found:
-                raise ValueError(f"index {shown(index)} is repeated or not in 0..{count - 1}")
-            found[index] = _value(item, "embedding")
-        return [found[at] for at in range(count)]
+        return by_index(_list(_value(answer, "data"), count), "embedding")
 
 
 class VoyageShape(OpenAiShape):
@@ -81,6 +75,17 @@ class CohereShape:
     def rows(self, answer: Any, count: int) -> list[Any]:  # noqa: ANN401 -- whatever JSON held
         """See Shape.rows."""
         return _list(_value(_value(answer, "embeddings"), "float"), count)
+
+
+def by_index(items: Sequence[Any], name: str) -> list[Any]:
+    """A value of each item, in the order of their `index`; ValueError where these are not 0, 1, 2 ..."""
+    found: dict[int, Any] = {}
+    for item in items:
+        index = _value(item, "index")
+        if type(index) is not int or not 0 <= index < len(items) or index in found:
+            raise ValueError(f"index {shown(index)} is repeated or not in 0..{len(items) - 1}")
+        found[index] = _value(item, name)
+    return [found[index] for index in range(len(items))]
 
 
 def _value(record: Any, name: str) -> Any:  # noqa: ANN401 -- whatever JSON held

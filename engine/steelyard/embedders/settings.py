@@ -130,14 +130,14 @@ dimension=1536, key=***)
     fallback = FALLBACK_DIMENSION if provider == "local" else None
     return ApiSettings(
         provider,
-        address(provider, environ),
+        base_url_of(provider, environ),
         model,
         about.dimension if known else given or fallback,
         key_of(provider, environ),
     )
 
 
-def address(provider: str, environ: Mapping[str, str]) -> str:
+def base_url_of(provider: str, environ: Mapping[str, str]) -> str:
     """Where the environment says the provider is, without a slash at the end."""
     about = PROVIDERS[provider]
     return (environ.get(about.url, "").strip() or about.base_url).rstrip("/")

@@ -21,7 +21,7 @@ from steelyard.base.arrays import Bools
 from steelyard.base.errors import ConfigError
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.fusion.progress import Progress, together
+from steelyard.fusion.progress import Progress, progress_of_all
 from steelyard.grammar import number_text
 from steelyard.signals import PRIORS
 from steelyard.table.signal_table import FINDERS, SCORERS, SignalTable
@@ -128,7 +128,7 @@ class Expr(ABC):
 
     def progress(self, table: SignalTable) -> Progress | None:
         """How far the layered searches in it went; None where there are none."""
-        return together(child.progress(table) for child in self.children())
+        return progress_of_all(child.progress(table) for child in self.children())
 
     def ranks_candidates(self) -> bool:
         """Whether it, or a tier or case in it, names no retriever and so ranks all candidates of the system."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.base import Expr, Term
-from steelyard.fusion.call import NOTHING, CallReader
+from steelyard.fusion.call import FAULTY, CallReader
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Plan
 from steelyard.grammar import number_text
@@ -54,7 +54,7 @@ class Boost(Expr):
             if term.expr.leaf is None or term.expr.retrievers():
                 call.fault(f"boost: {term.expr} is no factor; name a signal that every entry has, such as decay")
         known = [Term(t.weight, t.expr) for t in others if t.expr.leaf is not None]
-        return cls(first.expr, tuple(known) or (Term(1.0, call.build(NOTHING)),), low, high)
+        return cls(first.expr, tuple(known) or (Term(1.0, call.build(FAULTY)),), low, high)
 
     def children(self) -> tuple[Expr, ...]:
         """The strategy and the factors."""

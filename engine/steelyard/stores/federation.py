@@ -23,7 +23,7 @@ from steelyard.stores.base import COSINE, Edge, Found, KeywordIndex, Readable, S
 from steelyard.stores.postings import Analysis, Counted
 from steelyard.stores.sqlite.schema import COLUMNS
 
-Item = TypeVar("Item", Entry, Found)
+EntryOrFound = TypeVar("EntryOrFound", Entry, Found)
 MARK = "\x1f"
 """Between id and tier; a white-space character, so no id of a data set holds it."""
 
@@ -298,7 +298,7 @@ class Federation:
         ordered = sorted(best.values(), key=lambda pair: (-pair[0], pair[1]))[: depth if depth >= 0 else None]
         return [Found(key, score, place) for place, (score, key) in enumerate(ordered, 1)]
 
-    def _standing(self, at: int, count: int, read: Callable[[int], list[Item]]) -> list[Item]:
+    def _standing(self, at: int, count: int, read: Callable[[int], list[EntryOrFound]]) -> list[EntryOrFound]:
         """What stands of a tier's first items: `count`, if it has so many, because other copies take no place."""
         asked = count
         while True:

@@ -40,8 +40,8 @@ def test_importance_fades_by_what_passed_since_the_date():
 def test_a_snippet_begins_before_the_first_word_that_was_asked():
     """At the beginning where a word is the first one; a quarter of 200 characters before it elsewhere."""
     text = "token " + "x" * 294 + " rotate" + "y" * 300
-    assert forms.snippet(text, "rotate token") == text[:200]
-    assert forms.snippet(text, "rotate") == text[251:451]
+    assert forms.snippet_around(text, "rotate token") == text[:200]
+    assert forms.snippet_around(text, "rotate") == text[251:451]
 
 
 def test_stability_grows_more_where_it_is_easy_and_was_nearly_forgotten():

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Indices
+from steelyard.base.arrays import Indices, Vectors
 from steelyard.base.errors import DimensionMismatchError, VaultError, shown
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import COSINE, Found, Space
@@ -22,7 +22,7 @@ from steelyard.stores.sqlite.file import REAL, TEXT, table_of
 from steelyard.stores.sqlite.journal import Journal
 from steelyard.stores.sqlite.matrix import Matrix
 from steelyard.stores.sqlite.schema import space_statement, where
-from steelyard.stores.sqlite.segments import KINDS, Vectors, VectorSegment
+from steelyard.stores.sqlite.segments import KINDS, VectorSegment
 
 K_MAX = 4096
 """The most neighbours a vec0 table returns."""
