@@ -13,13 +13,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard.embedders.providers import CohereShape, OpenAiShape, Shape, VoyageShape
+from steelyard.embedders.providers import COHERE, OPENAI, VOYAGE, Shape
 from steelyard.net.endpoint import check_address
 from steelyard.net.secret import Secret
 
 FALLBACK_DIMENSION = 768
 MOST_DIMENSIONS = 100_000
 OLLAMA_PORT = 11434
+OLLAMA = f"http://localhost:{OLLAMA_PORT}/v1"
 
 
 @dataclass(frozen=True)
@@ -30,33 +31,32 @@ class Provider:
     base_url: str
     model: str
     dimension: int
-    key: str
-    url: str
-    """`key` and `url` are the environment variables that hold the key and another address."""
+    prefix: str
+    """Of the environment variables `key` and `url`."""
+    keyless: bool = False
+
+    @property
+    def key(self) -> str:
+        """The environment variable that holds the key; empty where there is none."""
+        return "" if self.keyless else f"{self.prefix}_API_KEY"
+
+    @property
+    def url(self) -> str:
+        """The environment variable that holds another address."""
+        return f"{self.prefix}_BASE_URL"
 
 
 PROVIDERS = {
-    "voyage": Provider(
-        VoyageShape(), "https://api.voyageai.com/v1", "voyage-3.5", 1024, "VOYAGE_API_KEY", "VOYAGE_BASE_URL"
-    ),
-    "openai": Provider(
-        OpenAiShape(),
-        "https://api.openai.com/v1",
-        "text-embedding-3-small",
-        1536,
-        "OPENAI_API_KEY",
-        "OPENAI_BASE_URL",
-    ),
-    "cohere": Provider(
-        CohereShape(), "https://api.cohere.com/v2", "embed-v4.0", 1536, "COHERE_API_KEY", "COHERE_BASE_URL"
-    ),
+    "voyage": Provider(VOYAGE, "https://api.voyageai.com/v1", "voyage-3.5", 1024, "VOYAGE"),
+    "openai": Provider(OPENAI, "https://api.openai.com/v1", "text-embedding-3-small", 1536, "OPENAI"),
+    "cohere": Provider(COHERE, "https://api.cohere.com/v2", "embed-v4.0", 1536, "COHERE"),
     "local": Provider(
-        OpenAiShape(),
+        OPENAI,
         f"http://localhost:{OLLAMA_PORT}/v1",
         "nomic-embed-text",
         FALLBACK_DIMENSION,
-        "",
-        "OPENAI_BASE_URL",
+        "OPENAI",
+        keyless=True,
     ),
 }
 """In the order of detection. `local` is any OpenAI-compatible endpoint without a key, Ollama by default."""

@@ -152,15 +152,6 @@ def acronyms_like(term: str) -> list[str]:
     return [text for name, texts in ACRONYMS.items() if _is_near(term.upper(), name) for text in texts]
 
 
-def distance(first: str, second: str) -> int:
-    """Levenshtein's edit distance, without regard to case.
-
-    >>> distance("databse", "Database")
-    1
-    """
-    return Levenshtein.distance(first.lower(), second.lower())
-
-
 def _expansions(term: str) -> Iterator[str]:
     if len(term) < MIN_TERM:
         return
