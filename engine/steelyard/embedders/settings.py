@@ -31,33 +31,22 @@ class Provider:
     base_url: str
     model: str
     dimension: int
-    prefix: str
-    """Of the environment variables `key` and `url`."""
-    keyless: bool = False
-
-    @property
-    def key(self) -> str:
-        """The environment variable that holds the key; empty where there is none."""
-        return "" if self.keyless else f"{self.prefix}_API_KEY"
-
-    @property
-    def url(self) -> str:
-        """The environment variable that holds another address."""
-        return f"{self.prefix}_BASE_URL"
+    key: str
+    url: str
+    """`key` and `url` are the environment variables that hold the key and another address."""
 
 
 PROVIDERS = {
-    "voyage": Provider(VOYAGE, "https://api.voyageai.com/v1", "voyage-3.5", 1024, "VOYAGE"),
-    "openai": Provider(OPENAI, "https://api.openai.com/v1", "text-embedding-3-small", 1536, "OPENAI"),
-    "cohere": Provider(COHERE, "https://api.cohere.com/v2", "embed-v4.0", 1536, "COHERE"),
-    "local": Provider(
-        OPENAI,
-        f"http://localhost:{OLLAMA_PORT}/v1",
-        "nomic-embed-text",
-        FALLBACK_DIMENSION,
-        "OPENAI",
-        keyless=True,
+    "voyage": Provider(
+        VOYAGE, "https://api.voyageai.com/v1", "voyage-3.5", 1024, "VOYAGE_API_KEY", "VOYAGE_BASE_URL"
     ),
+    "openai": Provider(
+        OPENAI, "https://api.openai.com/v1", "text-embedding-3-small", 1536, "OPENAI_API_KEY", "OPENAI_BASE_URL"
+    ),
+    "cohere": Provider(
+        COHERE, "https://api.cohere.com/v2", "embed-v4.0", 1536, "COHERE_API_KEY", "COHERE_BASE_URL"
+    ),
+    "local": Provider(OPENAI, OLLAMA, "nomic-embed-text", FALLBACK_DIMENSION, "", "OPENAI_BASE_URL"),
 }
 """In the order of detection. `local` is any OpenAI-compatible endpoint without a key, Ollama by default."""
 
