@@ -369,4 +369,4 @@ def _problems(record: object) -> list[str]:
     try:
         return list(map(str, _checker().violations(record)))
     except ValueError as error:
-        return [f"{WHOLE}: is no JSON ({error})"]
+        return [f"{WHOLE}: is not JSON ({error})"]

@@ -55,7 +55,7 @@ PROVIDERS = {
 class ApiSettings:
     """One endpoint and model. `dimension` is checked against every answer; None takes the first answer's.
 
-    Raises ConfigError for an unknown provider, and for an address that is none or holds a key: the
+    Raises ConfigError for an unknown provider, and for an address that cannot be read or holds a key: the
     address is stored with the vectors, a key never is.
     """
 
@@ -71,7 +71,7 @@ class ApiSettings:
         if self.dimension is not None and not (
             type(self.dimension) is int and 1 <= self.dimension <= MOST_DIMENSIONS
         ):
-            raise ConfigError(f"{shown(self.dimension)} is no number of dimensions; write one such as 768")
+            raise ConfigError(f"{shown(self.dimension)} is not a number of dimensions; write one such as 768")
         check_address(self.base_url, self.key, "the embedding endpoint")
         object.__setattr__(self, "base_url", self.base_url.rstrip("/"))
 

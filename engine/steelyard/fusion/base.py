@@ -43,7 +43,7 @@ class Expr(ABC):
     routes: ClassVar[bool] = False
     """Whether each query is answered by one of the children alone."""
     wraps: ClassVar[bool] = False
-    """Whether its weights are those of the expression that is its first child."""
+    """Whether its weights are those of its first child."""
     by_query: ClassVar[bool] = False
     """Whether that child is chosen by the query alone, rather than by what was found."""
     common: ClassVar[bool] = False

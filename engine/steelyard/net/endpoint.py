@@ -65,7 +65,7 @@ class Answer:
     def json(self, most: int | None = None) -> Any:  # noqa: ANN401 -- whatever JSON held
         """The body as JSON, of at most so many values where that is said.
 
-        ValueError when it is none, has more values, or would take many times its size in memory.
+        ValueError when it is not JSON, has more values, or would take many times its size in memory.
         """
         if sum(self.text.count(mark) for mark in '"[{') > MARKS or (most and self.text.count(",") >= most):
             raise ValueError("it has too many parts")

@@ -265,7 +265,7 @@ def _vector(parts: Parts, settings: RetrieverConfig) -> Retriever:
 
 
 _told: WeakKeyDictionary[Readable, set[str]] = WeakKeyDictionary()
-"""The layers that a store was told to lack, so that it is told once."""
+"""By store, the missing layers that were logged, so that each is logged once."""
 
 
 def _of_layer(parts: Parts, settings: RetrieverConfig, name: str) -> Retriever:

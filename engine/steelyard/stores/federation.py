@@ -39,7 +39,7 @@ def plain_id(key: str) -> str:
 
 
 def plain(entry: Entry) -> Entry:
-    """The entry under its own id, with its tier as `vault`; as it is when it is no copy."""
+    """The entry under its own id, with its tier as `vault`; unchanged when it is not a copy."""
     id_, mark, tier = entry.id.partition(MARK)
     return replace(entry, id=id_, vault=tier) if mark else entry
 
@@ -47,7 +47,7 @@ def plain(entry: Entry) -> Entry:
 def same_copies(found: Sequence[Found], lists: Mapping[str, Sequence[Found]]) -> Sequence[Found]:
     """The list with the copies of a federation's entries that the lists before it chose.
 
-    As it is where the entries of the list are no copies.
+    Unchanged where the entries of the list are not copies.
     """
     if not found or MARK not in found[0].id:
         return found

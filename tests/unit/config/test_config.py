@@ -154,7 +154,7 @@ class TestBadFiles:
         "odd", ["\ud800", b"x", {1: 2}, {"x"}, reduce(lambda inner, _: [inner], range(300), [])]
     )
     def test_what_is_no_json_value(self, odd):
-        with pytest.raises(ConfigError, match=r"the file: is no JSON \("):
+        with pytest.raises(ConfigError, match=r"the file: is not JSON \("):
             SearchConfig.from_json(changed("provenance", value={"odd": odd}))
 
     def test_a_compressed_file_is_read_as_it_is_written(self, tmp_path):
@@ -163,7 +163,7 @@ class TestBadFiles:
         assert SearchConfig.load(tmp_path / "w.json.gz") == CONFIG
 
         (tmp_path / "w.json.gz").write_bytes(b"{}")
-        with pytest.raises(ConfigError, match=r"cannot read the weights file .*is no sound gzip file"):
+        with pytest.raises(ConfigError, match=r"cannot read the weights file .*is not a sound gzip file"):
             SearchConfig.load(tmp_path / "w.json.gz")
 
     def test_bytes_that_are_no_text(self, path):

@@ -100,7 +100,7 @@ _STOP_WORDS = frozenset(
     which who whom whose where when why how all each every both few more most other some such no nor not only
     own same so than too very just also now here there""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 )
-"""The 82 words that are no misspelled acronym."""
+"""The 82 words that are not misspelled acronyms."""
 
 _BLANKS = re.compile(r"(?:[^\S\x1c-\x1f\x85]|\ufeff)+")
 """White space as JavaScript has it."""
