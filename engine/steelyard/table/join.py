@@ -127,7 +127,7 @@ def _together(parts: Sequence[Part]) -> Part:
 
 
 def _homes(code: Mapping[str, int], ids: Sequence[str], directories: Sequence[str]) -> Ints | None:
-    """The place of each entry's directory among the ids; its own where no query has the directory as a candidate."""
+    """The place of each entry's directory among the ids; its own where that is nobody's candidate."""
     if directories == ids:
         return None
     return np.array(

@@ -78,7 +78,7 @@ def check_books(db: apsw.Connection, path: str, table: str, dim: int) -> None:
 
 
 def _foreign(db: apsw.Connection) -> str:
-    """What does not belong, or is missing; empty when all is well. ValueError for odd rows of indexes or spaces."""
+    """What does not belong, or is missing; empty when all is well. ValueError for odd rows in it."""
     rows = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema LIMIT ?", (MOST_OBJECTS,)).fetchall()
     things = [_thing(*row) for row in rows]
     if len(things) == MOST_OBJECTS or len({(thing.type, thing.name) for thing in things}) < len(things):
