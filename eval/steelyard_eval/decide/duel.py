@@ -1,9 +1,9 @@
 """Which pair of query and entry to judge next, what the judged ones show, and how many more it takes.
 
-Every pair has a probability that its entry is relevant: a logistic model of where the contenders rank it,
-learned on public collections (`public.PublicTable.relevance`) and bent by what was judged. With these in the place of labels
-every contender has an expected nDCG@10. The next pair is where the six that lead now part most, times the doubt
-about its label: a duel (prototypes of minimal test collections: Carterette, Allan and Sitaraman, SIGIR 2006). 160
+Every pair has a probability that its entry is relevant: a logistic model of where the contenders rank it, learned
+on public collections (`public.PublicTable.relevance`) and bent by what was judged. With these in the place of
+labels every contender has an expected nDCG@10. The next pair is where the six that lead now part most, times the
+doubt about its label: a duel (after minimal test collections: Carterette, Allan and Sitaraman, SIGIR 2006). 160
 such pairs are worth 20 to 40 queries that are judged completely (docs/start.md).
 """
 
@@ -70,12 +70,12 @@ class Contest:
         best = np.where(place < PLACES, _DISCOUNT[np.minimum(place, PLACES - 1)] * relevance[order], 0.0)
         return np.maximum(np.add.reduceat(best, self.starts), 1e-9)
 
-    def standing(self, gains: Floats) -> Standing:
+    def standing(self, gains: Floats) -> DuelStanding:
         """What judged pairs show; `gains` float64[P] are grades as shares of the highest, NaN where none is."""
         judged = np.isfinite(gains)
         weights = fitted(self.features[judged], gains[judged], self.prior) if judged.any() else self.prior
         relevance = np.where(judged, gains, sigmoid(self.features @ weights))
-        return Standing(self, judged, relevance)
+        return DuelStanding(self, judged, relevance)
 
     def per_query(self, relevance: Floats) -> Floats:
         """float64[C, Q]: nDCG@10 with relevance in the place of labels; 0 where nothing can be relevant."""
@@ -84,7 +84,7 @@ class Contest:
 
 
 @dataclass(frozen=True)
-class Standing:
+class DuelStanding:
     """Where contenders stand: `judged` bool[P], `relevance` float64[P], judged or expected."""
 
     contest: Contest

@@ -2,7 +2,7 @@
 
 A rule that asks for proof keeps what there is under about 40 labels, and so does one that is harmless. What it
 would keep is reconsidered: below 20 labelled queries by what public collections showed, from then on by the
-largest mean less one standard error among few contenders. Neither is a proof, so neither ships. Figures: docs/start.md.
+largest mean less one standard error among few contenders. Neither is a proof, so neither ships: docs/start.md.
 """
 
 from __future__ import annotations
