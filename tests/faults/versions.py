@@ -3,8 +3,8 @@
     python tests/faults/versions.py [requirements/base.txt]
 
 What `make` installs is asked for twice, as it is pinned and without a pin, through uv, which writes into its lock
-when each file was uploaded. The table goes to reports/campaigns/versions.md; it names no address. A pin that is old
-is no fault and one that is new no proof; it tells what to look at where no database of weaknesses can be reached.
+when each file was uploaded. The table goes to reports/campaigns/versions.md; it names no address. An old pin
+is no fault and a new one no proof; it tells what to look at where no database of weaknesses can be reached.
 """
 
 import datetime
