@@ -89,5 +89,5 @@ def statement(pool: Pool) -> dict[Path, str]:
 
 def _asked(pool: Pool) -> Bools:
     """bool[P]: what a contender ranks among the first; what other weights would bring there can wait."""
-    found: Bools = (pool.gain > 0).any(axis=0)
+    found: Bools = pool.gain.max(axis=0) > 0
     return found
