@@ -2,12 +2,12 @@
 
 import json
 import os
-import random
 import subprocess
 import sys
 from hashlib import sha256
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROUND = """
@@ -49,12 +49,12 @@ def folder(tmp_path_factory):
     """A data set without vectors, of 240 entries: enough for products of the LSA fit to be shared by threads."""
     root = tmp_path_factory.mktemp("threads")
     (root / "set").mkdir()
-    draw = random.Random(0)
+    draw = np.random.default_rng(0)
     words = [a + b + c for a in "bdfgklmnprstvz" for b in "aeiou" for c in "bdglmnrst"]
-    often = [1 / at for at in range(1, len(words) + 1)]
-    texts = [" ".join(draw.choices(words, often, k=30)) for _ in range(240)]
+    often = 1 / np.arange(1, len(words) + 1)
+    texts = [" ".join(draw.choice(words, 30, p=often / often.sum())) for _ in range(240)]
     entries = [{"id": f"m{at:03d}", "text": text} for at, text in enumerate(texts)]
-    queries = [{"id": f"q{at}", "text": " ".join(draw.sample(texts[at].split(), 4))} for at in range(12)]
+    queries = [{"id": f"q{at}", "text": " ".join(draw.choice(texts[at].split(), 4))} for at in range(12)]
     for name, rows in (("corpus", entries), ("queries", queries)):
         (root / "set" / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (root / "set" / "qrels.txt").write_text("".join(f"q{at} 0 m{at:03d} 1\n" for at in range(12)))
