@@ -8,8 +8,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools
+from steelyard.fusion.base import Description
 from steelyard.fusion.call import CallReader
-from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.sums import Sum
 from steelyard.table.signal_table import SignalTable, count_rows, ranks

@@ -12,8 +12,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
+from steelyard.fusion.base import Description, Linear
 from steelyard.fusion.call import CallReader
-from steelyard.fusion.description import Description, Linear
 from steelyard.fusion.normalize import NORMALIZERS
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.sums import NormalizedSum, count_lists

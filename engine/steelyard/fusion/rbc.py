@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from steelyard.base.arrays import Bools
-from steelyard.fusion.base import Expr
+from steelyard.fusion.base import Description, Expr
 from steelyard.fusion.call import CallReader
-from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.sums import Sum, ranked_column
 from steelyard.grammar import number_text

@@ -14,6 +14,7 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.base import Expr, Term, nested
+from steelyard.fusion.call import Family
 from steelyard.fusion.normalize import NORMALIZERS
 from steelyard.fusion.plan import Column
 from steelyard.fusion.walk import leaves
@@ -25,7 +26,7 @@ BOUNDED = (FETCHED | PRIORS.keys()) - {"fts", "bm25"}
 
 
 @dataclass(frozen=True)
-class Sum(Expr):
+class Sum(Family):
     """Weighted terms that are added up; subclasses choose the scale of each."""
 
     terms: tuple[Term, ...]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from steelyard.base.arrays import Bools
+from steelyard.fusion.base import Linear
 from steelyard.fusion.call import CallReader
-from steelyard.fusion.description import Linear
 from steelyard.fusion.normalize import NORMALIZERS
 from steelyard.fusion.plan import Branch, Plan
 from steelyard.fusion.sums import NormalizedSum
