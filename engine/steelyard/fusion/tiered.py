@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.base.arrays import Bools
 from steelyard.fusion.base import Expr, Fallback, Needs, join_needs
-from steelyard.fusion.call import NOTHING, CallReader, Family
+from steelyard.fusion.call import FAULTY, CallReader, Family
 from steelyard.fusion.plan import Branch, Plan
 from steelyard.table.signal_table import SignalTable, count_rows
 
@@ -37,7 +37,7 @@ class Tiered(Family):
         items = call.call.items
         if len(items) != 1 or items[0].weight is not None:
             call.fault("tiered takes one unweighted first tier, as in tiered(fts, then=vector)")
-        first = call.build(items[0].call if items else NOTHING)
+        first = call.build(items[0].call if items else FAULTY)
         return cls(first, call.branch("then", then), count)
 
     def children(self) -> tuple[Expr, ...]:
