@@ -5,8 +5,8 @@
 A piece of work is one of: kills and interrupts of a command that writes, a full disk, little memory, a file
 system that is read only, two commands on one vault, a clock that goes backwards, a umask of 077, a locale, another
 Python. Whatever happens, the folder holds what was there before or what the command was to make, the command ends
-without a traceback, and run again it leaves what an undisturbed run leaves. The figures and a table of what was covered are
-kept in reports/campaigns; `loop.py`, which searches without end, is a part of it.
+without a traceback, and run again it leaves what an undisturbed run leaves. The figures and a table of what was
+covered are kept in reports/campaigns; `loop.py`, which searches without end, is a part of it.
 
 STEELYARD_PYTHONS names other interpreters with Steelyard's dependencies, separated by colons.
 """
