@@ -45,6 +45,15 @@ def _say(kind: str, message: str) -> None:
     click.echo(f"{painted(f'{kind}:', kind, sys.stderr)} {harmless(message)}", err=True)
 
 
+_NO_ROOM = ("failed to map segment", "can't start new thread")
+"""What the system says of a library, or a thread, that finds no memory."""
+
+
+def _has_no_room(error: Exception) -> bool:
+    """Whether the memory was used up; SystemError is raised where Python had none left to say so."""
+    return isinstance(error, MemoryError | SystemError) or any(text in str(error) for text in _NO_ROOM)
+
+
 class _Main(click.Group):
     """Turns errors raised on purpose into one message and an exit code."""
 
@@ -116,7 +125,7 @@ class _Main(click.Group):
             if was_interrupted(error):
                 click.echo(INTERRUPTED, err=True)
                 ctx.exit(130)
-            if isinstance(error, MemoryError | SystemError):  # the latter where Python had none left to say so
+            if _has_no_room(error):
                 _say(
                     "error", "this takes more memory than a command may; allow more with --memory, or give it less"
                 )
