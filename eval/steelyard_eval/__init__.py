@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from steelyard_eval.compare.http_search import HttpSearch
+    from steelyard_eval.compare.mcp_search import McpSearch
     from steelyard_eval.workbench import Workbench
 
-__all__ = ["SYSTEMS", "HttpSearch", "Workbench", "demo", "load"]
+__all__ = ["SYSTEMS", "HttpSearch", "McpSearch", "Workbench", "demo", "load"]
 
 
 def load(
@@ -94,10 +95,14 @@ def demo() -> Workbench:
 
 
 def __getattr__(name: str) -> object:
-    if name == "HttpSearch":  # these two are the classes themselves, so that a program can inherit or compare them
+    if name == "HttpSearch":  # these are the classes themselves, so that a program can inherit or compare them
         from steelyard_eval.compare.http_search import HttpSearch
 
         return HttpSearch
+    if name == "McpSearch":
+        from steelyard_eval.compare.mcp_search import McpSearch
+
+        return McpSearch
     if name == "Workbench":
         from steelyard_eval.workbench import Workbench
 
