@@ -1,6 +1,6 @@
 """Stores in a running PostgreSQL: STEELYARD_POSTGRES is the address of a server where databases can be made.
 
-    PGPASSWORD=... STEELYARD_POSTGRES=postgresql://me@127.0.0.1/postgres pytest tests/unit/importers/test_postgres.py
+    PGPASSWORD=... STEELYARD_POSTGRES=postgresql://me@127.0.0.1/postgres pytest tests/unit/importers
 
 MoltNet's needs the extension vector there, and psql here, which loads the dump that the program's own schema made.
 """
