@@ -92,7 +92,7 @@ def _entry(row: Mapping[str, Any], damaged: Callable[[object], DataError]) -> Re
 
 
 def _number(value: object) -> float | None:
-    return None if value is None else float(str(value))
+    return None if value in (None, "") else float(str(value))
 
 
 def _value(text: str, damaged: Callable[[object], DataError]) -> dict[str, Any]:
