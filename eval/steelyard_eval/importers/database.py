@@ -33,7 +33,7 @@ FORBIDDEN = frozenset(("load_extension", "fts3_tokenizer"))
 _READING = {apsw.SQLITE_SELECT, apsw.SQLITE_READ}
 
 
-class Row(dict[str, Any]):
+class StoreRow(dict[str, Any]):
     """A row by column; a column that this age of the program's schema does not have is None."""
 
     def __missing__(self, column: str) -> None:
@@ -51,14 +51,14 @@ class Database:
         self._db.set_progress_handler(self._look, STEPS)
         self.columns = self._columns()
 
-    def rows(self, table: str, order: str = "rowid") -> Iterator[Row]:
+    def rows(self, table: str, order: str = "rowid") -> Iterator[StoreRow]:
         """Every row of a table by column, ordered by a column; none where there is no such table."""
         known = self.columns.get(table)
         if known is None:
             return
         by = f" ORDER BY {_quoted(order)}" if order == "rowid" or order in known else ""
         for row in self._run(f"SELECT {', '.join(map(_quoted, known))} FROM {_quoted(table)}{by}"):  # noqa: S608 -- quoted names
-            yield Row(zip(known, row, strict=True))
+            yield StoreRow(zip(known, row, strict=True))
 
     def query(self, statement: str) -> Iterator[dict[str, Any]]:
         """The rows of a SELECT that the user wrote; ConfigError when SQLite does not take it."""
