@@ -1,4 +1,4 @@
-"""The explorer without its picture: what is moved, and what the queries say to it."""
+"""The explorer without the widget: what was moved, and what that does to the labelled queries."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ class Exploration:
         }
 
     def _moved(self, places: Indices, differences: Floats, sign: float) -> list[Record]:
-        """Those of the queries (int64[n]) whose difference has this sign."""
+        """Describe the queries at these places (int64[n]) whose difference has this sign."""
         queries = self.bench.queries
         return [
             {"at": at, "id": queries[at].id, "text": queries[at].text, "difference": float(differences[at])}
