@@ -47,28 +47,12 @@ FINDERS = RETRIEVERS - ASIDE - DEPENDENT - frozenset(LAYERS)
 EMBEDDING = frozenset(name for name in FETCHED if layers_read({name}))
 """Signals that need the query's embedding."""
 
-NUMBER_FACTS = (
-    "importance",
-    "created_at",
-    "updated_at",
-    "last_accessed_at",
-    "valid_from",
-    "valid_until",
-    "access_count",
-    "correction_count",
-    "last_review",
-    "stability",
-    "half_life_days",
-    "length",
+NUMBER_FACTS = tuple(
+    """importance created_at updated_at last_accessed_at valid_from valid_until access_count correction_count
+    last_review stability half_life_days length""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 )
-LABEL_FACTS = (
-    "severity",
-    "domain",
-    "document_type",
-    "spec_level",
-    "importance_tier",
-    "memory_type",
-    "context_type",
+LABEL_FACTS = tuple(
+    "severity domain document_type spec_level importance_tier memory_type context_type".split()  # noqa: SIM905 -- as above
 )
 FACT_FIELDS = (*(name for name in NUMBER_FACTS if name != "length"), *LABEL_FACTS, "tags", "text")
 """What has to be read of an entry for its facts; `length` is the number of characters of its text."""
