@@ -9,6 +9,7 @@ from steelyard.finish.base import Stage
 from steelyard.finish.cut import Cut
 from steelyard.finish.drop import AtLeast, Drop
 from steelyard.finish.files import Files
+from steelyard.finish.floor import Floor
 from steelyard.finish.merge import Merge
 from steelyard.finish.rerank import Rerank
 from steelyard.finish.rescore import Rescore
@@ -19,6 +20,7 @@ STAGES: dict[str, type[Stage]] = {
     "merge": Merge,
     "at_least": AtLeast,
     "files": Files,
+    "floor": Floor,
     "rerank": Rerank,
     "rescore": Rescore,
     "drop": Drop,

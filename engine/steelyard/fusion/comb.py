@@ -14,7 +14,6 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.call import CallReader
 from steelyard.fusion.description import Description, Linear
-from steelyard.fusion.normalize import NORMALIZERS
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.sums import NormalizedSum, count_lists
 from steelyard.table.signal_table import SignalTable
@@ -29,9 +28,7 @@ class _Comb(NormalizedSum):
     @classmethod
     def read(cls, call: CallReader) -> Self:
         """Read the terms and the normalisation; a weight that is not written is 1."""
-        normalize = call.word("normalize", "minmax", tuple(NORMALIZERS))
-        call.finish("normalize")
-        return cls(call.terms(1.0), normalize)
+        return cls._read(call, 1.0, "minmax")
 
     def describe(self) -> Description:
         """State that it is not a weighted sum."""

@@ -61,6 +61,11 @@ class Layered(Sum):
     depths: tuple[int, ...] = ()
     scope: str = "all"
 
+    @property
+    def absolute(self) -> bool:
+        """Always: its layers are cosines, added as they are."""
+        return True
+
     @classmethod
     def read(cls, call: CallReader) -> Self:
         """Read the layers, coarse to fine, each with its weight; layers cannot be nested."""

@@ -45,6 +45,11 @@ class Signal(Expr):
         """The signal itself."""
         return self
 
+    @property
+    def absolute(self) -> bool:
+        """Always: a signal is what it is."""
+        return True
+
     def children(self) -> tuple[Expr, ...]:
         """Return no children: a signal is a leaf."""
         return ()

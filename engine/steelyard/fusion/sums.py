@@ -14,7 +14,8 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.base import Expr, Term, nested
-from steelyard.fusion.normalize import NORMALIZERS
+from steelyard.fusion.call import CallReader
+from steelyard.fusion.normalize import ABSOLUTE, NORMALIZERS, TRIED, has_ends
 from steelyard.fusion.plan import Column
 from steelyard.fusion.walk import leaves
 from steelyard.signals import PRIORS
@@ -79,10 +80,27 @@ class NormalizedSum(Sum):
 
     normalize: str = "none"
 
+    @classmethod
+    def _read(cls, call: CallReader, weight: float | None, usual: str) -> Self:
+        """Read the terms, with a `weight` where none is written, and the normalisation, `usual` by default."""
+        normalize = call.word("normalize", usual, tuple(NORMALIZERS))
+        call.finish("normalize")
+        made = cls(call.terms(weight), normalize)
+        for term in made.terms if normalize == "theoretical" else ():
+            if not has_ends(term.expr):
+                call.fault(f"{call.call.name}: normalize=theoretical has no scale for {term.expr}; {_WITH_ENDS}")
+        return made
+
     def variants(self) -> Iterator[Expr]:
         """Iterate over all normalisations when terms are on different scales, else its own alone."""
+        tried = TRIED if self.normalize in TRIED else (self.normalize,)
         raw = len(self.terms) > 1 and any(leaf.name not in BOUNDED for leaf in leaves(self))
-        yield from (replace(self, normalize=name) for name in (NORMALIZERS if raw else (self.normalize,)))
+        yield from (replace(self, normalize=name) for name in (tried if raw else (self.normalize,)))
+
+    @property
+    def absolute(self) -> bool:
+        """Whether neither its normalisation nor a part of it follows what else was found."""
+        return self.normalize in ABSOLUTE and all(child.absolute for child in self.children())
 
     def coordinates(self) -> tuple[float, ...]:
         """Return 1 for its normalisation and 0 for each other, so that all are equally far apart."""
@@ -91,6 +109,9 @@ class NormalizedSum(Sum):
     def _normalized(self, table: SignalTable, rows: Bools) -> list[tuple[Column, Bools]]:
         normalized = NORMALIZERS[self.normalize]
         return [(normalized(table, column, present), present) for column, present in self._columns(table, rows)]
+
+
+_WITH_ENDS = "its formula gives no ends, as those of bm25, vector, cosine, tfidf, the layers and priors of 0..1 do"
 
 
 def ranked_column(

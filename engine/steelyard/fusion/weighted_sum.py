@@ -8,7 +8,6 @@ from typing import ClassVar, Self
 from steelyard.base.arrays import Bools
 from steelyard.fusion.call import CallReader
 from steelyard.fusion.description import Linear
-from steelyard.fusion.normalize import NORMALIZERS
 from steelyard.fusion.plan import Branch, Plan
 from steelyard.fusion.sums import NormalizedSum
 from steelyard.table.signal_table import SignalTable
@@ -25,9 +24,7 @@ class WeightedSum(NormalizedSum):
     @classmethod
     def read(cls, call: CallReader) -> Self:
         """Read the terms, each with its weight written, and the normalisation."""
-        normalize = call.word("normalize", "none", tuple(NORMALIZERS))
-        call.finish("normalize")
-        return cls(call.terms(None), normalize)
+        return cls._read(call, None, "none")
 
     def describe(self) -> Linear:
         """Describe it as the linear sum that it is."""

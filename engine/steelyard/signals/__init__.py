@@ -32,6 +32,8 @@ class Prior:
     words: dict[str, tuple[str, ...]] = field(default_factory=dict)
     intents: frozenset[str] = frozenset()
     """The intents of a query that change it."""
+    unit: bool = True
+    """Whether its values lie in 0..1."""
 
     def __call__(self, table: SignalTable, options: Mapping[str, Duration | str]) -> Derived:
         """Compute the signal with these options and the defaults of the others."""
@@ -44,17 +46,17 @@ PRIORS: dict[str, Prior] = {
     "importance": Prior(importance),
     "tags": Prior(tags),
     "domain": Prior(domain),
-    "document_type": Prior(document_type),
-    "spec_level": Prior(spec_level),
-    "importance_tier": Prior(importance_tier, words={"scale": tuple(TIERS)}),
+    "document_type": Prior(document_type, unit=False),
+    "spec_level": Prior(spec_level, unit=False),
+    "importance_tier": Prior(importance_tier, words={"scale": tuple(TIERS)}, unit=False),
     "decay": Prior(decay),
     "retrievability": Prior(retrievability),
     "popularity": Prior(popularity),
     "corrections": Prior(corrections),
-    "created": Prior(created),
+    "created": Prior(created, unit=False),
     "one": Prior(one),
     "length": Prior(length),
-    "promised": Prior(promised, intents=frozenset(PROMISED)),
+    "promised": Prior(promised, intents=frozenset(PROMISED), unit=False),
 }
 
 __all__ = ["PRIORS", "Derived", "Prior"]
