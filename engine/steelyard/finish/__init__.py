@@ -45,6 +45,7 @@ __all__ = [
     "silenced",
     "stages_without",
     "to_rerank",
+    "without_floors",
 ]
 
 
@@ -64,6 +65,11 @@ def scored_again(table: SignalTable, scores: Floats, stages: Sequence[Stage], ro
             if row in before.row and (found := stages[at].explain(table, before, row)):
                 return found
     return None
+
+
+def without_floors(stages: Sequence[Stage]) -> tuple[Stage, ...]:
+    """The stages but for floors: what would be shown if nothing were too far off."""
+    return tuple(stage for stage in stages if not isinstance(stage, Floor))
 
 
 def silenced(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> str:

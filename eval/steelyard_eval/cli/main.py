@@ -21,7 +21,7 @@ import click
 from steelyard import __version__
 from steelyard.base.errors import MachineError, SteelyardError
 from steelyard.base.escape import harmless
-from steelyard_eval.cli.commands import export, gate, importing, judge
+from steelyard_eval.cli.commands import export, floor, gate, importing, judge
 from steelyard_eval.cli.commands import feedback_logs as feedback
 from steelyard_eval.cli.commands import jobs as workbench
 from steelyard_eval.cli.commands import vaults as vault
@@ -132,6 +132,7 @@ def main() -> None:
 for command in (
     *workbench.COMMANDS,
     *judge.COMMANDS,
+    *floor.COMMANDS,
     *gate.COMMANDS,
     *feedback.COMMANDS,
     *export.COMMANDS,

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,8 @@ import numpy as np
 
 from steelyard.base.errors import ConfigError, shown
 from steelyard.config.search_config import SearchConfig
-from steelyard.finish import Floor
+from steelyard.embedders.embed import RecordedEmbedder
+from steelyard.finish import Floor, without_floors
 from steelyard.finish.floor import FUSED
 from steelyard.grammar import number_text
 from steelyard.memory.query import Query
@@ -88,7 +90,7 @@ def find_floor(
     *,
     lost: float | None = 0.1,
     false: float | None = None,
-    on: str = FUSED,
+    on: str | None = None,
     split: str | None = None,
     limit: int | None = None,
     embedder: str = "auto",
@@ -109,7 +111,7 @@ def find_floor(
         The share of questions without an answer that may be answered; it needs such queries
         (``"answerable": false``). None not to bound it.
     on : str
-        The sum that the floor is compared with.
+        The sum that the floor is compared with; bm25 and vector on their own scales by default.
     split, limit, embedder, workspace
         As for `tune`.
 
@@ -124,41 +126,31 @@ def find_floor(
     _check(promises)
     config = left_of(space, read_config(contender).config(Setting(limit, space.model)))
     queries = [query for query in dataset.split(split) if query.id in dataset.qrels or not query.answerable]
-    scale = _scale(on)
+    scale = _scale(on or FUSED)
     if missing := sorted(set(scale.needs) - set(space.usable(scale.needs))):
         raise ConfigError(
             f"{scale.on} needs {', '.join(missing)}, which {dataset.name} cannot supply; name another sum"
         )
     searched = reading(config, scale)
-    table = record(space, queries, [searched])
-    return bounded(dataset, queries, table, searched, scale, promises, now)
-
-
-def bounded(
-    dataset: Dataset,
-    queries: Sequence[Query],
-    table: SignalTable,
-    config: SearchConfig,
-    scale: Floor,
-    promises: Promises,
-    now: Callable[[], float],
-) -> FloorFound:
-    """The floor of a recording of these queries, in its configuration, with the document."""
-    bare = without_floor(config)
-    asked, unanswerable = ([q for q in queries if q.answerable is kind] for kind in (True, False))
-    lists = floor_lists(dataset, asked, table, bare, scale)
-    nothing = floor_lists(dataset, unanswerable, table, bare, scale)
-    found: dict[str, Bound] = {}
+    strange = [] if isinstance(space.embedder, RecordedEmbedder) else strangers(queries)
+    table = record(space, [*queries, *strange], [searched])
+    bare = replace(searched, finish=without_floors(config.finish))
+    answerable, unanswerable = ([q for q in queries if q.answerable is kind] for kind in (True, False))
+    lists, nothing, other = (
+        floor_lists(dataset, own, table, bare, scale) for own in (answerable, unanswerable, strange)
+    )
+    bounds: dict[str, Bound] = {}
     if "lost" in promises:
-        found["lost"] = floor_for_lost(lists, promises["lost"])
+        bounds["lost"] = floor_for_lost(lists, promises["lost"])
     if "false" in promises:
-        found["false"] = floor_for_false(nothing.best, promises["false"])
-    least = max(bound.floor for bound in found.values())
+        bounds["false"] = floor_for_false(nothing.best, promises["false"])
+    least = _together(bounds)
     chosen = replace(scale, least=_rounded(least))
-    claims = [_claim(name, promises[name], bound, lists, chosen.least) for name, bound in found.items()]
+    claims = [_claim(name, promises[name], bound, lists, chosen.least) for name, bound in bounds.items()]
     facts = origin(dataset, table.fingerprint, 0, now)
-    provenance = {**bare.provenance, "floor": {"on": str(scale.on), "sure": SURE, "claims": claims, **facts}}
     kept = math.isfinite(least)
+    measured = {"on": str(scale.on), "sure": SURE, "claims": claims, "date": facts["date"]}
+    provenance = {**bare.provenance, "floor": measured}
     final = replace(bare, finish=(*bare.finish, chosen), provenance=provenance) if kept else bare
     return FloorFound(
         {
@@ -169,13 +161,21 @@ def bounded(
             "on": str(scale.on),
             "sure": SURE,
             "claims": claims,
-            "sentence": _sentence(chosen.least, kept, claims),
-            "questions": _questions(lists, nothing, chosen.least),
+            "sentence": _sentence(chosen.least, kept, claims, other),
+            "questions": _questions(lists, nothing, other, chosen.least) if kept else [],
             "curve": _curve(lists, nothing),
             "dataset": facts,
         },
         final,
     )
+
+
+def strangers(queries: Sequence[Query]) -> list[Query]:
+    """Made questions about something else, each asked where one of the queries is asked."""
+    texts = resources.files("steelyard_eval.tune").joinpath("strange.txt").read_text(encoding="utf-8").splitlines()
+    homes = [queries[at % len(queries)] for at in range(len(texts))] if queries else []
+    asked = zip(homes, texts, strict=False)
+    return [replace(home, id=f"strange {at}", text=text, intent="") for at, (home, text) in enumerate(asked)]
 
 
 def floor_lists(
@@ -209,9 +209,28 @@ def reading(config: SearchConfig, scale: Floor) -> SearchConfig:
     return replace(config, retrievers=more | dict(config.retrievers))
 
 
-def without_floor(config: SearchConfig) -> SearchConfig:
-    """The configuration without its floors."""
-    return replace(config, finish=tuple(stage for stage in config.finish if not isinstance(stage, Floor)))
+def promises_of(text: str) -> dict[str, float]:
+    """Read promises as they are written for commands.
+
+    >>> promises_of("lost=10%, false=0.05")
+    {'lost': 0.1, 'false': 0.05}
+    """
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, share = (word.strip() for word in part.partition("="))
+        if name not in ("lost", "false"):
+            raise ConfigError(f"a floor can promise lost or false, not {shown(name)}; write lost=10%")
+        found[name] = share_of(share)
+    _check(found)
+    return found
+
+
+def share_of(text: str) -> float:
+    """A share as it is written, 10% or 0.1; ConfigError for anything else."""
+    try:
+        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        raise ConfigError(f"{shown(text)} is no share; write 10% or 0.1") from None
 
 
 def _check(promises: Promises) -> None:
@@ -243,6 +262,16 @@ def _rounded(floor: float) -> float:
     return math.floor(floor * 1e5) / 1e5 if math.isfinite(floor) else floor
 
 
+def _together(bounds: Mapping[str, Bound]) -> float:
+    """The highest floor that keeps every promise; -inf where none does.
+
+    What is lost grows with the floor and false answers fall, so a floor for false answers has to be the lower one.
+    """
+    if len(bounds) < 2:
+        return next(iter(bounds.values())).floor
+    return bounds["lost"].floor if bounds["false"].floor <= bounds["lost"].floor else -math.inf
+
+
 def _claim(name: str, share: float, bound: Bound, lists: Lists, floor: float) -> dict[str, Any]:
     """One promise in numbers; the measured loss is that of the floor that was chosen in the end."""
     found = lists.lost(np.array([floor]))
@@ -258,7 +287,12 @@ def _claim(name: str, share: float, bound: Bound, lists: Lists, floor: float) ->
     }
 
 
-def _sentence(floor: float, kept: bool, claims: Sequence[Mapping[str, Any]]) -> str:
+def _sentence(floor: float, kept: bool, claims: Sequence[Mapping[str, Any]], strange: Lists) -> str:
+    if not kept and len(claims) > 1:
+        return (
+            f"No floor keeps both promises: so few false answers need {claims[1]['floor']:.4g}, and no more may "
+            f"be lost than {claims[0]['floor'] or 0:.4g} loses. Show everything, as now, or give one of them up."
+        )
     if not kept:
         return "No floor keeps that promise by these labels: show everything, as now."
     words = {
@@ -266,15 +300,20 @@ def _sentence(floor: float, kept: bool, claims: Sequence[Mapping[str, Any]]) -> 
         "false": "answers at most {share:.0%} of the questions without an answer, {sure:.0%} sure, from {queries}",
     }
     said = "; ".join(words[claim["name"]].format(sure=SURE, **claim) for claim in claims)
+    other = "questions about something else usually get almost nothing (docs/floor.md)"
+    if len(strange.unit):
+        other = f"of the words shown for {len(strange.unit)} questions about something else, "
+        other += f"{strange.words_shown(floor):.0%} are left"
     return (
-        f"The floor {number_text(floor)} {said}. Questions about something else get almost nothing; a question "
-        "that your memory merely cannot answer is still answered."
+        f"The floor {number_text(floor)} {said}; {other}; a question that your memory merely cannot answer is "
+        "still answered."
     )
 
 
-def _questions(lists: Lists, nothing: Lists, floor: float) -> list[dict[str, Any]]:
+def _questions(lists: Lists, nothing: Lists, strange: Lists, floor: float) -> list[dict[str, Any]]:
     """By kind of question: how many, how many are answered, and the shares of hits and of words that are left."""
-    kinds = {"answerable": lists, "their lists without what is relevant": _irrelevant(lists), "no answer": nothing}
+    kinds = {"answerable": lists, "their lists without what is relevant": _irrelevant(lists)}
+    kinds |= {"no answer": nothing, "about something else": strange}
     return [_row(name, own, floor) for name, own in kinds.items() if len(own.unit)]
 
 

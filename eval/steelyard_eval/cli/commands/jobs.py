@@ -51,6 +51,7 @@ with later(__name__):  # --help needs none of it
         comparison,
         layers,
         recommendation,
+        silence,
         tests,
         tuning,
         unlabelled,
@@ -260,7 +261,7 @@ def compare(
     head = f"{facts['name']} ({document['split']}): {facts['judged']} queries, limit {document['limit']}"
     head += f", intents {document['intents']}" if document["intents"] else ""
     parts = [f"{head}, vectors {document['model'] or 'none'}", comparison(document), tests(document)]
-    parts += [layers(document), verification(document["verification"]) if verify else ""]
+    parts += [silence(document), layers(document), verification(document["verification"]) if verify else ""]
     put(document, as_json, "\n\n".join(filter(None, parts)))
     if verify:
         refuse_differences(document["verification"])
