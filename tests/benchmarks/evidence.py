@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 from evidence_chosen import CASES as CHOSEN
 from evidence_chosen import Relabelled, chosen_row
+from evidence_floors import floor_rows, floor_table
 from evidence_matrices import CASES, FUSIONS, Collection
 from evidence_rows import GROUPS, USUAL, Differences, recommend_row, repeats_row, rule_row
 from evidence_tables import chosen_table, recommend_table, repeats_table, rule_table
@@ -208,7 +209,9 @@ def main():
     parser.add_argument("--splits", type=int, default=150, help="of every row of the rule")
     parser.add_argument("--draws", type=int, default=60, help="splits of every row of the whole procedure")
     parser.add_argument("--chosen", type=int, default=200, help="draws of every row of labels that were chosen")
-    parser.add_argument("--part", choices=("rule", "recommend", "chosen", "repeats", "all"), default="all")
+    parser.add_argument(
+        "--part", choices=("rule", "recommend", "chosen", "repeats", "floors", "all"), default="all"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     asked = parser.parse_args()
     folder = Folder(asked.folder, asked.minutes)
@@ -229,6 +232,11 @@ def main():
         rows = repeats_rows(folder, GROUPS, asked.draws)
         document["repeats"] = [{"key": key, **row} for key, row in rows.items()]
         text.append(repeats_table(rows))
+    if asked.part in ("floors", "all"):
+        for embedder in ("recorded", "lsa"):
+            rows = floor_rows(folder, embedder, asked.chosen)
+            document[f"floors.{embedder}"] = [{"key": key, **row} for key, row in rows.items()]
+            text.append(f"vectors {embedder}\n{floor_table(rows)}")
     print(json.dumps(document, indent=1) if asked.json else "\n\n".join(text))
 
 
