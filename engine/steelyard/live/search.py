@@ -282,7 +282,10 @@ class Searcher:
         scope = self._sources.scopes.answers(asked)
         nothing = own.no_query(text)
         if not nothing:
-            hits = list(self.search(asked, semantic=mode).hits)
+            result = self.search(asked, semantic=mode)
+            hits = list(result.hits)
+            if result.emptied:
+                _log.info("nothing found: %s", result.emptied)
         if topup or nothing:
             seen = {hit.entry.id for hit in hits}
             newest = map(plain, self.store.recent(scope, limit))
