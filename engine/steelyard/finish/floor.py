@@ -28,6 +28,7 @@ class Floor(Stage):
     cannot carry a floor themselves: the first of any list has the highest score there is.
     """
 
+    keyword: ClassVar = "floor"
     FORM: ClassVar = f"a number, and a sum whose scale no other entry moves, as in floor(0.41, on={FUSED})"
 
     least: float

@@ -15,7 +15,7 @@ from steelyard.retrievers.cache import ScopeCache
 from steelyard.stores.base import Readable
 
 LONGEST = 3
-"""Times the bytes of the query; what is longer is no rewritten query (the real program)."""
+"""Times the bytes of the query; what is longer is not a rewritten query (the real program)."""
 PROFILE = 2000
 """Characters of the profile that are sent."""
 
