@@ -10,11 +10,11 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard.fusion.base import Expr, Needs, Term, join_needs
+from steelyard.fusion.base import Description, Expr, Needs, Term, join_needs
 from steelyard.fusion.call import CallReader
-from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.progress import LAST, Progress
+from steelyard.fusion.signal import Signal
 from steelyard.fusion.sums import WeightedTerms, terms_without
 from steelyard.grammar import Item, number_text
 from steelyard.table.signal_table import FETCHED, SignalTable, count_rows
@@ -82,7 +82,7 @@ class Layered(WeightedTerms):
             call.fault("layered inside layered; name the layers l0, l1, l2 in one")
         if lacking != "zero" and len(terms) != 3:
             call.fault(f"layered: lacking={lacking} needs three layers; name l0, l1 and l2")
-        if depths and terms[0].expr.leaf is None:
+        if depths and not isinstance(terms[0].expr, Signal):
             call.fault("layered: depths are places in the list of one signal; name one as the first layer")
         ladder = (0.4, 0.3) if relax is None else relax
         return cls(terms, threshold, ladder, cut, lacking, then, tuple(map(int, depths or ())), scope)

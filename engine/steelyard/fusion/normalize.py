@@ -111,10 +111,11 @@ def fixed_ends(name: str) -> tuple[float, float] | None:
 
 def has_ends(expr: Expr) -> bool:
     """Whether an expression is a signal whose formula gives the ends of its scale."""
-    if expr.leaf is None:
+    if expr.children():
         return False
-    kind = RETRIEVER_KINDS.get(expr.leaf.name)
-    return kind.bounded if kind is not None else fixed_ends(expr.leaf.name) is not None
+    (name,) = expr.signals()
+    kind = RETRIEVER_KINDS.get(name)
+    return kind.bounded if kind is not None else fixed_ends(name) is not None
 
 
 def _on(column: Column, rows: Bools, values: Floats, formula: str, inputs: dict[str, Floats]) -> Column:

@@ -41,11 +41,6 @@ class Signal(Expr):
         return cls(name, tuple(_read_options(PRIORS[name], call)))
 
     @property
-    def leaf(self) -> Signal:
-        """The signal itself."""
-        return self
-
-    @property
     def absolute(self) -> bool:
         """Always: a signal is what it is."""
         return True

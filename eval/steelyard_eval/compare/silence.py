@@ -15,8 +15,8 @@ from steelyard.finish import Floor
 from steelyard_eval.compare.arena import ArenaRow
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.decide.floors import exact_interval
 from steelyard_eval.measures.runs import Ranked
+from steelyard_eval.measures.statistics import exact_interval
 
 Record = dict[str, Any]
 

@@ -13,10 +13,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import bdtr, betaincinv, stdtrit
+from scipy.special import bdtr, stdtrit
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
+from steelyard_eval.measures.statistics import exact_interval
 
 SURE = 0.9
 """How sure a floor's promise is: of ten label sets, nine give a floor that keeps it."""
@@ -24,7 +25,6 @@ FEWEST = 40
 """Queries with a relevant hit below which the bound on a mean is no bound: losses are skewed."""
 STEPS = 201
 """Quantiles of the scores that are tried as floors."""
-Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -159,10 +159,3 @@ def floor_for_false(best: Floats, share: float, sure: float = SURE) -> Bound:
 def errors_allowed(count: int, share: float, sure: float) -> int:
     """The most errors among so many cases that still prove a rate of at most `share`; -1 if not even none does."""
     return int((bdtr(np.arange(count + 1), count, share) <= 1 - sure).sum()) - 1
-
-
-def exact_interval(errors: int, count: int, level: float = 0.95) -> Interval:
-    """Clopper and Pearson's interval of a rate, from counts; (0, 1) of none."""
-    tail = (1 - level) / 2
-    low = 0.0 if not errors else float(betaincinv(errors, count - errors + 1, tail))
-    return low, 1.0 if errors == count else float(betaincinv(errors + 1, count - errors, 1 - tail))

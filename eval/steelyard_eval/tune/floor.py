@@ -23,19 +23,18 @@ from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.common.results import Result, frame_html
-from steelyard_eval.compare.contenders import Given, Setting
+from steelyard_eval.compare.contenders import Contender, Given, Named, Setting, read, usable
 from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.floors import (
     SURE,
     Bound,
     Lists,
-    exact_interval,
     floor_for_false,
     floor_for_lost,
 )
 from steelyard_eval.decide.provenance import origin
-from steelyard_eval.explain.configs import left_of, read_config
+from steelyard_eval.measures.statistics import exact_interval
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
@@ -124,7 +123,11 @@ def find_floor(
     space = workspace or Workspace.open(dataset, embedder)
     promises = {name: share for name, share in (("lost", lost), ("false", false)) if share is not None}
     _check(promises)
-    config = left_of(space, read_config(contender).config(Setting(limit, space.model)))
+    named = read(contender)
+    if not isinstance(named, Named):
+        raise ConfigError(f"{named.label} has lists only, which no floor can be put on; name a configuration")
+    row, _ = usable(space, Contender(named.label, named.config(Setting(limit, space.model)), named.kind))
+    config = row.config
     queries = [query for query in dataset.split(split) if query.id in dataset.qrels or not query.answerable]
     scale = _scale(on or FUSED)
     if missing := sorted(set(scale.needs) - set(space.usable(scale.needs))):

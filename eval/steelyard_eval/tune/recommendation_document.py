@@ -91,7 +91,7 @@ class RecommendationCase:
     def evidence(self) -> Evidence:
         """The candidates' differences to the current configuration, and what is known of them beforehand."""
         grid, now = self.layout.grid, self.current
-        priors = known(grid, now.key, self.source.model, str(self.metric), self.source.dataset.sha256)
+        priors = known(grid.keys, now.key, self.source.model, str(self.metric), self.source.dataset.sha256)
         return Evidence.of(
             grid.metric - now.values[self.metric].astype(np.float32),
             grid.composite - now.composite.astype(np.float32),

@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 from steelyard.base.errors import ConfigError
-from steelyard_eval.decide.floors import Lists, errors_allowed, exact_interval, floor_for_false, floor_for_lost
+from steelyard_eval.decide.floors import Lists, errors_allowed, floor_for_false, floor_for_lost
+from steelyard_eval.measures.statistics import exact_interval
 
 
 def lists(rows, unit=None):

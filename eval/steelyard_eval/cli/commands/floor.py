@@ -7,12 +7,9 @@ import click
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import embedder_option, json_option, limit_option, put, split_option
-from steelyard_eval.common.later import later
-
-with later(__name__):  # --help needs none of it
-    from steelyard_eval.common.console import table
-    from steelyard_eval.datasets import load
-    from steelyard_eval.tune.floor import find_floor, share_of
+from steelyard_eval.common.console import table
+from steelyard_eval.datasets import load
+from steelyard_eval.tune.floor import find_floor, share_of
 
 
 @click.command()
@@ -75,6 +72,3 @@ def floor(
         for row in document["questions"]
     ]
     put(document, as_json, f"{document['sentence']}\n\n{table(rows, columns)}")
-
-
-COMMANDS = (floor,)
