@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from steelyard.base.arrays import Bools
 from steelyard.base.errors import ConfigError
+from steelyard.fusion.available import Available
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.progress import Progress, together
@@ -53,6 +54,15 @@ class Expr(ABC):
     @abstractmethod
     def read(cls, call: CallReader) -> Self:
         """Build an expression of this family from a parsed call; faults are collected in `call`."""
+
+    @classmethod
+    def starts(cls, there: Available) -> dict[str, list[str]]:
+        """The strategies of this family that recommending starts from, by the name of a row of its table.
+
+        The first of a row is tried in all its shapes, the others as they are. By default the family fuses the
+        lists, and then the lists with each further one.
+        """
+        return {cls.shown_as: [f"{cls.keyword}({lists})" for lists in there.fused]}
 
     @abstractmethod
     def children(self) -> tuple[Expr, ...]:

@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools
+from steelyard.fusion.available import Available
 from steelyard.fusion.base import Expr, Needs, join_needs
 from steelyard.fusion.call import CallReader
 from steelyard.fusion.description import Description
@@ -29,6 +30,12 @@ class ByIntent(Expr):
 
     default: Expr
     cases: tuple[tuple[str, Expr], ...] = ()
+
+    @classmethod
+    def starts(cls, there: Available) -> dict[str, list[str]]:
+        """A weighted sum for each intent, all alike at first."""
+        cases = [", ".join(f"{case}={mixture}" for case in ("default", *there.intents)) for mixture in there.sums]
+        return {cls.shown_as: [f"{cls.keyword}({case})" for case in cases if there.intents]}
 
     @classmethod
     def read(cls, call: CallReader) -> Self:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from steelyard.base.arrays import Bools
+from steelyard.fusion.available import Available
 from steelyard.fusion.call import CallReader
 from steelyard.fusion.description import Linear
 from steelyard.fusion.normalize import NORMALIZERS
@@ -21,6 +22,13 @@ class WeightedSum(NormalizedSum):
     keyword: ClassVar[str] = "weighted_sum"
     shown_as: ClassVar[str] = "weighted sum"
     common: ClassVar[bool] = True
+
+    @classmethod
+    def starts(cls, there: Available) -> dict[str, list[str]]:
+        """Sums of the lists, and sums with signals that are derived from facts: all of them, then each."""
+        facts = [there.sum_with(*there.facts), *map(there.sum_with, there.facts)] if there.facts else []
+        graph = [there.sum_with(*more, *there.facts) for more in there.additions[1:] if facts]
+        return {cls.shown_as: there.sums, "all signals": list(dict.fromkeys([*facts, *graph]))}
 
     @classmethod
     def read(cls, call: CallReader) -> Self:

@@ -19,7 +19,7 @@ from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.tune.attempt import save_weights
 from steelyard_eval.tune.current import read_current
-from steelyard_eval.tune.families import starts, with_current
+from steelyard_eval.tune.families import starts
 from steelyard_eval.tune.layout import lay_out
 from steelyard_eval.tune.recommendation_document import RecommendationCase, document
 from steelyard_eval.tune.source import Live, Recorded, Source
@@ -159,11 +159,10 @@ def recommend(
     config = used.config if isinstance(used, Contender) else None
     if len(queries) < 2:
         return _unlabelled(source, size, used.label, config)
-    tried = with_current(starts(source, queries, size), source, used.label, config)
-    laid = lay_out(source, queries, tried, measures[0])
-    record, chosen, attempt = document(
-        RecommendationCase(source, queries, measures, laid, used, size, seed, now), timed
-    )
+    tried = starts(source, queries, size).with_current(source, used.label, config)
+    laid = lay_out(source, queries, tried.starts, measures[0])
+    case = RecommendationCase(source, queries, measures, laid, used, size, seed, now, tried.left_out)
+    record, chosen, attempt = document(case, timed)
     return Recommendation(record, chosen, attempt, not laid.whole)
 
 
@@ -180,5 +179,5 @@ def _unlabelled(source: Source, limit: int, label: str, config: SearchConfig | N
     queries = source.dataset.split("all") if source.dataset.queries else ()
     if not queries:
         raise ConfigError(f"{source.dataset.name} has no queries; add some to queries.jsonl")
-    tried = with_current(starts(source, queries, limit), source, label, config)
-    return Recommendation(without_labels(source, tried, queries, label), config)
+    tried = starts(source, queries, limit).with_current(source, label, config)
+    return Recommendation(without_labels(source, tried.starts, queries, label), config)

@@ -44,6 +44,7 @@ from steelyard_eval.tune.current import Current, of_config, of_lists
 from steelyard_eval.tune.layout import Layout
 from steelyard_eval.tune.recommendation_sentence import depths_read, is_stated, named, sentence
 from steelyard_eval.tune.source import Source
+from steelyard_eval.tune.tuned_parameters import not_tried
 from steelyard_eval.tune.tuning_document import curve_of
 
 Record = dict[str, Any]
@@ -61,6 +62,7 @@ class RecommendationCase:
     limit: int
     seed: int
     now: Callable[[], float]
+    left_out: Sequence[str] = ()
 
     @property
     def metric(self) -> Measure:
@@ -262,6 +264,7 @@ def _results(case: RecommendationCase) -> Record:
             *unstated(dataset.sampled, dataset.pool),
             *_warnings(case, tests),
             *case.layout.skipped,
+            *not_tried(case.left_out),
         ],
         "primary": str(case.metric),
         "baseline": board.current.label,
