@@ -11,12 +11,12 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.fusion.available import Available
-from steelyard.fusion.base import Expr, Needs, Term, join_needs
+from steelyard.fusion.base import Description, Expr, Needs, Term, join_needs
 from steelyard.fusion.call import CallReader
-from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.progress import LAST, Progress
-from steelyard.fusion.sums import Sum, terms_without
+from steelyard.fusion.signal import Signal
+from steelyard.fusion.sums import WeightedTerms, terms_without
 from steelyard.grammar import Item, number_text
 from steelyard.table.signal_table import FETCHED, SignalTable, count_rows
 
@@ -35,7 +35,7 @@ STEP = "step"
 
 
 @dataclass(frozen=True)
-class Layered(Sum):
+class Layered(WeightedTerms):
     """``0.2*l0 + 0.3*l1 + 0.5*l2`` over the entries whose first layer reaches the threshold.
 
     For a query with no entry at `threshold`, the steps of `relax` below it are tried in order; when none finds
@@ -84,7 +84,7 @@ class Layered(Sum):
             call.fault("layered inside layered; name the layers l0, l1, l2 in one")
         if lacking != "zero" and len(terms) != 3:
             call.fault(f"layered: lacking={lacking} needs three layers; name l0, l1 and l2")
-        if depths and terms[0].expr.leaf is None:
+        if depths and not isinstance(terms[0].expr, Signal):
             call.fault("layered: depths are places in the list of one signal; name one as the first layer")
         ladder = (0.4, 0.3) if relax is None else relax
         return cls(terms, threshold, ladder, cut, lacking, then, tuple(map(int, depths or ())), scope)

@@ -10,15 +10,14 @@ import numpy as np
 
 from steelyard.base.arrays import Bools
 from steelyard.fusion.available import Available
-from steelyard.fusion.base import Expr, Needs, join_needs
-from steelyard.fusion.call import NOTHING, CallReader
-from steelyard.fusion.description import Fallback
+from steelyard.fusion.base import Expr, Fallback, Needs, join_needs
+from steelyard.fusion.call import FAULTY, CallReader, Family
 from steelyard.fusion.plan import Branch, Plan
 from steelyard.table.signal_table import SignalTable, count_rows
 
 
 @dataclass(frozen=True)
-class Tiered(Expr):
+class Tiered(Family):
     """Ranks by ``first`` where it ranks at least `min_results` entries, and by ``then`` for the other queries."""
 
     keyword: ClassVar[str] = "tiered"
@@ -50,7 +49,7 @@ class Tiered(Expr):
         items = call.call.items
         if len(items) != 1 or items[0].weight is not None:
             call.fault("tiered takes one unweighted first tier, as in tiered(fts, then=vector)")
-        first = call.build(items[0].call if items else NOTHING)
+        first = call.build(items[0].call if items else FAULTY)
         return cls(first, call.branch("then", then), count)
 
     def children(self) -> tuple[Expr, ...]:

@@ -153,7 +153,7 @@ def starts(source: Source, queries: Sequence[Query], limit: int) -> Tried:
 def available(source: Source, queries: Sequence[Query], setting: Setting) -> tuple[Available, list[str]]:
     """What there is to fuse, seen on a sample of the queries, and which signals tell no entries apart."""
     if source.lists is None:
-        lists = dict(zip((source.words, VECTOR), SHARES, strict=True))
+        lists = {source.words: SHARES[0], VECTOR: SHARES[1]}
         others = sorted((FINDERS | DEPENDENT) - WORDS - {VECTOR})
         layers, tiers = tuple(name for name in LAYERS if layers_read({name})), {TIER: (TIER, VECTOR)}
     else:
