@@ -133,7 +133,7 @@ class Boost(Family):
         return self.expr.members(table, within)
 
     def everywhere(self, table: SignalTable) -> Bools:
-        """Those of the strategy."""
+        """The rows that the strategy inside may rank."""
         return self.expr.everywhere(table)
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:

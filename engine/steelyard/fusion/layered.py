@@ -16,7 +16,7 @@ from steelyard.fusion.call import CallReader
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.progress import LAST, Progress
 from steelyard.fusion.signal import Signal
-from steelyard.fusion.sums import WeightedTerms, terms_without
+from steelyard.fusion.sums import ListColumns, WeightedTerms, terms_without
 from steelyard.grammar import Item, number_text
 from steelyard.table.signal_table import FETCHED, SignalTable, count_rows
 
@@ -208,7 +208,7 @@ class Layered(WeightedTerms):
             passed[count_rows(table, above) > 0] = at
         return gated, passed
 
-    def _filled(self, table: SignalTable, pairs: list[tuple[Column, Bools]]) -> tuple[tuple[Column, ...], Bools]:
+    def _filled(self, table: SignalTable, pairs: ListColumns) -> tuple[tuple[Column, ...], Bools]:
         """The layers with what stands for missing ones, and bool[N] the rows that count at all."""
         counted = np.ones(len(table), dtype=bool)
         if self.lacking == "zero":
@@ -312,7 +312,7 @@ def _instead(pair: tuple[Column, Bools], values: Floats, formula: str) -> Column
     )
 
 
-def _best(pairs: list[tuple[Column, Bools]]) -> tuple[Column, Bools]:
+def _best(pairs: ListColumns) -> tuple[Column, Bools]:
     """The greatest of each row's own layers."""
     parts = tuple(replace(c, values=np.where(present, c.values, np.nan)) for c, present in pairs)
     present = np.any([own for _, own in pairs], axis=0)
