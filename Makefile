@@ -14,7 +14,7 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.0 --no-header
 FAST := $(addprefix tests/unit/,base net memory table fusion finish stores retrievers config live systems testing \
   common measures datasets show)
 
-.PHONY: help check demo test browser docs pictures gate curves lab lint types parity bench bench-large identity evidence coverage priors feedback fuzz endpoints interference tenants kills campaign mutants lock clean
+.PHONY: help check demo test browser docs pictures gate curves lab lint types parity bench bench-large identity evidence coverage priors feedback fuzz endpoints interference tenants kills campaign mutants versions lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -104,6 +104,9 @@ campaign: .venv/tested  ## kills, full disks, races, clocks, umasks, locales, Py
 
 mutants: .venv/tested  ## 200 mutants against the tests that run their line
 	$(BIN)/python tests/mutants/mutate.py --minutes $(MINUTES)
+
+versions: .venv/tested  ## the pinned versions beside the newest, with their ages; needs uv (make UV=...)
+	UV="$(UV)" $(BIN)/python tests/faults/versions.py
 
 lock:  ## hashes of all dependencies anew, after a change of pyproject.toml or constraints.txt; needs uv (make UV=...)
 	$(LOCK) -o requirements/base.txt

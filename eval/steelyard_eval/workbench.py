@@ -283,6 +283,7 @@ class Workbench:
         second_to: str = "",
         split: str | None = None,
         seed: int = 0,
+        random: bool = False,
     ) -> Judge:
         """Open the judging widget in a notebook: label first what tells most about a choice.
 
@@ -301,6 +302,8 @@ class Workbench:
             Whose queries; all by default.
         seed : int
             Of the order.
+        random : bool
+            Whole queries that are drawn at random, which can carry a ship, instead of the pairs that tell most.
         """
         require("notebooks", "the judging widget")
 
@@ -312,6 +315,7 @@ class Workbench:
             second_to,
             split,
             seed,
+            random=random,
             workspace=lambda: self.workspace,
         )
         return Judge(session)

@@ -21,6 +21,18 @@ from pathlib import Path
 import numpy as np
 from evidence_chosen import CASES as CHOSEN
 from evidence_chosen import Relabelled, chosen_row
+from evidence_few import (
+    CURVE,
+    current_table,
+    curve_row,
+    curve_table,
+    duel_rows,
+    duel_table,
+    few_rows,
+    few_table,
+    pools,
+    zero_table,
+)
 from evidence_matrices import CASES, FUSIONS, Collection
 from evidence_rows import GROUPS, USUAL, Differences, recommend_row, repeats_row, rule_row
 from evidence_tables import chosen_table, recommend_table, repeats_table, rule_table
@@ -39,6 +51,9 @@ GRIDS = {
     "echo": ("min_results=3,", "min_results=10,", "min_results=50,"),
 }
 """What somebody would try by hand: these three by ten weights, at the depth there is."""
+
+
+PARTS = ("rule", "recommend", "chosen", "repeats", "few", "duel", "curve", "all")
 
 
 class Folder:
@@ -191,6 +206,29 @@ def repeats_rows(folder, groups, count):
     return found
 
 
+def curve_rows(folder, groups, count):
+    """current, collection, n -> a row."""
+    found = {}
+    for names in groups.values():
+        every = None
+        for current in CURRENTS:
+            data = None
+            for name in names:
+                for n in CURVE:
+
+                    def make(name=name, current=current, n=n, names=names):
+                        nonlocal data, every
+                        every = every or {one: Collection(one, folder.path).families() for one in names}
+                        data = data or {one: Differences.of(every[one], current) for one in names}
+                        others = [data[one] for one in names if one != name]
+                        return curve_row(data[name], others, current, n, count)
+
+                    row = folder.row(f"curve.{current}.{name}.{n}.{count}", make)
+                    if row:
+                        found[current, name, n] = row
+    return found
+
+
 def best_presets(folder, groups):
     """collection -> its best preset on all queries."""
     found = {}
@@ -208,7 +246,8 @@ def main():
     parser.add_argument("--splits", type=int, default=150, help="of every row of the rule")
     parser.add_argument("--draws", type=int, default=60, help="splits of every row of the whole procedure")
     parser.add_argument("--chosen", type=int, default=200, help="draws of every row of labels that were chosen")
-    parser.add_argument("--part", choices=("rule", "recommend", "chosen", "repeats", "all"), default="all")
+    parser.add_argument("--sessions", type=int, default=40, help="of judging by duel, each collection")
+    parser.add_argument("--part", choices=PARTS, default="all")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     asked = parser.parse_args()
     folder = Folder(asked.folder, asked.minutes)
@@ -229,6 +268,19 @@ def main():
         rows = repeats_rows(folder, GROUPS, asked.draws)
         document["repeats"] = [{"key": key, **row} for key, row in rows.items()]
         text.append(repeats_table(rows))
+    if asked.part in ("few", "all"):
+        every = pools(folder.path)
+        rows = few_rows(folder, every, asked.chosen)
+        document["few"] = [{"key": key, **row} for key, row in rows.items()]
+        text += [zero_table(every), current_table(every), few_table(rows)]
+    if asked.part in ("duel", "all"):
+        rows = duel_rows(folder, pools(folder.path), asked.sessions)
+        document["duel"] = [{"key": key, **row} for key, row in rows.items()]
+        text.append(duel_table(rows))
+    if asked.part in ("curve", "all"):
+        rows = curve_rows(folder, GROUPS, asked.draws)
+        document["curve"] = [{"key": key, **row} for key, row in rows.items()]
+        text.append(curve_table(rows))
     print(json.dumps(document, indent=1) if asked.json else "\n\n".join(text))
 
 

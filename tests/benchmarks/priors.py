@@ -1,4 +1,7 @@
-"""Make the table of priors that ships with the package, from the matrices of `make evidence`.
+"""Make the tables of public collections that ship with the package, from what `make evidence` measured.
+
+`public.json` is what ten collections showed of what people run (`public_table.py`); `priors.npz` is what nine
+showed of every candidate.
 
 It holds means and variances per configuration over the public collections, and nothing of their texts or queries:
 only the common strategies' own settings, which every collection has. locomo is left out, because its licence
@@ -6,14 +9,17 @@ allows no commercial use.
 """
 
 import argparse
+import time
 from pathlib import Path
 
 import numpy as np
+import public_table
 from evidence import CURRENTS
 from evidence_matrices import CASES, METRIC, Collection
 from evidence_rows import GROUPS
 
-from steelyard_eval.decide import priors
+from steelyard_eval.decide import priors, public
+from steelyard_eval.decide.provenance import day
 
 LEFT_OUT = ("locomo",)
 OUT = Path(priors.__file__).with_name(priors.FILE)
@@ -70,6 +76,12 @@ def table(folder):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path("reports/evidence"))
-    made = table(parser.parse_args().folder).to_bytes()
-    OUT.write_bytes(made)
-    print(f"{OUT}: {len(made):,} bytes")
+    parser.add_argument("--part", choices=("public", "priors", "all"), default="all")
+    asked = parser.parse_args()
+    if asked.part != "priors":
+        path = OUT.with_name(public.FILE)
+        print(f"{path}: {public_table.write(asked.folder, day(time.time), path):,} bytes")
+    if asked.part != "public":
+        made = table(asked.folder).to_bytes()
+        OUT.write_bytes(made)
+        print(f"{OUT}: {len(made):,} bytes")

@@ -63,7 +63,7 @@ class _StrictDecoder(json.JSONDecoder):
     """Refuses what can be read here and overflows the stack of whoever prints or copies it."""
 
     def decode(self, text: str) -> Any:  # type: ignore[override]  # noqa: ANN401 -- any JSON value
-        """The value; ValueError when it is no strict JSON."""
+        """The value; ValueError when it is not strict JSON."""
         value = super().decode(text)
         if text.count("[") + text.count("{") > MAX_NESTING and _is_deep(value):
             raise ValueError(f"it is nested deeper than {MAX_NESTING}")

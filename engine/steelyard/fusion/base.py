@@ -21,7 +21,7 @@ from steelyard.base.arrays import Bools
 from steelyard.base.errors import ConfigError
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.fusion.progress import Progress, together
+from steelyard.fusion.progress import Progress, progress_of_all
 from steelyard.grammar import number_text
 from steelyard.signals import PRIORS
 from steelyard.table.signal_table import FINDERS, SCORERS, SignalTable
@@ -43,7 +43,7 @@ class Expr(ABC):
     routes: ClassVar[bool] = False
     """Whether each query is answered by one of the children alone."""
     wraps: ClassVar[bool] = False
-    """Whether its weights are those of the expression that is its first child."""
+    """Whether its weights are those of its first child."""
     by_query: ClassVar[bool] = False
     """Whether that child is chosen by the query alone, rather than by what was found."""
     common: ClassVar[bool] = False
@@ -128,7 +128,7 @@ class Expr(ABC):
 
     def progress(self, table: SignalTable) -> Progress | None:
         """How far the layered searches in it went; None where there are none."""
-        return together(child.progress(table) for child in self.children())
+        return progress_of_all(child.progress(table) for child in self.children())
 
     def ranks_candidates(self) -> bool:
         """Whether it, or a tier or case in it, names no retriever and so ranks all candidates of the system."""

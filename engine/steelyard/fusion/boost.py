@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.base import Expr, Term
-from steelyard.fusion.call import NOTHING, CallReader
+from steelyard.fusion.call import FAULTY, CallReader
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Plan
 from steelyard.grammar import number_text
@@ -52,9 +52,9 @@ class Boost(Expr):
             )
         for term in others:
             if term.expr.leaf is None or term.expr.retrievers():
-                call.fault(f"boost: {term.expr} is no factor; name a signal that every entry has, such as decay")
+                call.fault(f"boost: {term.expr} is not a factor; name one that every entry has, such as decay")
         known = [Term(t.weight, t.expr) for t in others if t.expr.leaf is not None]
-        return cls(first.expr, tuple(known) or (Term(1.0, call.build(NOTHING)),), low, high)
+        return cls(first.expr, tuple(known) or (Term(1.0, call.build(FAULTY)),), low, high)
 
     def children(self) -> tuple[Expr, ...]:
         """The strategy and the factors."""
@@ -77,7 +77,7 @@ class Boost(Expr):
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """Those of the strategy inside: factors do not add up, so theirs are variants."""
+        """The weights of the strategy inside. Factors are multiplied, so their weights are variants."""
         return self.expr.weights
 
     def _weighed(self, weights: list[float]) -> Self:

@@ -13,7 +13,7 @@ from steelyard.fusion.base import Expr, Needs, join_needs
 from steelyard.fusion.call import CallReader
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Plan
-from steelyard.fusion.progress import Progress, together
+from steelyard.fusion.progress import Progress, progress_of_all
 from steelyard.signals import PRIORS
 from steelyard.table.signal_table import SignalTable
 
@@ -93,7 +93,7 @@ class ByIntent(Expr):
     def progress(self, table: SignalTable) -> Progress | None:
         """Each strategy's, of the queries of its intent."""
         parts = ((queries, expr.progress(table)) for queries, expr in self._routes(table) if queries.any())
-        return together(part and part.of(queries) for queries, part in parts)
+        return progress_of_all(part and part.of(queries) for queries, part in parts)
 
     def _routes(self, table: SignalTable) -> list[tuple[Bools, Expr]]:
         intents = table.asked.labels["intent"]

@@ -15,7 +15,7 @@ from steelyard.grammar import Call, Duration, Item, number_text, parse_call, val
 MAX_WEIGHT = 1_000_000
 """Far beyond any sensible weight; without a bound a weight can make scores infinite."""
 Option = float | Duration | tuple[float, ...] | Item
-NOTHING = parse_call("fts").call
+FAULTY = parse_call("fts").call
 """What a faulty part is read as."""
 
 
@@ -106,11 +106,11 @@ class CallReader:
             if not 0 <= weight <= MAX_WEIGHT:
                 self.fault(f"{self.call.name}: weight {number_text(weight)} is outside 0..{MAX_WEIGHT}")
             terms.append(Term(weight, self.build(item.call)))
-        return tuple(terms) or (Term(1.0, self.build(NOTHING)),)
+        return tuple(terms) or (Term(1.0, self.build(FAULTY)),)
 
     def branch(self, name: str, value: Option | None) -> Expr:
         """Build the strategy given as the value of an option."""
         if not isinstance(value, Item) or value.weight is not None:
             self.fault(f"{self.call.name} needs {name}=, a strategy without a weight before it")
-            return self.build(NOTHING)
+            return self.build(FAULTY)
         return self.build(value.call)

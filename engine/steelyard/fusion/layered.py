@@ -15,7 +15,7 @@ from steelyard.fusion.call import CallReader
 from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.progress import LAST, Progress
-from steelyard.fusion.sums import Sum, terms_without
+from steelyard.fusion.sums import WeightedTerms, terms_without
 from steelyard.grammar import Item, number_text
 from steelyard.table.signal_table import FETCHED, SignalTable, count_rows
 
@@ -34,7 +34,7 @@ STEP = "step"
 
 
 @dataclass(frozen=True)
-class Layered(Sum):
+class Layered(WeightedTerms):
     """``0.2*l0 + 0.3*l1 + 0.5*l2`` over the entries whose first layer reaches the threshold.
 
     For a query with no entry at `threshold`, the steps of `relax` below it are tried in order; when none finds

@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.base.arrays import Bools
 from steelyard.fusion.base import Expr, Needs, join_needs
-from steelyard.fusion.call import NOTHING, CallReader
+from steelyard.fusion.call import FAULTY, CallReader
 from steelyard.fusion.description import Fallback
 from steelyard.fusion.plan import Branch, Plan
 from steelyard.table.signal_table import SignalTable, count_rows
@@ -38,7 +38,7 @@ class Tiered(Expr):
         items = call.call.items
         if len(items) != 1 or items[0].weight is not None:
             call.fault("tiered takes one unweighted first tier, as in tiered(fts, then=vector)")
-        first = call.build(items[0].call if items else NOTHING)
+        first = call.build(items[0].call if items else FAULTY)
         return cls(first, call.branch("then", then), count)
 
     def children(self) -> tuple[Expr, ...]:

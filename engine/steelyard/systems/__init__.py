@@ -41,7 +41,7 @@ SYSTEMS: dict[str, System] = {
     )
 }
 
-_WITH_PARAMETERS = re.compile(r"([^\[\]]+?)\s*\[([^\[\]]+)\]")
+_WITH_PARAMETERS = re.compile(r"([^\[\]]+)\[([^\[\]]+)\]")
 
 EMBEDDED = "\n".join(
     f"{{{name}}}"
@@ -108,7 +108,7 @@ def plain_name(text: str) -> tuple[str, str]:
     ('spec_kit:js', 'graph.hops=1')
     """
     found = _WITH_PARAMETERS.fullmatch(text.strip())
-    return (found[1], found[2]) if found else (text, "")
+    return (found[1].rstrip(), found[2]) if found else (text, "")
 
 
 def _numbers(text: str) -> dict[str, float]:

@@ -20,7 +20,10 @@ SAMPLED = {
 FAIR = frozenset({"all", "random", "log"})
 """Under these the labelled queries stand for the others."""
 COMPLETE = "complete"
-_LACKING = {"sampled": "how the labelled queries were drawn", "pool": "what was judged"}
+_LACKING = {
+    "sampled": f"how the labelled queries were drawn (sampled: {', '.join(SAMPLED)})",
+    "pool": "what was judged (pool: complete, or whose lists)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,10 @@ def in_words(sampled: str, pool: JudgedPool | None) -> Iterator[str]:
 def unstated(sampled: str, pool: JudgedPool | None) -> Iterator[str]:
     """A notice where the data set leaves either open."""
     given = {"sampled": sampled, "pool": pool}
-    lacking = [f'{what} ("{name}")' for name, what in _LACKING.items() if not given[name]]
+    lacking = [name for name in _LACKING if not given[name]]
     if lacking:
-        yield f"dataset.json does not say {' or '.join(lacking)}: taken as random, and as judged for all alike"
+        said = " or ".join(_LACKING[name] for name in lacking)
+        yield (
+            f"dataset.json does not say {said}: taken as random, and as judged for all alike; "
+            f"steelyard init {' '.join(f'--{name}' for name in lacking)} writes it"
+        )

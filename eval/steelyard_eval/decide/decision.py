@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -100,6 +100,14 @@ def decide(
         more = _to_prove(evidence, gates, top)
         return Decision("try", top, expected, _stated(composite, metric, top), limit, more, refuse(top))
     return Decision("keep", None, Interval(0.0, 0.0, 0.0), 0.0, limit, 3 * evidence.metric.shape[1])
+
+
+def tried(evidence: Evidence, gates: Gates, candidate: int, decision: Decision) -> Decision:
+    """The same labels, with another candidate named as worth trying."""
+    harm = _stated(evidence.of_composite, evidence.of_metric, candidate)
+    return replace(
+        decision, verdict="try", candidate=candidate, harm=harm, more=_to_prove(evidence, gates, candidate)
+    )
 
 
 def _folded(evidence: Evidence, seed: int, row: Callable[[int], Floats]) -> Floats:

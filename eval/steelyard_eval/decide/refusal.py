@@ -121,7 +121,7 @@ def refusal(
     """
     return chosen_queries(dataset.sampled) or (
         (None if dataset.sampled else _flat(current, chosen))
-        or _uncovered(dataset.pool, metric, current, chosen)
+        or uncovered(dataset.pool, metric, current.label, current.config, chosen.label)
         or _unjudged(dataset.pool, metric, current, chosen, holds)
         or (None if dataset.pool else _one_list(metric, current, [chosen, *finders]))
     )
@@ -147,11 +147,13 @@ def _flat(current: Side, chosen: Side) -> Refusal | None:
     return Refusal(reason, 'say how they were drawn ("sampled" in dataset.json), or label some drawn at random')
 
 
-def _uncovered(pool: JudgedPool | None, metric: Measure, current: Side, chosen: Side) -> Refusal | None:
-    """That the declared pool has not what the current one finds."""
+def uncovered(
+    pool: JudgedPool | None, metric: Measure, current: str, config: SearchConfig | None, chosen: str
+) -> Refusal | None:
+    """That the declared pool has not what the current one finds; `config` is None where that has lists only."""
     if pool is None or pool.complete:
         return None
-    covered = current.label in pool.contenders or _finds(current) <= _pooled(pool)
+    covered = current in pool.contenders or _finds(current, config) <= _pooled(pool)
     if covered and pool.depth >= (metric.cutoff or CUTOFF):
         return None
     return Refusal(f"{pool} alone was judged", _judge(metric, current, chosen))
@@ -167,7 +169,7 @@ def _unjudged(
         f"it does not hold among judged entries ({current.judged.mean():.0%} of the first places of your "
         f"{current.label} are judged, and {chosen.judged.mean():.0%} of the other's)"
     )
-    return Refusal(reason, _judge(metric, current, chosen))
+    return Refusal(reason, _judge(metric, current.label, chosen.label))
 
 
 def _one_list(metric: Measure, current: Side, finders: Iterable[Side]) -> Refusal | None:
@@ -180,20 +182,22 @@ def _one_list(metric: Measure, current: Side, finders: Iterable[Side]) -> Refusa
         if (one.found[some] == 1).all():
             first = f"the first {metric.cutoff or CUTOFF} of {one.label}"
             reason = f"all {count} relevant entries are among {first}, as if nothing else was judged"
-            return Refusal(reason, f'say what was ("pool" in dataset.json), or {_judge(metric, current, one)}')
+            return Refusal(
+                reason, f'say what was ("pool" in dataset.json), or {_judge(metric, current.label, one.label)}'
+            )
     return None
 
 
-def _judge(metric: Measure, current: Side, other: Side) -> str:
-    return f"judge the first {metric.cutoff or CUTOFF} of your {current.label} and of {other.label}"
+def _judge(metric: Measure, current: str, other: str) -> str:
+    return f"judge the first {metric.cutoff or CUTOFF} of your {current} and of {other}"
 
 
-def _finds(side: Side) -> frozenset[str]:
+def _finds(label: str, config: SearchConfig | None) -> frozenset[str]:
     """In what ways a contender finds entries: by words, by vectors, in the lists of other engines by name."""
-    if side.config is None:
-        return frozenset({side.label})
-    signals = side.config.effective.signals()
-    return signals if side.config.system == LISTS else _ways(signals)
+    if config is None:
+        return frozenset({label})
+    signals = config.effective.signals()
+    return signals if config.system == LISTS else _ways(signals)
 
 
 def _pooled(pool: JudgedPool) -> frozenset[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
@@ -23,8 +23,9 @@ from steelyard_eval.compare.contenders import Given, read
 from steelyard_eval.compare.http_search import holds_key
 from steelyard_eval.datasets import Dataset, check, load
 from steelyard_eval.datasets.beir import is_beir
+from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import fault_message
-from steelyard_eval.datasets.labels import JudgedPool, stated
+from steelyard_eval.datasets.labels import JudgedPool, stated, unstated
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.gate.gating import BASELINE, Gate
 from steelyard_eval.recording.rankings.spelling import word
@@ -43,20 +44,23 @@ _PLAIN = re.compile(r"[\w./ -]+", re.ASCII)
 
 @dataclass(frozen=True)
 class Started:
-    """What `init` found out, the files it wrote, and those that were there and are kept."""
+    """What `init` found out, the files it wrote, those that were there and are kept, and what is left open."""
 
     dataset: str
     gated: str
     written: tuple[str, ...]
     kept: tuple[str, ...]
+    notices: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
-        return {"dataset": self.dataset, "gated": self.gated, "written": [*self.written], "kept": [*self.kept]}
+        found = {"dataset": self.dataset, "gated": self.gated, "written": [*self.written], "kept": [*self.kept]}
+        return {**found, "notices": [*self.notices]}
 
     def __str__(self) -> str:
         lines = [f"{self.dataset} is gated with {self.gated}"]
         lines += [f"written: {path}" for path in self.written] + [f"kept: {path}" for path in self.kept]
+        lines += [f"note: {notice}" for notice in self.notices]
         return "\n".join([*lines, "Commit these files; the workflow gates every pull request."])
 
 
@@ -85,14 +89,15 @@ def start(
     embedder : str
         See `Workspace.open`.
     sampled, pool : str, JudgedPool
-        How the labelled queries were drawn and what was judged, for a dataset.json that is written now.
+        How the labelled queries were drawn and what was judged, for a dataset.json that does not say it.
 
     Raises
     ------
     DataError
         When there is no data set, or it has faults; nothing is written then.
     ConfigError
-        When it has no labels, or a path or an endpoint that a workflow cannot hold.
+        When it has no labels, for a path or an endpoint that a workflow cannot hold, and when dataset.json says
+        otherwise how the labels came about.
     MachineError
         When a file cannot be written.
     """
@@ -116,7 +121,8 @@ def start(
     else:
         write_text(workflow, workflow_text(place, baseline, embedder, asked))
         written.append(workflow)
-    return Started(str(place), str(given), tuple(map(str, written)), tuple(map(str, kept)))
+    open_ = tuple(unstated(dataset.sampled, dataset.pool))
+    return Started(str(place), str(given), tuple(map(str, written)), tuple(map(str, kept)), open_)
 
 
 def find_dataset(root: Path) -> Path:
@@ -147,14 +153,16 @@ def _asked(current: Given | None) -> str:
 
 
 def _describe(folder: Path, sampled: str, pool: JudgedPool | None) -> bool:
-    """Write dataset.json where it is missing; whether it was. DataError, and nothing written, for other faults."""
+    """Write what is missing of dataset.json; whether anything was. DataError for faults, which write nothing."""
     path = folder / MANIFEST
-    if path.exists() or is_beir(folder):
+    said = {name: value for name, value in stated(sampled, pool).items() if value is not None}
+    if path.exists():
+        return _state(path, said)
+    if is_beir(folder):
         return False
     faults = [fault for fault in check(folder).faults if fault.file != MANIFEST]
     if faults or not folder.is_dir():
         raise DataError(fault_message(str(folder), faults or check(folder).faults))
-    said = {name: value for name, value in stated(sampled, pool).items() if value is not None}
     record: dict[str, Any] = {"name": folder.resolve().name, **said}
     write_text(path, canonical(record))
     dataset = load(folder)
@@ -162,6 +170,24 @@ def _describe(folder: Path, sampled: str, pool: JudgedPool | None) -> bool:
     judgments = sum(map(len, dataset.qrels.values()))
     record |= {"as_of": format_time(dataset.as_of), "counts": {**counts, "judgments": judgments}}
     write_text(path, canonical(record))
+    return True
+
+
+def _state(path: Path, said: Mapping[str, object]) -> bool:
+    """Add what a dataset.json does not say of its labels; whether anything was added."""
+    if not said:
+        return False
+    dataset = load(path.parent)
+    known = {name: value for name, value in stated(dataset.sampled, dataset.pool).items() if value is not None}
+    for name in said.keys() & known.keys():
+        if said[name] != known[name]:
+            raise ConfigError(
+                f"{shown(str(path), PATH_WIDTH)} says {name} is {shown(known[name])}, not {shown(said[name])}; "
+                f"correct it there, or leave out --{name}"
+            )
+    if said.keys() <= known.keys():
+        return False
+    write_text(path, canonical({**(FolderReader(path.parent).json_object(MANIFEST) or {}), **said}))
     return True
 
 

@@ -18,9 +18,9 @@ from steelyard_eval.importers.notes import Note, entry_of, link_names
 from steelyard_eval.importers.source import ForeignStore
 
 CONFIG = "config.json"
-_OBSERVATION = re.compile(r"^- \[(?P<category>[^\[\]]+)\] (?P<content>.*?)(?: \((?P<context>[^()]*)\))?\s*$")
+_OBSERVATION = re.compile(r"- \[([^\[\]]+)\] (.*)")
 _RELATION = re.compile(r"^- (?P<type>[^\[\]]+?) \[\[(?P<target>[^\[\]|]+)(?:\|[^\[\]]*)?\]\]")
-_SECTION = re.compile(r"\n*^## (?:Observations|Relations)[ \t]*$", re.MULTILINE)
+_SECTION = re.compile(r"^## (?:Observations|Relations)[ \t]*$", re.MULTILINE)
 _TAG = re.compile(r"(?<!\S)#(\S+)")
 
 
@@ -52,23 +52,27 @@ def _entry(note: Note, ids: Mapping[str, str]) -> Record:
     text = _SECTION.split(note.text, maxsplit=1)[0].strip()
     lines = note.text.split("\n")
     relations = [found for line in lines if (found := _RELATION.match(line))]
-    observations = [found for line in lines if (found := _OBSERVATION.match(line))]
+    observations = [seen for line in lines if (seen := _observation(line))]
     entry |= {"text": text, "tags": _tags(note), "uri": str(note.front.get("permalink", note.name))}
-    entry["observations"] = [
-        {
-            "category": found["category"],
-            "content": found["content"],
-            "tags": _TAG.findall(found["content"]),
-            "context": found["context"],
-        }
-        for found in observations
-    ]
-    entry["details"] = "\n".join(f"{found['category']}: {found['content']}" for found in observations)
+    entry["observations"] = observations
+    entry["details"] = "\n".join(f"{seen['category']}: {seen['content']}" for seen in observations)
     entry["relations"] = [
         {"type": found["type"], "target": ids.get(found["target"], identifier(found["target"]))}
         for found in relations
     ]
     return {name: value for name, value in entry.items() if value not in ("", [])}
+
+
+def _observation(line: str) -> Record | None:
+    """What ``- [category] content #tag (context)`` says; None for another line."""
+    found = _OBSERVATION.match(line)
+    if found is None:
+        return None
+    content, context = found[2].rstrip(), None
+    before, mark, last = content.rpartition(" (")
+    if mark and last.endswith(")") and not set("()") & set(last[:-1]):
+        content, context = before, last[:-1]
+    return {"category": found[1], "content": content, "tags": _TAG.findall(content), "context": context}
 
 
 def _tags(note: Note) -> list[str]:

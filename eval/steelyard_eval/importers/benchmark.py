@@ -18,9 +18,10 @@ SPLITS = ("test", "dev", "validation", "train")
 IR_DATASETS = "irds:"
 """How a source begins that is the id of a data set of ir_datasets."""
 RECIPE = "{title} {text}"
-_TOP = re.compile(r"<top>(.*?)</top>", re.DOTALL | re.IGNORECASE)
-_DOC = re.compile(r"<DOC>(.*?)</DOC>", re.DOTALL | re.IGNORECASE)
-_TAGS = re.compile(r"<[^>]+>")
+_TOP = re.compile(r"<top>([^<]*+(?:<(?!/?top>)[^<]*+)*+)</top>", re.IGNORECASE)
+_DOC = re.compile(r"<DOC>([^<]*+(?:<(?!/?DOC>)[^<]*+)*+)</DOC>", re.IGNORECASE)
+"""Up to the next mark of the same name, so that many that are never closed are not each read to the end."""
+_TAGS = re.compile(r"<[^<>]+>")
 
 
 def _one(names: Iterable[str], *stems: str) -> str | None:

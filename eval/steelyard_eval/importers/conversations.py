@@ -25,7 +25,8 @@ UPDATED, OUTDATED = 2, 1
 """Grades of BEAM's evidence of a value that changed: the message with the new one, and with the old one."""
 _TURN = re.compile(r"D:?(\d+):0*(\d+)")
 """A turn in an evidence list; a few are written as D:11:26 or D30:05."""
-_MARKER = re.compile(r"\s*->->.*\Z", re.DOTALL)
+_MARKER = "->->"
+"""What stands before the marks of a message that are no part of what was said."""
 LOOKED_AT = 65_536
 """Characters of a file in which a benchmark is recognised."""
 
@@ -199,7 +200,7 @@ def read_beam(source: ForeignStore) -> Imported:
             day = next((found for anchor in anchors if (found := _moment(anchor, "%B-%d-%Y"))), last)
             last = day
             for message in messages:
-                record = {"type": message["role"], "text": _MARKER.sub("", message["content"]), "created_at": day}
+                record = {"type": message["role"], "text": _said(message["content"]), "created_at": day}
                 made.turn(chat, f"batch {batch['batch_number']}", f"{chat}:{message['id']}", record)
         for kind, rows in source.json(f"{folder}probing_questions/probing_questions.json").items():
             for at, row in enumerate(rows):
@@ -212,6 +213,11 @@ def read_beam(source: ForeignStore) -> Imported:
                     more["answerable"] = False
                 made.question(f"{chat}:{kind}:{at}", row["question"], chat, grades, more)
     return made.done()
+
+
+def _said(content: str) -> str:
+    said, marker, _ = content.partition(_MARKER)
+    return said.rstrip() if marker else content
 
 
 def _evidence(ids: object) -> dict[int, int]:

@@ -17,7 +17,8 @@ _BEGIN = re.compile(r'COPY (?:"?\w+"?\.)?"?(\w+)"? \(([^()]*)\) FROM stdin;')
 _END = "\\."
 _ESCAPE = re.compile(r"\\([0-7]{1,3}|x[0-9A-Fa-f]{1,2}|.)", re.DOTALL)
 _NAMED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-_ITEM = re.compile(r'"((?:[^"\\]|\\.)*)"|([^,"{}]+)')
+_ITEM = re.compile(r'"((?:[^"\\]|\\.)*+)"?|([^,"{}]+)')
+"""A quote that is never closed ends with the text: what stands in it is not read again from each of its places."""
 
 
 def copied_rows(lines: Iterable[str], tables: Iterable[str]) -> Iterator[tuple[str, Row]]:

@@ -21,7 +21,9 @@ from steelyard_eval.importers.source import ForeignStore, decoded
 
 MEMORIES, SESSION = ".memory_index.json", ".session.json"
 SHOWN = 3
-_FOOTER = re.compile(r"\s*((?:---\s*)?\*\*Added\*\*: [^\n]*|<!-- source-hash: [^\n]*-->)\s*\Z")
+_ADDED = "**Added**: "
+_FOOTERS = ((_ADDED, ""), ("<!-- source-hash: ", "-->"))
+"""How a remark of the program begins and ends, in the last line of a file."""
 _METADATA = "\n\n## Metadata\n\n```json\n"
 """What a message has after its content, where it has metadata."""
 _MESSAGE = re.compile(
@@ -74,6 +76,17 @@ def read(source: ForeignStore) -> Imported:
     return found
 
 
+def _without_footer(text: str) -> str:
+    """The text without the remark that the program wrote at its end, if there is one."""
+    body = text.rstrip()
+    last = body.rfind("\n") + 1
+    found = [at for begin, end in _FOOTERS if (at := body.find(begin, last)) >= 0 and body.endswith(end)]
+    if not found:
+        return text
+    own = body[: min(found)].rstrip()
+    return own.removesuffix("---").rstrip() if body.startswith(_ADDED, min(found)) else own
+
+
 def _add(
     entries: dict[str, Record],
     source: ForeignStore,
@@ -87,7 +100,7 @@ def _add(
     layer = LAYER_FILES.get(place.name)
     if layer is None and place.name.startswith("."):
         raise DataError(f"{shown(str(place))} is hidden")
-    text = _FOOTER.sub("", _FOOTER.sub("", source.text(name)))
+    text = _without_footer(_without_footer(source.text(name)))
     if layer:
         uri = uri_of(place.parent)
         entries.setdefault(uri, {"id": id_of(uri), "uri": uri, "category": place.parts[0]})[layer] = text

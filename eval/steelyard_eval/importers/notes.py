@@ -25,9 +25,9 @@ LINKS = "links_to"
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
 _CODE = re.compile(r"`[^`\n]*`")
 _WIKI = re.compile(r"\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]")
-_LINK = re.compile(r"\]\(<?([^()<>\s]+\.md)(?:#[^()<>\s]*)?>?\)")
+_LINK = re.compile(r"\]\(<?([^()<>\s]+)>?\)")
 _TAG = re.compile(r"(?<![\w/&#])#([^\W\d][\w/-]*)")
-_HEADING = re.compile(r"^(#{1,6})\s+(.+?)\s*#*\s*$")
+_HEADING = re.compile(r"#{1,6}\s++(.+)")
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,8 @@ def read_note(source: ForeignStore, name: str) -> Note:
     header, body = _parted(text)
     front = read_yaml(header, f"{source}: {name}") if header else {}
     prose = "\n".join(line for line in _prose(body))
-    links = dict.fromkeys(unquote(link).strip() for link in (*_WIKI.findall(prose), *_LINK.findall(prose)))
+    targets = filter(None, map(_file_of, _LINK.findall(prose)))
+    links = dict.fromkeys(unquote(link).strip() for link in (*_WIKI.findall(prose), *targets))
     tags = dict.fromkeys(_TAG.findall(prose))
     return Note(name, front if isinstance(front, dict) else {}, body, tuple(links), tuple(tags))
 
@@ -74,6 +75,12 @@ def _parted(text: str) -> tuple[str, str]:
         if end >= 0 and text[end + 4 : end + 5] in ("\n", ""):
             return text[4:end], text[end + 4 :].strip()
     return "", text.strip()
+
+
+def _file_of(target: str) -> str:
+    """The note that a link leads to, without a place in it; empty where it leads to something else."""
+    name = target if target.endswith(".md") else target[: target.rfind(".md#") + 3]
+    return name if len(name) > 3 else ""
 
 
 def _prose(body: str) -> Iterator[str]:
@@ -139,9 +146,9 @@ def sections(note: Note) -> list[Note]:
     fenced = False
     for line in note.text.split("\n"):
         fenced ^= bool(_FENCE.match(line))
-        heading = None if fenced else _HEADING.match(line)
-        if heading:
-            parts.append((heading[2], []))
+        title = "" if fenced else _heading(line)
+        if title:
+            parts.append((title, []))
         else:
             parts[-1][1].append(line)
     found = []
@@ -156,8 +163,14 @@ def sections(note: Note) -> list[Note]:
 
 
 def _first_heading(text: str) -> str:
-    heading = _HEADING.match(text.split("\n", 1)[0])
-    return heading[2] if heading else ""
+    return _heading(text.split("\n", 1)[0])
+
+
+def _heading(line: str) -> str:
+    """The text of a heading, without the marks that may close it; empty for another line."""
+    found = _HEADING.match(line)
+    title = found[1].rstrip() if found else ""
+    return title.rstrip("#").rstrip() or title[:1]
 
 
 def _time(front: Mapping[str, Any], *names: str) -> str | None:

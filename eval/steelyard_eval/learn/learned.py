@@ -15,20 +15,24 @@ from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.provenance import origin
-from steelyard_eval.decide.refusal import Refusal, chosen_queries
+from steelyard_eval.decide.refusal import Refusal, chosen_queries, uncovered
 from steelyard_eval.learn.case import LogCase, prepare
+from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.intent_verdicts import by_intent, combined
 from steelyard_eval.learn.learned_document import document, promise
 from steelyard_eval.learn.rivals import RULES, rivals
 from steelyard_eval.learn.soleri_rule import adapted
 from steelyard_eval.learn.verdict import Judged, judge
+from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.attempt import save_weights
+from steelyard_eval.tune.recommendation_sentence import named
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+OBJECTIVE = Measure("nDCG", PLACES)
 LEARNER, ADAPTIVE = "classes", "adaptive"
 CHOICES = (LEARNER, *RULES, ADAPTIVE)
 """Rules by which weights are chosen; only the first can ship."""
@@ -149,9 +153,16 @@ def _judged(case: LogCase, labels: bool) -> Judged:
             "name what ranked it with --current",
         )
         return replace(found, verdict="keep", candidate=0, refusal=refusal)
-    if found.verdict == "ship" and found.pooled and (chosen := chosen_queries(case.space.dataset.sampled)):
-        return replace(found, verdict="try", refusal=chosen)
-    return found
+    chosen = _chosen_labels(case, found) if found.verdict == "ship" and found.pooled else None
+    return replace(found, verdict="try", refusal=chosen) if chosen else found
+
+
+def _chosen_labels(case: LogCase, judged: Judged) -> Refusal | None:
+    """Why the labels that are pooled with the log cannot carry a ship, by what the data set says of them."""
+    dataset, picked = case.space.dataset, case.lists.config(judged.candidate)
+    return chosen_queries(dataset.sampled) or uncovered(
+        dataset.pool, OBJECTIVE, case.label, case.config, named(picked)
+    )
 
 
 def _answer(case: LogCase, judged: Judged, intents: Mapping[str, Judged], now: Callable[[], float]) -> Learned:

@@ -21,8 +21,7 @@ def sentence(judged: Judged, chosen: str, current: str) -> str:
     if judged.verdict == "ship":
         return f"Use {chosen}: {gain:+.3f} nDCG@10 expected over your {current}, by {seen}{pooled}."
     if judged.verdict == "try" and judged.refusal:
-        lead = f"Try {chosen}, unproven: {gain:+.3f} nDCG@10 expected over your {current}"
-        return f"{lead}{pooled}; {judged.refusal}."
+        return f"Try {chosen} in place of your {current}, unproven by {seen}{pooled}: {judged.refusal}."
     if judged.verdict == "try":
         return (
             f"Try {chosen}, unproven: {gain:+.3f} nDCG@10 expected over your {current}, by {seen}{pooled}; "

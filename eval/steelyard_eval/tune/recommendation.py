@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,8 @@ from steelyard_eval.common.renderers import drawn, written
 from steelyard_eval.common.results import Result
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.decide.provenance import day
+from steelyard_eval.decide.without_labels import advise
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace, judged
@@ -144,8 +146,9 @@ def recommend(
         does not hold is not tried. For lists `current` has to be named.
 
     Every labelled query serves for choosing and, left out in its turn, for proof; nothing is held out. Ctrl-C
-    decides on what was tried so far, of which nothing ships. Without judgments the answer is how far
-    configurations agree, and what to label first. Raises ConfigError for an unknown name, or without any query.
+    decides on what was tried so far, of which nothing ships. Without judgments the answer is what public
+    collections showed of the current one, how far configurations agree, and what to label first. Raises
+    ConfigError for an unknown name.
     """
     measures = parse_measures([metric, *METRICS])
     source: Source
@@ -158,7 +161,7 @@ def recommend(
     used = read_current(_default(source) if current is None else current, size, source)
     config = used.config if isinstance(used, Contender) else None
     if len(queries) < 2:
-        return _unlabelled(source, size, used.label, config)
+        return _unlabelled(source, size, used.label, config, now)
     tried = with_current(starts(source, queries, size), source, used.label, config)
     laid = lay_out(source, queries, tried, measures[0])
     record, chosen, attempt = document(
@@ -176,9 +179,15 @@ def _default(source: Source) -> str:
     )
 
 
-def _unlabelled(source: Source, limit: int, label: str, config: SearchConfig | None) -> Recommendation:
-    queries = source.dataset.split("all") if source.dataset.queries else ()
-    if not queries:
-        raise ConfigError(f"{source.dataset.name} has no queries; add some to queries.jsonl")
-    tried = with_current(starts(source, queries, limit), source, label, config)
-    return Recommendation(without_labels(source, tried, queries, label), config)
+def _unlabelled(
+    source: Source, limit: int, label: str, config: SearchConfig | None, now: Callable[[], float]
+) -> Recommendation:
+    dataset = source.dataset
+    queries = dataset.split("all") if dataset.queries else ()
+    advice = advise(label, config, limit, source.model, dataset.sha256)
+    tried = with_current(starts(source, queries, limit), source, label, config) if queries else []
+    record = without_labels(source, tried, queries, label, advice, limit)
+    facts = {"dataset": dataset.name, "dataset_sha256": dataset.sha256, "learned_from": "public collections"}
+    facts |= {"verdict": advice.verdict, "tool": record["tool"], "date": day(now)}
+    attempt = advice.attempt and replace(advice.attempt, provenance=facts)
+    return Recommendation(record, config, attempt)

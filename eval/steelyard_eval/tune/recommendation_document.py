@@ -21,11 +21,14 @@ from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.datasets.labels import unstated
 from steelyard_eval.decide.decision import Decision, decide
+from steelyard_eval.decide.few_labels import Few, reconsidered
 from steelyard_eval.decide.priors import known
 from steelyard_eval.decide.promise import usual_over
 from steelyard_eval.decide.provenance import estimate, origin, promised
+from steelyard_eval.decide.public import public_table
 from steelyard_eval.decide.refusal import BROKEN_OFF, Refusal, Side, refusal
 from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence, holds
+from steelyard_eval.decide.without_labels import Advice, advise
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.measures.statistics import difference_interval, mean_interval
 from steelyard_eval.recording.rankings import (
@@ -101,13 +104,32 @@ class RecommendationCase:
         return self.layout.values(self.layout.grid.config(candidate), [self.metric])[self.metric]
 
     @cached_property
-    def decision(self) -> Decision:
-        """Ship, try or keep."""
+    def _decided(self) -> tuple[Decision, bool]:
+        """Ship, try or keep, and whether that rests on public collections."""
         base = self.current.values[self.metric]
         usual = usual_over(self.config)
-        return decide(
+        found = decide(
             self.evidence, ALL_FAMILIES, self.seed, lambda c: self.values(c) - base, usual, self._refusal
         )
+        table = public_table()
+        few = Few.of(self.layout.grid.keys(table.rows), table, self.source.model)
+        return reconsidered(found, self.evidence, ALL_FAMILIES, few, self.advice, questions(self.queries))
+
+    @cached_property
+    def advice(self) -> Advice:
+        """What public collections say of the current one."""
+        dataset, asked = self.source.dataset, questions(self.queries)
+        return advise(self.label, self.config, self.limit, self.source.model, dataset.sha256, asked)
+
+    @property
+    def decision(self) -> Decision:
+        """Ship, try or keep."""
+        return self._decided[0]
+
+    @property
+    def public(self) -> bool:
+        """Whether the decision rests on public collections, because the labels prove nothing."""
+        return self._decided[1]
 
     def _refusal(self, candidate: int) -> Refusal | None:
         """Why a candidate cannot ship, whatever the figures say."""
@@ -158,7 +180,10 @@ def document(case: RecommendationCase, timed: bool) -> tuple[Record, SearchConfi
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
         "command": _command(case),
-        "sentence": sentence(decision, chosen or "", case.label, str(case.metric), fewest),
+        "sentence": case.advice.sentence
+        if case.public
+        else sentence(decision, chosen or "", case.label, str(case.metric), fewest),
+        "public": case.advice.to_json() if case.public else None,
         "verdict": decision.verdict,
         "promise": promised(decision, str(case.metric), len(case.queries)),
         "promise_stated": case.stated,

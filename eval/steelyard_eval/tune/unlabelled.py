@@ -1,4 +1,4 @@
-"""The answer of a data set without judgments: keep what is used, and label first where configurations disagree."""
+"""The answer of a data set without judgments: what public collections showed, and what to label first."""
 
 from __future__ import annotations
 
@@ -7,26 +7,47 @@ from typing import Any
 
 from steelyard import __version__
 from steelyard.memory.query import Query
-from steelyard_eval.compare.agreement import Lists, agreement, in_words
+from steelyard_eval.compare.agreement import Lists, agreement
+from steelyard_eval.decide.public import METRIC
+from steelyard_eval.decide.without_labels import Advice
+from steelyard_eval.recording.rankings import described
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.tune.families import Start
 from steelyard_eval.tune.layout import record_all, serving
+from steelyard_eval.tune.recommendation_sentence import depths_read
 from steelyard_eval.tune.source import Source
 
 Record = dict[str, Any]
+NOTHING: Record = {"agreement": [], "disagreement": None, "label_first": []}
 
 
-def without_labels(source: Source, starts: Sequence[Start], queries: Sequence[Query], current: str) -> Record:
+def without_labels(
+    source: Source, starts: Sequence[Start], queries: Sequence[Query], label: str, advice: Advice, limit: int
+) -> Record:
     """The document of a data set without judgments, over its presets and one strategy of each family."""
-    found = agreement(_lists(source, queries, starts), queries)
+    found = agreement(_lists(source, queries, starts), queries) if queries else NOTHING
+    chosen = None
+    if advice.attempt is not None:
+        strategy = {"system": advice.attempt.system, "profile": advice.attempt.profile}
+        strategy["strategy"] = str(advice.attempt.effective)
+        chosen = {**strategy, "depths": depths_read(advice.attempt)}
     return {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
-        "sentence": f"Keep your {current} for now: {in_words(found['disagreement'], len(queries))}.",
-        "verdict": "keep",
+        "sentence": advice.sentence,
+        "verdict": advice.verdict,
+        "public": advice.to_json(),
         "labelled": 0,
-        "current": {"label": current},
-        "chosen": None,
+        "dataset": {**described(source.dataset), "judged": 0},
+        "split": "all",
+        "limit": limit,
+        "model": source.model,
+        "primary": METRIC,
+        "configurations": [],
+        "results": [],
+        "comparisons": [],
+        "current": {"label": label},
+        "chosen": chosen,
         "leaderboard": [],
         "notices": list(source.dataset.notices),
         **found,

@@ -1,7 +1,9 @@
 """all-MiniLM-L6-v2 on this machine, beside vectors recorded from sentence-transformers (qrels/starter)."""
 
 import sys
+from functools import partial
 from importlib.util import find_spec
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -59,6 +61,22 @@ class TestInt8:
         assert np.linalg.norm(together, axis=1) == pytest.approx([1, 1, 0, 1], abs=1e-6)
         assert together.dtype == np.float32
         assert int8.embed([]).shape == (0, 384)
+
+    def test_the_number_of_threads_changes_no_bit(self, monkeypatch, dataset):
+        """Measured with 1, 2 and 4 threads on all entries and queries of starter; every tenth entry is tested."""
+        import onnxruntime
+
+        texts = [render(dataset.recipe, entry) for entry in dataset.entries]
+        found = []
+        for threads in (1, 2, 4):
+            options = onnxruntime.SessionOptions()
+            options.intra_op_num_threads = threads
+            opened = partial(onnxruntime.InferenceSession, sess_options=options)
+            monkeypatch.setattr(
+                minilm, "onnx_runtime", lambda opened=opened: SimpleNamespace(InferenceSession=opened)
+            )
+            found.append(MiniLmInt8Embedder().embed([*texts[::10], " ".join(texts[:4])]).tobytes())
+        assert found[0] == found[1] == found[2]
 
     def test_only_the_first_256_tokens_are_read(self, int8):
         long = "rotate the signing keys " * 100

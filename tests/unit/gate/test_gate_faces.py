@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 from lxml import etree
 from markdown_it import MarkdownIt
@@ -20,6 +21,7 @@ from scipy.stats import norm
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.cli.main import main
+from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.gate.github import workflow_commands
 from steelyard_eval.gate.junit import junit_xml
 from steelyard_eval.gate.markdown import markdown_page
@@ -280,6 +282,30 @@ class TestStart:
 
         found = start()
         assert (found.gated, found.kept) == ("soleri", ("memory/dataset.json",))
+
+    def test_it_says_what_labels_are_and_asks_where_nobody_did(self, folder):
+        asked = start()
+        assert ["how the labelled queries were drawn" in one for one in asked.notices] == [True]
+        about = Path("memory/dataset.json")
+        plain = json.loads(about.read_text())
+
+        CliRunner().invoke(main, ["init", "--sampled", "log", "--pool", "bm25, vector"], catch_exceptions=False)
+        told = {"sampled": "log", "pool": {"contenders": ["bm25", "vector"], "depth": 10}}
+        assert json.loads(about.read_text()) == plain | told
+        assert start().notices == ()
+
+    def test_what_dataset_json_says_of_labels_is_not_changed(self, folder):
+        about = Path("memory/dataset.json")
+        about.write_text('{"name": "mine", "sampled": "failing"}')
+
+        found = CliRunner().invoke(main, ["init", "--sampled", "random"])
+        assert found.exit_code == 2
+        assert "says sampled is 'failing', not 'random'" in " ".join(found.stderr.split())
+        assert json.loads(about.read_text()) == {"name": "mine", "sampled": "failing"}
+        assert not Path("reports").exists()
+
+        start(sampled="failing", pool=JudgedPool())
+        assert json.loads(about.read_text()) == {"name": "mine", "sampled": "failing", "pool": "complete"}
 
     def test_faults_are_named_and_nothing_is_written(self, folder):
         (folder / "memory" / "qrels.txt").write_text("q01 0 nowhere 1\n")

@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -13,6 +14,7 @@ from steelyard_eval.cli.commands import feedback_logs as commands
 from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.learn import learn
 from steelyard_eval.learn.clicks import MODELS
 from steelyard_eval.learn.simulation import simulate_log
@@ -74,6 +76,36 @@ def test_the_command_prints_the_same_and_writes_the_weights(tmp_path):
     assert "naive" in found.stdout
     document = json.loads((tmp_path / "d.json").read_text())
     assert SearchConfig.load(tmp_path / "w.json").provenance["verdict"] == document["verdict"] == "ship"
+
+
+@pytest.mark.parametrize(
+    ("about", "reason"),
+    [
+        ({"sampled": "failing"}, "do not stand for the others"),
+        ({"pool": JudgedPool(("bm25",), 10)}, "the first 10 of bm25 alone was judged"),
+        ({"pool": JudgedPool(("bm25", "vector"), 5)}, "the first 5 of bm25, vector alone was judged"),
+    ],
+)
+def test_labels_that_were_chosen_are_no_proof_and_promise_nothing(data, about, reason):
+    found = learn(replace(data.dataset, **about))
+    assert found.record["verdict"] == "try"
+    assert str(found.config.strategy) == found.record["current"]["strategy"]
+    assert str(found.attempt.strategy) == found.record["chosen"]["strategy"]
+    assert found.sentence.startswith("Try weighted_sum(")
+    assert reason in found.sentence
+    assert "expected" not in found.sentence
+
+
+@pytest.mark.parametrize(
+    "pool", [JudgedPool(), JudgedPool(("bm25", "vector"), 10), JudgedPool(("echovault",), 10)]
+)
+def test_labels_of_a_pool_that_holds_what_is_used_ship(data, pool):
+    assert learn(replace(data.dataset, sampled="log", pool=pool)).record["verdict"] == "ship"
+
+
+def test_a_log_alone_does_not_ask_how_labels_came_about(data):
+    found = learn(replace(data.dataset, sampled="failing"), labels=False)
+    assert found.record["verdict"] == "ship"
 
 
 def test_simple_rules_and_the_adaptive_one_never_ship(data, tmp_path):

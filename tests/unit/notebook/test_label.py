@@ -17,7 +17,7 @@ from steelyard.table.signal_table import NO_FACTS, SignalTable
 from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
-from steelyard_eval.notebook.label import sampling
+from steelyard_eval.notebook.label import sampling, whole
 from steelyard_eval.notebook.label.desk import desk
 from steelyard_eval.notebook.label.kappa import agreement
 from steelyard_eval.notebook.label.open import open_session
@@ -383,3 +383,131 @@ def test_the_widget_answers_with_the_next_pair(data, tmp_path, monkeypatch):
     json.dumps(sent, allow_nan=False)
     assert judge.to_frame().empty
     assert "rrf" in judge.comparisons()["challenger"][0]
+
+
+class TestDrawn:
+    """Whole queries drawn at random."""
+
+    @pytest.fixture
+    def folder(self, tmp_path):
+        """The starter set with neither labels nor a word about them."""
+        made = tmp_path / "set"
+        made.mkdir()
+        for name in ("corpus.jsonl", "queries.jsonl"):
+            (made / name).write_bytes((starter() / name).read_bytes())
+        (made / "dataset.json").write_text('{"name": "mine", "as_of": "2026-11-15T00:00:00Z"}')
+        (made / "qrels.txt").write_text("")
+        return made
+
+    def open(self, folder, out, seed=0):
+        return open_session(load(folder), "fts, bm25", out, seed=seed, random=True, embedder="lsa")
+
+    def finish(self, session, grade=1):
+        query = session.next[0]
+        while session.next is not None and session.next[0] == query:
+            session.give(grade)
+        return query
+
+    def test_a_query_counts_once_all_its_pairs_are_judged(self, folder, tmp_path):
+        session = self.open(folder, tmp_path / "j")
+        session.give(2)
+        assert session.qrels.read_text() == ""
+        first = self.finish(session)
+        second = session.next[0]
+        session.give(3)
+
+        assert {line.split()[0] for line in session.qrels.read_text().splitlines()} == {first} != {second}
+        assert len(read_judgments(session.file)) > len(session.qrels.read_text().splitlines())
+
+    def test_its_pairs_are_the_first_ten_of_every_contender(self, folder, tmp_path):
+        session = self.open(folder, tmp_path / "j")
+        query = self.finish(session)
+        data = sy.load(folder)
+        data.compare("fts, bm25", limit=10, timed=False, runs=tmp_path / "runs")
+        shown = {
+            line.split()[2]
+            for run in (tmp_path / "runs").glob("*.run")
+            for line in run.read_text().splitlines()
+            if line.split()[0] == query
+        }
+        assert {entry for _, entry in session.given} == shown
+
+    def test_every_query_is_first_equally_often(self, blank):
+        count = len(blank.queries)
+        first = [int(whole.drawn(replace(blank, seed=seed))[0]) for seed in range(20 * count)]
+        seen = np.bincount(first, minlength=count)
+        chi2 = ((seen - 20) ** 2 / 20).sum()
+        assert chi2 < count + 4 * np.sqrt(2 * count)  # mean and deviation of chi square with so many degrees
+
+    def test_the_set_says_that_they_were_drawn(self, folder, tmp_path):
+        session = self.open(folder, tmp_path / "j")
+        session.give(0)
+        assert "sampled" not in json.loads((folder / "dataset.json").read_text())
+        self.finish(session)
+
+        assert json.loads((folder / "dataset.json").read_text()) == {
+            "name": "mine",
+            "as_of": "2026-11-15T00:00:00Z",
+            "sampled": "random",
+            "pool": {"contenders": ["fts", "bm25"], "depth": 10},
+        }
+
+    def test_chosen_labels_are_left_out_and_the_set_is_not_touched(self, folder, tmp_path):
+        queries = [query.id for query in load(folder).queries]
+        (folder / "qrels.txt").write_text(
+            "".join(f"{query} 0 {load(folder).entries[0].id} 1\n" for query in queries)
+        )
+        before = (folder / "dataset.json").read_bytes()
+        session = self.open(folder, tmp_path / "j")
+        drawn = self.finish(session)
+
+        assert {line.split()[0] for line in session.qrels.read_text().splitlines()} == {drawn}
+        assert (folder / "dataset.json").read_bytes() == before
+        assert desk(session)["state"]["sampled"] == "random"
+
+    def test_labels_that_were_drawn_are_kept_and_their_queries_not_drawn_again(self, folder, tmp_path):
+        queries = [query.id for query in load(folder).split("all")]
+        entry = load(folder).entries[0].id
+        (folder / "qrels.txt").write_text("".join(f"{query} 0 {entry} 1\n" for query in queries[:40]))
+        (folder / "dataset.json").write_text(
+            '{"name": "mine", "as_of": "2026-11-15T00:00:00Z", "sampled": "log", "pool": "complete"}'
+        )
+        session = self.open(folder, tmp_path / "j")
+        drawn = self.finish(session)
+
+        assert drawn not in queries[:40]
+        assert desk(session)["drawn"]["queries"] == len(queries) - 40
+        assert {line.split()[0] for line in session.qrels.read_text().splitlines()} == {*queries[:40], drawn}
+        assert desk(session)["state"] == {}
+
+    def test_what_they_show_is_the_mean_over_whole_queries(self):
+        pool, grades = small()
+        order = whole.order(pool)
+        done = [int(at) for at in whole.drawn(pool)[:12]]
+        seen = np.full(len(pool), -1)
+        seen[order] = np.where(np.isin(pool.query[order], done), grades[order], -1)
+        half = order[pool.query[order] == whole.drawn(pool)[12]][0]
+        seen[half] = 3
+        (found,) = standings(pool, seen, whole.judged_whole(pool, seen))
+
+        means = [
+            sum(
+                grades[at] / 3 * (pool.gain[1, at] - pool.gain[0, at])
+                for at in range(len(pool))
+                if pool.query[at] == query
+            )
+            for query in done
+        ]
+        assert found.delta == pytest.approx(np.mean(means), abs=1e-12)
+        half_width = 2.200985 * np.std(means, ddof=1) / np.sqrt(12)  # t of 11 degrees, 97.5%: tables
+        assert found.high - found.delta == pytest.approx(half_width, abs=1e-6)
+
+    def test_the_command_says_what_it_writes(self, folder, tmp_path):
+        words = ["judge", str(folder), "fts", "bm25", "--random", "--out", str(tmp_path / "j")]
+        found = CliRunner().invoke(main, words, input="1" * 30 + "q", catch_exceptions=False)
+        assert "dataset.json says what these labels are" in " ".join(found.stderr.split())
+        assert "drawn queries are whole" in " ".join(found.stdout.split())
+        assert load(folder).sampled == "random"
+
+        found = CliRunner().invoke(main, [*words, "--second-to", "ann"])
+        assert found.exit_code == 2

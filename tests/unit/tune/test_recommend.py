@@ -424,15 +424,35 @@ def test_rank_biased_overlap_of_the_papers_kind():
     assert overlap(["a", "x"], ["b", "x"]) == pytest.approx(1 / 3)
 
 
-def test_without_labels_the_answer_is_who_agrees_and_what_to_label_first(space):
+def test_without_labels_the_answer_is_the_default_who_agrees_and_what_to_label_first(space):
     bare = replace(space.dataset, qrels={}, queries=space.dataset.queries[:6])
     found = recommend(bare, "bm25", workspace=replace(space, dataset=bare))
     record = found.to_json()
 
-    assert record["verdict"] == "keep"
-    assert record["sentence"].startswith("Keep your bm25 for now: without labels nothing can be said of quality")
+    assert record["verdict"] == "try"
+    assert "Nothing was measured on your notes. On ten public collections this was better" in record["sentence"]
     assert str(found.config.strategy) == "bm25"
+    assert str(found.attempt.strategy) == "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"
     assert {row["id"] for row in record["label_first"]} == {query.id for query in bare.queries}
     spread = [row["disagreement"] for row in record["label_first"]]
     assert spread == sorted(spread, reverse=True)
     assert all(0 <= row["rbo"] <= 1 and 0 <= row["jaccard"] <= 1 for row in record["agreement"])
+
+
+def test_without_queries_the_sentence_stands_alone(space, tmp_path):
+    bare = replace(space.dataset, qrels={}, queries=())
+    found = recommend(bare, "bm25", workspace=replace(space, dataset=bare))
+
+    assert found.record["verdict"] == "try"
+    assert found.record["label_first"] == []
+    assert any("public collections" in path.read_text() for path in found.report(tmp_path))
+
+
+def test_few_labels_that_prove_nothing_give_way_to_public_collections(space):
+    few = dict(list(space.dataset.qrels.items())[:4])
+    own = replace(space.dataset, qrels=few)
+    found = recommend(own, "bm25", workspace=replace(space, dataset=own), timed=False)
+
+    assert found.record["verdict"] == "try"
+    assert "The 4 labelled queries of your notes prove nothing yet. On ten public" in found.sentence
+    assert str(found.attempt.strategy) == "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"

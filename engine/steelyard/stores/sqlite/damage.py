@@ -38,7 +38,7 @@ def closed(path: str) -> VaultError:
     return VaultError(f"{shown(path, PATH_WIDTH)} is closed; keep the vault open until all searches are done")
 
 
-def checked(cursor: apsw.Cursor, action: Callable[[], T]) -> T:
+def run_checked(cursor: apsw.Cursor, action: Callable[[], T]) -> T:
     """What the action returns; VaultError where the file is not what a vault is, or was closed meanwhile."""
     try:
         return action()

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Bools, Indices
+from steelyard.base.arrays import Bools, Indices, Vectors
 from steelyard.memory.filters import Filters
-from steelyard.stores.sqlite.segments import LONGEST, SHORTEST, Vectors, VectorSegment, length_of
+from steelyard.stores.sqlite.segments import LONGEST, SHORTEST, VectorSegment, length_of
 
 MASKS = 64
 """Scopes whose masks are kept."""

@@ -20,11 +20,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices, Vectors
 from steelyard.stores.base import COSINE
 from steelyard.stores.sqlite.budget import PRECISIONS
 
-Vectors = NDArray[np.float32]
 SHORTEST, LONGEST = 1e-6, 1e6
 """Lengths between which the error bounds above are right; others would overflow or vanish in float32."""
 UNIT = 2.0**-24

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Self
@@ -16,10 +15,9 @@ from steelyard.retrievers.cache import ScopeCache
 from steelyard.stores.base import Readable
 
 LONGEST = 3
-"""Times the bytes of the query; what is longer is no rewritten query (the real program)."""
+"""Times the bytes of the query; what is longer is not a rewritten query (the real program)."""
 PROFILE = 2000
 """Characters of the profile that are sent."""
-_PROFILE = re.compile(r"cortex://(?:user|agent)/(?:.*/)?profile(?:\.md|/.*)?")
 
 _log = logging.getLogger(__name__)
 
@@ -71,8 +69,14 @@ def accepted(answer: str, query: str) -> str:
 def profile_of(store: Readable) -> str:
     """The entries ``cortex://user/.../profile``, then those of the agent; 2000 characters at most."""
     scopes = (Filters.of({"uri": {"prefix": f"cortex://{own}/"}}) for own in ("user", "agent"))
-    entries = (entry for scope in scopes for entry in store.entries(scope) if _PROFILE.fullmatch(entry.uri))
+    entries = (entry for scope in scopes for entry in store.entries(scope) if _is_profile(entry.uri))
     return _joined(entry.text or entry.l1 or entry.l0 for entry in entries)
+
+
+def _is_profile(uri: str) -> bool:
+    """Whether an entry of a user or an agent is the profile, or lies in its folder."""
+    inside = uri.split("/")[3:]
+    return "profile" in inside or inside[-1:] == ["profile.md"]
 
 
 def _joined(texts: Iterable[str]) -> str:

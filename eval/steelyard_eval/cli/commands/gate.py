@@ -163,7 +163,7 @@ def _end(found: Gating, strict: bool) -> None:
 @click.option(
     "--sampled",
     type=click.Choice(["all", "random", "log", "failing", "duel", "by hand"]),
-    help="How the labelled queries were drawn; written into a new dataset.json.",
+    help="How the labelled queries were drawn, for a dataset.json that does not say it.",
 )
 @click.option(
     "--pool",
@@ -183,7 +183,8 @@ def init(
 ) -> None:
     """Write dataset.json, a first baseline, and a workflow that gates every pull request.
 
-    Without DATASET the only data set in or below the working directory is used. Files that exist are kept.
+    Without DATASET the only data set in or below the working directory is used. Files that exist are kept; to
+    dataset.json only what --sampled and --pool say is added.
     """
     judged = None if pool is None else JudgedPool() if pool == COMPLETE else JudgedPool(tuple(separate(pool)), 10)
     found = start(

@@ -375,7 +375,7 @@ def recommend(
         str(path)
         for path in [
             *found.save_weights(out),
-            *(found.report(folder) if folder and document["leaderboard"] else []),
+            *(found.report(folder) if folder else []),
         ]
     ]
     put(document, as_json, f"{recommendation(document)}\nwritten: {', '.join(files) or 'nothing'}")

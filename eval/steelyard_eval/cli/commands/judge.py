@@ -32,6 +32,7 @@ KEYS = "0-3 grade, u undo, n note, q quit"
 @click.argument("contenders", nargs=-1, metavar="[CONTENDER]...", type=completion.CONFIGURATION)
 @click.option("--out", type=click.Path(), default="judgments", show_default=True, help="Folder of the judgments.")
 @click.option("--judge", "name", default="judge", show_default=True, help="Who judges; a file each.")
+@click.option("--random", is_flag=True, help="Whole queries drawn at random, whose labels can carry a ship.")
 @click.option("--second-to", metavar="JUDGE", default="", help="Judge again what JUDGE has judged; prints kappa.")
 @split_option
 @embedder_option
@@ -42,6 +43,7 @@ def judge(
     contenders: tuple[str, ...],
     out: str,
     name: str,
+    random: bool,
     second_to: str,
     split: str | None,
     embedder: str,
@@ -54,9 +56,13 @@ def judge(
     (bm25 and vector by default; the others are compared with the first one). Pairs come shuffled, without a hint
     of who found them, and are saved after every key: the command goes on where it was left. With --json it asks
     nothing and prints how far the work is.
+
+    With --random whole queries are drawn, and each is judged on what the contenders rank among the first ten. The
+    labels of queries that are judged whole stand for the others, so what they prove can ship.
     """
+    given = list(contenders) or DEFAULT
     session = open_session(
-        load(dataset), list(contenders) or DEFAULT, Path(out), name, second_to, split, seed, embedder=embedder
+        load(dataset), given, Path(out), name, second_to, split, seed, random=random, embedder=embedder
     )
     if not as_json:
         _work(session)
@@ -69,7 +75,12 @@ def judge(
 def _told(found: Record) -> Iterator[str]:
     if found["state"]:
         keys = json.dumps(found["state"], ensure_ascii=False)[1:-1]
-        yield f"pairs are chosen where contenders disagree, so say it in dataset.json: {keys}"
+        if not found["drawn"]:
+            yield f"pairs are chosen where contenders disagree, so say it in dataset.json: {keys}"
+        elif found["drawn"]["written"]:
+            yield f"dataset.json says what these labels are, once a query is whole: {keys}"
+        else:
+            yield f"{found['qrels']} has drawn queries alone; with it, dataset.json has to say: {keys}"
 
 
 def _where(found: Record) -> str:

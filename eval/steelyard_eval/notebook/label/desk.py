@@ -8,6 +8,7 @@ from typing import Any
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
 from steelyard_eval.datasets.labels import JudgedPool, stated
+from steelyard_eval.notebook.label import whole
 from steelyard_eval.notebook.label.kappa import agreement
 from steelyard_eval.notebook.label.outlook import Standing, standings
 from steelyard_eval.notebook.label.pool import PLACES, Pool
@@ -28,12 +29,25 @@ def desk(session: Session) -> Record:
         "file": str(session.file),
         "qrels": str(session.qrels),
         "card": None if pair is None else _card(session, pair),
-        "comparisons": [] if session.first else [asdict(one) for one in standings(session.pool, session.grades())],
+        "comparisons": [] if session.first else [asdict(one) for one in _standings(session)],
         "agreement": agreement(session.first, session.given) if session.first else None,
-        "state": _unstated(session.pool),
+        "state": whole.to_state(session.pool) if session.random else _unstated(session.pool),
+        "drawn": _drawn(session) if session.random else None,
     }
     record["sentence"] = sentence(record)
     return record
+
+
+def _standings(session: Session) -> list[Standing]:
+    grades = session.grades()
+    return standings(session.pool, grades, whole.judged_whole(session.pool, grades) if session.random else None)
+
+
+def _drawn(session: Session) -> Record:
+    """How many drawn queries are judged whole, of how many, and whether dataset.json says so by itself."""
+    pool = session.pool
+    judged = len(whole.judged_whole(pool, session.grades()))
+    return {"judged": judged, "queries": len(whole.drawn(pool)), "written": bool(whole.statement(pool))}
 
 
 def _unstated(pool: Pool) -> Record:
@@ -47,9 +61,10 @@ def sentence(record: Record) -> str:
     """How far the work is, in a line."""
     if record["agreement"] is not None:
         return _agreed(record["agreement"])
-    if not record["comparisons"]:
-        return f"{record['left']} pairs left."
-    return " ".join(_settled(Standing(**one), record["left"]) for one in record["comparisons"])
+    shown = [_settled(Standing(**one), record["left"]) for one in record["comparisons"]]
+    if drawn := record["drawn"]:
+        return " ".join([f"{drawn['judged']} of {drawn['queries']} drawn queries are whole.", *shown])
+    return " ".join(shown) or f"{record['left']} pairs left."
 
 
 def _settled(one: Standing, left: int) -> str:

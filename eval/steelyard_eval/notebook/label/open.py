@@ -21,6 +21,7 @@ def open_session(
     split: str | None = None,
     seed: int = 0,
     *,
+    random: bool = False,
     embedder: str = "auto",
     workspace: Callable[[], Workspace] | None = None,
 ) -> Session:
@@ -28,4 +29,5 @@ def open_session(
     named = distinct(read_all(contenders))
     opened = workspace or (lambda: Workspace.open(dataset, embedder))
     space = opened() if any(isinstance(one, Named) for one in named) else None
-    return Session(pool(dataset, named, space, dataset.split(split or "all"), seed), folder, judge, second_to)
+    pairs = pool(dataset, named, space, dataset.split(split or "all"), seed)
+    return Session(pairs, folder, judge, second_to, random=random)

@@ -17,6 +17,8 @@ from steelyard_eval.notebook.label.session import GRADES
 
 ENOUGH = 30
 """Labels, below which no comparison is settled: what few stand for is a guess."""
+LEAST, FEWEST = 2, 10
+"""Whole queries, below which nothing is shown, and below which nothing is settled."""
 
 
 @dataclass(frozen=True)
@@ -48,29 +50,44 @@ class Standing:
     needed: int | None
 
 
-def standings(pool: Pool, grades: Indices) -> list[Standing]:
+def standings(pool: Pool, grades: Indices, queries: Indices | None = None) -> list[Standing]:
     """Each contender against the first one, from the grades of the pool (int64[P], -1 for none).
 
-    Labels count as far as the order of the pool has no gap, because only then it is known what they stand for.
+    Labels count as far as the order of the pool has no gap, because only then it is known what they stand for; or
+    those of whole `queries`, int64[d], which were drawn at random.
     """
+    if queries is not None:
+        return _of_queries(pool, grades, queries)
     judged = grades[pool.order] >= 0
     count = len(judged) if judged.all() else int(np.argmin(judged))
     weights = np.where(pool.known >= 0, 1.0, 0.0)
     weights[pool.open] = sampling.weights(pool.value[pool.open], pool.keys, count)
     gains = weights * np.maximum(grades, 0) / GRADES[-1]
-    return [_standing(pool, at, gains, count) for at in range(1, len(pool.labels))]
-
-
-def _standing(pool: Pool, at: int, gains: Floats, count: int) -> Standing:
-    differences = gains * (pool.gain[at] - pool.gain[0])
-    found = mean_interval(
-        np.bincount(pool.query, differences, len(pool.queries)), unit_numbers(pool.queries).tolist()
-    )
+    every = np.arange(len(pool.queries))
     early = count < min(ENOUGH, len(pool.order))
+    total = int((pool.known >= 0).sum()) + count
+    return [_standing(pool, at, gains, every, (count, total), early) for at in range(1, len(pool.labels))]
+
+
+def _of_queries(pool: Pool, grades: Indices, queries: Indices) -> list[Standing]:
+    if len(queries) < LEAST:
+        return []
+    gains = np.maximum(grades, 0) / GRADES[-1]
+    count = int(np.isin(pool.query[grades >= 0], queries).sum())
+    early = len(queries) < min(FEWEST, len(pool.queries))
+    return [_standing(pool, at, gains, queries, (count, count), early) for at in range(1, len(pool.labels))]
+
+
+def _standing(
+    pool: Pool, at: int, gains: Floats, queries: Indices, counts: tuple[int, int], early: bool
+) -> Standing:
+    """From labels of these queries; `counts` are those that were drawn, and with those that were known."""
+    count, total = counts
+    differences = np.bincount(pool.query, gains * (pool.gain[at] - pool.gain[0]), len(pool.queries))
+    found = mean_interval(differences[queries], unit_numbers(pool.queries)[queries].tolist())
     beside = (found.low > 0 or found.high < 0) and not early
     verdict = "open" if not beside else "better" if found.mean > 0 else "worse"
     needed = 0 if beside else None if early else _needed(found.mean, found.high - found.mean, count)
-    total = int((pool.known >= 0).sum()) + count
     return Standing(pool.labels[at], pool.labels[0], total, found.mean, found.low, found.high, verdict, needed)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from steelyard.base.files import STRICT_JSON, write_texts
 from steelyard.base.inputs import read_text
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard_eval.notebook.label import whole
 from steelyard_eval.notebook.label.pool import Pool
 
 GRADES = (0, 1, 2, 3)
@@ -43,7 +44,8 @@ class Session:
     """The judgments of one judge on a pool, in a folder.
 
     ``<judge>.jsonl`` has a line a judgment, in the order given. ``<judge>.qrels.txt`` has the grades of the data
-    set and these, ready to replace its qrels.txt. Both are written whole after every judgment.
+    set and these, ready to replace its qrels.txt; where whole queries are drawn, see `whole.fair_labels`. Both are
+    written whole after every judgment.
 
     Parameters
     ----------
@@ -57,11 +59,14 @@ class Session:
         Judge what another judge has judged, shuffled anew and without seeing the grades; empty to judge the pool.
     now : callable
         The time in seconds UTC.
+    random : bool
+        Judge whole queries that are drawn at random, instead of the pairs that tell most.
 
     Raises
     ------
     ConfigError
-        For a name that is none, and when the other judge has judged nothing here.
+        For a name that is none, when the other judge has judged nothing here, and for a second judge of queries
+        drawn at random.
     DataError
         For a file that does not hold judgments, naming its line.
     """
@@ -73,22 +78,26 @@ class Session:
         judge: str = JUDGE,
         second_to: str = "",
         now: Callable[[], float] = time.time,
+        random: bool = False,
     ) -> None:
         for name in (judge, second_to or judge):
             if not re.fullmatch(r"[A-Za-z0-9._-]{1,60}", name):
                 raise ConfigError(f"judge {shown(name)} must be letters, digits, dots, dashes; name another")
         if judge == second_to:
             raise ConfigError(f"{judge} cannot be second to themselves; give the second judge another name")
+        if second_to and random:
+            raise ConfigError(f"a second judge sees what {second_to} has judged; leave out --random")
         self.pool = pool
         self.folder = folder
         self.judge = judge
+        self.random = random
         self._now = now
         self._entries = {entry.id: entry for entry in pool.dataset.entries}
         self.given = read_judgments(self.file)
         self.first = read_judgments(folder / f"{second_to}.jsonl") if second_to else {}
         if second_to and not self.first:
             raise ConfigError(f"{second_to} has judged nothing in {shown(str(folder), PATH_WIDTH)}; judge first")
-        self.order = self._second() if second_to else pool.order
+        self.order = self._second() if second_to else whole.order(pool) if random else pool.order
         self._asked = {pool.pair(at) for at in self.order.tolist()}
         self._at = 0
 
@@ -144,10 +153,10 @@ class Session:
         self._at = 0
         return last
 
-    def grades(self) -> Indices:
+    def grades(self, given: Mapping[Pair, Judgment] | None = None) -> Indices:
         """int64[P]: the grades of the pool, the data set's and this judge's; -1 for pairs without one."""
         found = self.pool.known.copy()
-        for pair, judgment in self.given.items():
+        for pair, judgment in (self.given if given is None else given).items():
             if pair in self.pool.places:
                 found[self.pool.places[pair]] = judgment.grade
         return found
@@ -160,12 +169,20 @@ class Session:
 
     def _save(self, given: dict[Pair, Judgment]) -> None:
         lines = "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in given.values())
-        merged = {query: dict(own) for query, own in self.pool.dataset.qrels.items()}
-        for one in given.values():
-            merged.setdefault(one.query, {})[one.entry] = one.grade
+        merged = self._labels(given)
         rows = (f"{query} 0 {id_} {grade}\n" for query, own in merged.items() for id_, grade in own.items())
-        write_texts({self.file: lines, self.qrels: "".join(rows)})
+        said = whole.statement(self.pool) if self.random and merged else {}
+        write_texts({self.file: lines, self.qrels: "".join(rows), **said})
         self.given = given
+
+    def _labels(self, given: dict[Pair, Judgment]) -> dict[str, dict[str, int]]:
+        own = {pair: one.grade for pair, one in given.items()}
+        if self.random:
+            return whole.fair_labels(self.pool, own, self.grades(given))
+        merged = {query: dict(known) for query, known in self.pool.dataset.qrels.items()}
+        for (query, entry), grade in own.items():
+            merged.setdefault(query, {})[entry] = grade
+        return merged
 
 
 def read_judgments(path: Path) -> dict[Pair, Judgment]:

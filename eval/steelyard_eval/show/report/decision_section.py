@@ -32,8 +32,29 @@ _PARTS = (
 _GAINS = ("promise", "holdout")
 
 
+def _elsewhere(record: Record) -> TermList:
+    """What public collections showed, where the labels say nothing."""
+    shown = record["public"]
+    over = shown["near"] or record["current"]["label"]
+    return TermList(
+        (
+            ("verdict", record["verdict"]),
+            (
+                "measured on your notes",
+                "nothing" if not record.get("labelled", 1) else "too little to prove anything",
+            ),
+            ("worth trying", shown["default"]),
+            ("compared elsewhere with", over),
+            ("public collections where it was better", f"{shown['better']} of {shown['collections']}"),
+            ("difference there (nDCG@10)", f"{shown['mean']:+.3f} on average, at worst {shown['worst']:+.3f}"),
+        )
+    )
+
+
 def promised(record: Record) -> tuple[Block, ...]:
     """What a recommendation promises, what it rests on, and what it would change."""
+    if record.get("public"):
+        return (_elsewhere(record),)
     if not record.get("promise") or not record.get("leaderboard"):
         return ()
     promise, chosen, second = record["promise"], record.get("chosen") or {}, record.get("runner_up") or {}

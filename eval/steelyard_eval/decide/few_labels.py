@@ -1,0 +1,113 @@
+"""The decision where labels are few: what is likely elsewhere, until labels of these notes say more.
+
+A rule that asks for proof keeps what there is under about 40 labels, and so does one that is harmless. What it
+would keep is reconsidered: below 20 labelled queries by what public collections showed, from then on by the
+largest mean less one standard error among few contenders. Neither is a proof, so neither ships: docs/start.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from steelyard.base.arrays import Floats, Indices
+from steelyard_eval.decide.decision import Decision, tried
+from steelyard_eval.decide.posterior import LEAST, WORTH, Matrix, Moments
+from steelyard_eval.decide.public import CONTENDERS, DEFAULT, PublicTable, class_of
+from steelyard_eval.decide.rule import Evidence, Gates, passed
+from steelyard_eval.decide.without_labels import FEWEST, Advice
+
+
+@dataclass(frozen=True)
+class Few:
+    """The contenders among the candidates that few labels choose from.
+
+    Attributes
+    ----------
+    rows : int64[K], where they are.
+    variance : float64[K], of their difference to the default between queries on public collections.
+    default : int, where the default is.
+    """
+
+    rows: Indices
+    variance: Floats
+    default: int
+
+    @classmethod
+    def of(cls, keys: Sequence[str], table: PublicTable, model: str) -> Few | None:
+        """From the names of all candidates (`priors.key_of`); None where the default is not among them."""
+        at = _labels(keys, table.rows)
+        known = table.variances[class_of(model)]
+        labels = [label for label in CONTENDERS if label in at]
+        if DEFAULT not in at:
+            return None
+        rows = np.array([at[label] for label in labels], dtype=np.int64)
+        return cls(rows, np.array([known[label] for label in labels]), at[DEFAULT])
+
+
+def _labels(keys: Sequence[str], rows: Mapping[str, str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for at, key in enumerate(keys):
+        if key in rows:
+            found.setdefault(rows[key], at)
+    return found
+
+
+def reconsidered(
+    decision: Decision, evidence: Evidence, gates: Gates, few: Few | None, advice: Advice, labelled: int
+) -> tuple[Decision, bool]:
+    """The decision, and whether it now rests on public collections.
+
+    Below `FEWEST` labelled questions whatever ships is the default, where that passes the gates, too, unless the
+    other is ahead of it by a standard error; and what proves nothing gives way to the advice. From then on a keep
+    gives way to the leader, if it is ahead of the current one by a standard error.
+    """
+    if few is None:
+        return decision, False
+    if labelled >= FEWEST:
+        top = leader(evidence, few)
+        better = decision.verdict == "keep" and ahead(evidence, top)
+        return (tried(evidence, gates, top, decision) if better else decision), False
+    if decision.verdict == "ship":
+        return _shipped(decision, evidence, gates, few.default), False
+    if advice.attempt is None:
+        return decision, decision.verdict == "keep"
+    return tried(evidence, gates, few.default, decision), True
+
+
+def _shipped(decision: Decision, evidence: Evidence, gates: Gates, default: int) -> Decision:
+    """What ships of few labels: they tell that much is better than the current one, and little of what is best."""
+    chosen = decision.candidate
+    if chosen is None or not passed(evidence, gates)[default] or ahead(evidence, chosen, default):
+        return decision
+    return replace(tried(evidence, gates, default, decision), verdict="ship", more=None)
+
+
+def leader(evidence: Evidence, few: Few) -> int:
+    """The contender of largest mean less one standard error of its difference to the default; else the default."""
+    differences = evidence.metric[few.rows] - evidence.metric[few.default]
+    lower = less_one_error(differences, evidence.groups, few.variance)
+    top = int(np.argmax(lower))
+    return int(few.rows[top]) if lower[top] > 0 else few.default
+
+
+def less_one_error(differences: Matrix, groups: Indices, variance: Floats | None = None) -> Floats:
+    """float64[C]: means of differences, float[C, n], less one standard error.
+
+    The variance between queries is pooled with the known one, float64[C], which counts as ten queries.
+    """
+    sums = Moments.of(differences, groups)
+    between = sums.queries * sums.error**2
+    if variance is not None:
+        between = (sums.queries * between + WORTH * variance) / (sums.queries + WORTH)
+    return np.asarray(sums.mean - np.maximum(np.sqrt(between / sums.queries), LEAST), dtype=np.float64)
+
+
+def ahead(evidence: Evidence, candidate: int, of: int | None = None) -> bool:
+    """Whether a candidate's mean is above that of another one, or of the current one, by a standard error."""
+    differences = np.asarray(evidence.metric[candidate], dtype=np.float64)
+    if of is not None:
+        differences = differences - evidence.metric[of]
+    return bool(less_one_error(differences[None, :], evidence.groups)[0] > 0)

@@ -1,0 +1,93 @@
+"""Whole queries drawn at random: what a ship needs, because they stand for the queries that nobody judged.
+
+A drawn query is judged on everything that a contender ranks among the first ten. Its grades count once they all
+are there; a query that is half judged would favour whoever was judged first. Queries stay in the order in which
+they were drawn, so where judging stops says nothing about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from steelyard.base.arrays import Bools, Indices
+from steelyard.base.files import canonical
+from steelyard_eval.datasets.file_reader import FolderReader
+from steelyard_eval.datasets.labels import FAIR, JudgedPool, stated
+from steelyard_eval.datasets.manifest import FILE as MANIFEST
+from steelyard_eval.notebook.label.pool import PLACES, Pool
+
+STREAM = 3
+"""Of the random numbers of a seed, those that draw queries; `Session` takes the second for a second judge."""
+Grades = dict[str, dict[str, int]]
+
+
+def fair(pool: Pool) -> bool:
+    """Whether the labels that the data set has stand for its other queries already, as far as it says."""
+    return pool.dataset.sampled in FAIR
+
+
+def drawn(pool: Pool) -> Indices:
+    """int64[D]: the queries in the order in which they are drawn, by the seed.
+
+    Those with labels are drawn too, unless they were drawn fairly themselves.
+    """
+    keys = np.random.default_rng([pool.seed, STREAM]).random(len(pool.queries))
+    labelled = [fair(pool) and query.id in pool.dataset.qrels for query in pool.queries]
+    order = np.argsort(keys, kind="stable").astype(np.int64)
+    found: Indices = order[~np.array(labelled)[order]]
+    return found
+
+
+def order(pool: Pool) -> Indices:
+    """int64[n]: the open pairs of drawn queries, query by query, shuffled within each."""
+    at = np.full(len(pool.queries), -1)
+    queries = drawn(pool)
+    at[queries] = np.arange(len(queries))
+    open_ = np.flatnonzero(_asked(pool) & (pool.known < 0) & (at[pool.query] >= 0))
+    keys = np.random.default_rng([pool.seed, STREAM, 1]).random(len(pool))
+    found: Indices = open_[np.lexsort((keys[open_], at[pool.query[open_]]))]
+    return found
+
+
+def judged_whole(pool: Pool, grades: Indices) -> Indices:
+    """int64[d]: the drawn queries up to the first that lacks a grade; `grades` is int64[P], -1 for none."""
+    queries = drawn(pool)
+    lacking = np.isin(queries, pool.query[_asked(pool) & (grades < 0)])
+    found: Indices = queries[: int(np.argmax(lacking)) if lacking.any() else len(queries)]
+    return found
+
+
+def fair_labels(pool: Pool, given: Mapping[tuple[str, str], int], grades: Indices) -> Grades:
+    """The labels of drawn queries, beside those that the data set has where these were drawn fairly, too."""
+    known = pool.dataset.qrels
+    ids = [pool.queries[at].id for at in judged_whole(pool, grades).tolist()]
+    found = {query: dict(known[query]) for query in (known if fair(pool) else ids) if query in known}
+    for (query, entry), grade in given.items():
+        if query in ids:
+            found.setdefault(query, {})[entry] = grade
+    return found
+
+
+def to_state(pool: Pool) -> dict[str, object]:
+    """What dataset.json should say beside the labels of drawn queries, where it says something else or nothing."""
+    own = stated("random", JudgedPool(pool.labels, PLACES))
+    said = stated(pool.dataset.sampled, pool.dataset.pool)
+    return {name: value for name, value in own.items() if said[name] is None or not fair(pool)}
+
+
+def statement(pool: Pool) -> dict[Path, str]:
+    """dataset.json with it, where there is one and these are the first labels of the set; else nothing."""
+    dataset, said = pool.dataset, to_state(pool)
+    if not said or dataset.qrels or dataset.in_memory:
+        return {}
+    record = FolderReader(dataset.path).json_object(MANIFEST)
+    return {} if record is None else {dataset.path / MANIFEST: canonical({**record, **said})}
+
+
+def _asked(pool: Pool) -> Bools:
+    """bool[P]: what a contender ranks among the first; what other weights would bring there can wait."""
+    found: Bools = pool.gain.max(axis=0) > 0
+    return found

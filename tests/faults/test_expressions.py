@@ -1,0 +1,152 @@
+"""Regular expressions, too, take time in proportion to what they read: no file keeps a command busy for hours.
+
+Counting calls (test_growth.py) does not see what happens inside an expression. Each text here has 400,000
+characters and took minutes to years before; its reader runs in a process that is ended after `SECONDS` of CPU.
+"""
+
+import multiprocessing
+import resource
+from contextlib import suppress
+
+import pytest
+
+from steelyard.base.errors import SteelyardError
+from steelyard.base.fields import parse_number
+from steelyard.systems import find_system
+from steelyard.systems.cortex_mem.rewriting import _is_profile
+from steelyard_eval.importers import basic_memory, benchmark, conversations, cortex_mem
+from steelyard_eval.importers.copied import array_of
+from steelyard_eval.importers.notes import _heading, read_note, sections
+from steelyard_eval.importers.source import ForeignStore
+
+LENGTH, SECONDS = 400_000, 20
+
+
+def of(piece, before="", after=""):
+    return before + piece * (LENGTH // len(piece)) + after
+
+
+def noted(folder):
+    return sections(read_note(ForeignStore(folder), "a.md"))
+
+
+FILES = {
+    "a heading of blanks": ("a.md", of(" ", "# a", "x"), noted),
+    "a heading of marks": ("a.md", of("#", "# a", "x"), noted),
+    "a link with many places": ("a.md", of(".md#", "]("), noted),
+    "an observation of blanks": ("a.md", of(" ", "- [a] ", "x"), lambda at: basic_memory.read(ForeignStore(at))),
+    "blank lines before a section": ("a.md", of("\n", "a", "x"), lambda at: basic_memory.read(ForeignStore(at))),
+    "blank lines in a memory": (
+        "user/a/.abstract.md",
+        of("\n", "**Added**: a", "x"),
+        lambda at: cortex_mem.read(ForeignStore(at)),
+    ),
+    "remarks that are not closed": (
+        "user/a/.abstract.md",
+        of("<!-- source-hash: "),
+        lambda at: cortex_mem.read(ForeignStore(at)),
+    ),
+    "topics that are not closed": ("topics", of("<top>"), lambda at: benchmark.read_trec(ForeignStore(at))),
+    "documents that are not closed": ("docs", of("<DOC>"), lambda at: benchmark.read_trec(ForeignStore(at))),
+    "marks that are not closed": (
+        "docs",
+        of("<", "<DOC><DOCNO>a</DOCNO>", "</DOC>"),
+        lambda at: benchmark.read_trec(ForeignStore(at)),
+    ),
+}
+TEXTS = {
+    "a number": (of("1", "", "x"), parse_number),
+    "the name of a system": (of(" ", "a", "x"), find_system),
+    "an array": (of('\\"', '{"', "}"), array_of),
+    "what was said": (of(" ", "", "x"), conversations._said),
+    "a profile": (of("profile/", "cortex://user/", "\n"), _is_profile),
+}
+
+
+def ended(target, *given):
+    """The exit code of a process that may take `SECONDS` of CPU."""
+
+    def run():
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        with suppress(SteelyardError, ValueError):
+            target(*given)
+
+    process = multiprocessing.get_context("fork").Process(target=run)
+    process.start()
+    process.join()
+    return process.exitcode
+
+
+@pytest.mark.parametrize("what", FILES)
+def test_a_file(tmp_path, what):
+    name, text, read = FILES[what]
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text(text)
+    assert ended(read, tmp_path) == 0
+
+
+@pytest.mark.parametrize("what", TEXTS)
+def test_a_text(what):
+    text, read = TEXTS[what]
+    assert ended(read, text) == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        ("# A title", "A title"),
+        ("## closed ##", "closed"),
+        ("###### six", "six"),
+        ("####### seven", ""),
+        ("#tag", ""),
+        ("# ##", "#"),
+        ("#  ", ""),
+        ("# a # b", "a # b"),
+    ],
+)
+def test_headings(line, title):
+    """By CommonMark 4.2 (ATX headings), but for a heading of marks alone, which keeps one as its name."""
+    assert _heading(line) == title
+
+
+@pytest.mark.parametrize(
+    ("link", "names"),
+    [
+        ("[a](b.md)", ("b.md",)),
+        ("[a](<b.md#part>)", ("b.md",)),
+        ("[a](b.md#x.md)", ("b.md#x.md",)),
+        ("[a](https://b.example)", ()),
+        ("[a](.md)", ()),
+    ],
+)
+def test_links(tmp_path, link, names):
+    (tmp_path / "a.md").write_text(link)
+    assert read_note(ForeignStore(tmp_path), "a.md").links == names
+
+
+@pytest.mark.parametrize(
+    ("line", "content", "context"),
+    [
+        ("- [tech] uses Rust (since May) ", "uses Rust", "since May"),
+        ("- [tech] (all of it)", "(all of it)", None),
+        ("- [tech] a (b) (c)", "a (b)", "c"),
+        ("- [tech] f(x)", "f(x)", None),
+        ("- [tech] a (b(c))", "a (b(c))", None),
+    ],
+)
+def test_observations(line, content, context):
+    found = basic_memory._observation(line)
+    assert (found["content"], found["context"]) == (content, context)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a\n\n---\n**Added**: 2026-01-01\n", "a"),
+        ("a\n<!-- source-hash: 1 -->", "a"),
+        ("a\n<!-- source-hash: 1", "a\n<!-- source-hash: 1"),
+        ("a\n**Added**: 1\nb\n", "a\n**Added**: 1\nb\n"),
+    ],
+)
+def test_a_remark_at_the_end(text, left):
+    assert cortex_mem._without_footer(text) == left
