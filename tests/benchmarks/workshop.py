@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.fusion import parse
 from steelyard.memory.text import STOP_WORDS, content, terms
 from steelyard.systems import find_system
 from steelyard_eval.compare import compare
@@ -22,21 +21,22 @@ from steelyard_eval.datasets import load
 
 FOLDER = Path(__file__).resolve().parents[2] / "qrels" / "workshop"
 FIELDS = ("title", "text", "why", "impact", "details", "context", "l0", "l1")
+JUDGED = ("qrels.txt", "unanswerable.txt")
 COPY = 0.3
 """Entries that share this part of their 5-word shingles are near-duplicates."""
 
 
 DEFAULT = "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"
-SYSTEMS = (
-    "fts bm25 vector echovault echovault:shipped soleri soleri:shipped moltnet moltnet:shipped spec_kit spec_kit:shipped"
-    " spec_kit:js cortex_mem cortex_mem:shipped"
-).split()
+SYSTEMS = [
+    *("fts", "bm25", "vector", "echovault", "echovault:shipped", "soleri", "soleri:shipped", "moltnet"),
+    *("moltnet:shipped", "spec_kit", "spec_kit:shipped", "spec_kit:js", "cortex_mem", "cortex_mem:shipped"),
+]
 """What was pooled, beside DEFAULT."""
 REMOVED = {
     "soleri": ("tfidf", "cosine", "severity", "recency", "tags", "domain"),
     "moltnet": ("vector", "fts"),
-    "spec_kit": ("vector", "bm25", "graph"),
-    "spec_kit:js": ("vector", "fts", "graph"),
+    "spec_kit": ("vector", "bm25", "graph", "promised", "document_type"),
+    "spec_kit:js": ("vector", "bm25", "fts"),
 }
 
 
@@ -120,7 +120,7 @@ def statistics():
     entries, queries, twice = rows("corpus.jsonl"), rows("queries.jsonl"), second_pass()
     memories = [entry for entry in entries if entry.get("text")]
     lengths = np.array([sum(len(entry.get(name, "").split()) for name in FIELDS[1:6]) for entry in memories])
-    judged = [line.split() for name in ("qrels.txt", "unanswerable.txt") for line in (FOLDER / name).open()]
+    judged = [line.split() for name in JUDGED for line in (FOLDER / name).read_text().splitlines()]
     held = frames(memories).most_common(1)[0]
     first = [(a, b) for _, _, a, b, _ in twice]
     return {
@@ -152,27 +152,25 @@ def statistics():
 
 
 def by_category(comparison):
-    """{label: {category: mean of the primary metric}}, all categories together under ``all``."""
-    means = {}
-    for row in comparison.to_dict()["per_query"]:
-        for label, value in row["values"].items():
-            for category in ("all", row["category"]):
-                means.setdefault(label, {}).setdefault(category, []).append(value)
-    return {label: {c: round(float(np.mean(v)), 3) for c, v in own.items()} for label, own in means.items()}
+    """The mean of the primary metric by category and over all, a row for each contender (DataFrame)."""
+    values = comparison.per_query().drop(columns="text")
+    return values.groupby("category").mean().T.assign(all=values.drop(columns="category").mean()).round(3)
 
 
 def without(name, signal):
-    """A system's configuration with a weight of 0, or no place, for one signal."""
-    config = find_system(name).config
+    """A system's configuration without one of its signals."""
+    config = find_system(name).config(10)  # the depth of some follows the limit
     return dataclasses.replace(config, strategy=config.strategy.without({signal}))
 
 
 def measured():
     """The systems by category, and the same with each signal taken away."""
     dataset = load(FOLDER)
-    print(json.dumps(by_category(compare(dataset, [*SYSTEMS, DEFAULT], timed=False)), indent=1))
+    print(by_category(compare(dataset, SYSTEMS, DEFAULT, timed=False)).to_string())
     removed = {f"{n} without {s}": without(n, s) for n, signals in REMOVED.items() for s in signals}
-    print(json.dumps(by_category(compare(dataset, list(REMOVED), labels=removed, timed=False)), indent=1))
+    taken = compare(dataset, list(REMOVED), labels=removed, timed=False)
+    print(by_category(taken).to_string())
+    print(taken.per_query("Judged@10").mean(numeric_only=True).round(3).to_string())
 
 
 if __name__ == "__main__":
