@@ -9,10 +9,10 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
-from steelyard.fusion.base import Expr, Term
-from steelyard.fusion.call import FAULTY, CallReader
-from steelyard.fusion.description import Description
+from steelyard.fusion.base import Description, Expr, Term
+from steelyard.fusion.call import FAULTY, CallReader, Family
 from steelyard.fusion.plan import Branch, Plan
+from steelyard.fusion.signal import Signal
 from steelyard.grammar import number_text
 from steelyard.table.signal_table import SignalTable
 
@@ -21,7 +21,7 @@ LOW, HIGH = 0.1, 10.0
 
 
 @dataclass(frozen=True)
-class Boost(Expr):
+class Boost(Family):
     """``score * product of (1 + weight * (factor - 1))``, the product kept within `low` and `high`.
 
     A weight of 1 multiplies by the factor as it is, 0 switches it off.
@@ -51,9 +51,9 @@ class Boost(Expr):
                 "as in boost(rrf(fts, vector), 0.5*decay)"
             )
         for term in others:
-            if term.expr.leaf is None or term.expr.retrievers():
+            if not isinstance(term.expr, Signal) or term.expr.retrievers():
                 call.fault(f"boost: {term.expr} is not a factor; name one that every entry has, such as decay")
-        known = [Term(t.weight, t.expr) for t in others if t.expr.leaf is not None]
+        known = [Term(t.weight, t.expr) for t in others if isinstance(t.expr, Signal)]
         return cls(first.expr, tuple(known) or (Term(1.0, call.build(FAULTY)),), low, high)
 
     def children(self) -> tuple[Expr, ...]:
@@ -121,7 +121,7 @@ class Boost(Expr):
         return self.expr.members(table, within)
 
     def everywhere(self, table: SignalTable) -> Bools:
-        """Those of the strategy."""
+        """The rows that the strategy inside may rank."""
         return self.expr.everywhere(table)
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:

@@ -9,9 +9,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools
-from steelyard.fusion.base import Expr, Needs, join_needs
-from steelyard.fusion.call import CallReader
-from steelyard.fusion.description import Description
+from steelyard.fusion.base import Description, Expr, Needs, join_needs
+from steelyard.fusion.call import CallReader, Family
 from steelyard.fusion.plan import Branch, Plan
 from steelyard.fusion.progress import Progress, progress_of_all
 from steelyard.signals import PRIORS
@@ -19,7 +18,7 @@ from steelyard.table.signal_table import SignalTable
 
 
 @dataclass(frozen=True)
-class ByIntent(Expr):
+class ByIntent(Family):
     """Ranks each query by the strategy of its intent, or by the default when the intent has none."""
 
     keyword: ClassVar[str] = "by_intent"

@@ -1,12 +1,14 @@
-"""Reads the options of one parsed call while it becomes an expression.
+"""Expressions that are written as a call, and the reader of its options while it becomes an expression.
 
 Faults are collected and reported together: a faulty part is replaced by the signal fts, and reading continues.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Self
 
 from steelyard.base.errors import nearest
 from steelyard.fusion.base import Expr, Term
@@ -17,6 +19,15 @@ MAX_WEIGHT = 1_000_000
 Option = float | Duration | tuple[float, ...] | Item
 FAULTY = parse_call("fts").call
 """What a faulty part is read as."""
+
+
+class Family(Expr):
+    """An expression that is written as a call of its `keyword`: ``rrf(...)``, ``tiered(...)``."""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, call: CallReader) -> Self:
+        """Build an expression of this family from a parsed call; faults are collected in `call`."""
 
 
 @dataclass

@@ -12,8 +12,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
+from steelyard.fusion.base import Linear
 from steelyard.fusion.call import CallReader
-from steelyard.fusion.description import Linear
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.sums import ListColumns, NormalizedSum, count_lists, times
 from steelyard.table.signal_table import SignalTable

@@ -10,12 +10,12 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard.fusion.base import Expr, Needs, Term, join_needs
+from steelyard.fusion.base import Description, Expr, Needs, Term, join_needs
 from steelyard.fusion.call import CallReader
-from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.progress import LAST, Progress
-from steelyard.fusion.sums import WeightedTerms, terms_without
+from steelyard.fusion.signal import Signal
+from steelyard.fusion.sums import ListColumns, WeightedTerms, terms_without
 from steelyard.grammar import Item, number_text
 from steelyard.table.signal_table import FETCHED, SignalTable, count_rows
 
@@ -77,7 +77,7 @@ class Layered(WeightedTerms):
             call.fault("layered inside layered; name the layers l0, l1, l2 in one")
         if lacking != "zero" and len(terms) != 3:
             call.fault(f"layered: lacking={lacking} needs three layers; name l0, l1 and l2")
-        if depths and terms[0].expr.leaf is None:
+        if depths and not isinstance(terms[0].expr, Signal):
             call.fault("layered: depths are places in the list of one signal; name one as the first layer")
         ladder = (0.4, 0.3) if relax is None else relax
         return cls(terms, threshold, ladder, cut, lacking, then, tuple(map(int, depths or ())), scope)
@@ -201,7 +201,7 @@ class Layered(WeightedTerms):
             passed[count_rows(table, above) > 0] = at
         return gated, passed
 
-    def _filled(self, table: SignalTable, pairs: list[tuple[Column, Bools]]) -> tuple[tuple[Column, ...], Bools]:
+    def _filled(self, table: SignalTable, pairs: ListColumns) -> tuple[tuple[Column, ...], Bools]:
         """The layers with what stands for missing ones, and bool[N] the rows that count at all."""
         counted = np.ones(len(table), dtype=bool)
         if self.lacking == "zero":
@@ -305,7 +305,7 @@ def _instead(pair: tuple[Column, Bools], values: Floats, formula: str) -> Column
     )
 
 
-def _best(pairs: list[tuple[Column, Bools]]) -> tuple[Column, Bools]:
+def _best(pairs: ListColumns) -> tuple[Column, Bools]:
     """The greatest of each row's own layers."""
     parts = tuple(replace(c, values=np.where(present, c.values, np.nan)) for c, present in pairs)
     present = np.any([own for _, own in pairs], axis=0)

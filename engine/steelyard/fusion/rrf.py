@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools
-from steelyard.fusion.base import Expr
+from steelyard.fusion.base import RECIPROCAL, Expr, Linear
 from steelyard.fusion.call import MAX_WEIGHT, CallReader
-from steelyard.fusion.description import RECIPROCAL, Linear
 from steelyard.fusion.plan import Branch, Column
 from steelyard.fusion.sums import ListColumns, Sum, count_lists, ranked_column
 from steelyard.grammar import Call, Item, amount_of, number_text

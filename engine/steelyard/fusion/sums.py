@@ -13,9 +13,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
-from steelyard.fusion.base import Expr, Term, nested
-from steelyard.fusion.call import CallReader
-from steelyard.fusion.description import Description
+from steelyard.fusion.base import Description, Expr, Term, nested
+from steelyard.fusion.call import CallReader, Family
 from steelyard.fusion.normalize import NORMALIZERS
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.walk import leaves
@@ -29,7 +28,7 @@ ListColumns = Sequence[tuple[Column, Bools]]
 
 
 @dataclass(frozen=True)
-class WeightedTerms(Expr):
+class WeightedTerms(Family):
     """Expressions with a weight each."""
 
     terms: tuple[Term, ...]

@@ -9,15 +9,14 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools
-from steelyard.fusion.base import Expr, Needs, join_needs
-from steelyard.fusion.call import FAULTY, CallReader
-from steelyard.fusion.description import Fallback
+from steelyard.fusion.base import Expr, Fallback, Needs, join_needs
+from steelyard.fusion.call import FAULTY, CallReader, Family
 from steelyard.fusion.plan import Branch, Plan
 from steelyard.table.signal_table import SignalTable, count_rows
 
 
 @dataclass(frozen=True)
-class Tiered(Expr):
+class Tiered(Family):
     """Ranks by ``first`` where it ranks at least `min_results` entries, and by ``then`` for the other queries."""
 
     keyword: ClassVar[str] = "tiered"

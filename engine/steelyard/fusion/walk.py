@@ -11,15 +11,14 @@ from steelyard.fusion.signal import Signal
 
 def leaves(expr: Expr) -> list[Signal]:
     """List the signals of a strategy in the order written, each once."""
-    own = expr.leaf
-    found = [own] if own else [leaf for child in expr.children() for leaf in leaves(child)]
+    found = [expr] if isinstance(expr, Signal) else [leaf for child in expr.children() for leaf in leaves(child)]
     return list(dict.fromkeys(found))
 
 
 def replaced(expr: Expr, instead: Mapping[str, str]) -> Expr:
     """The same strategy with other signals in the place of some, by their names."""
-    if expr.leaf is not None:
-        return Signal(instead[expr.leaf.name]) if expr.leaf.name in instead else expr
+    if isinstance(expr, Signal):
+        return Signal(instead[expr.name]) if expr.name in instead else expr
     return expr.with_children([replaced(child, instead) for child in expr.children()])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from steelyard.fusion.description import Linear
+from steelyard.fusion.base import Linear
 from steelyard.fusion.sums import NormalizedSum
 
 

@@ -27,7 +27,7 @@ SETTINGS = 30
 """Of a system, and of the two families that are common: beyond it one parameter is varied at a time, and depth
 with the given ones alone."""
 FEW = 10
-"""The same of the other families."""
+"""As many settings are tried of each of the other families."""
 COLUMNS = 600
 """Weights laid out over all settings of a family; of the two that are common, all."""
 COMMON = {

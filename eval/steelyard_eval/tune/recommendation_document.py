@@ -27,7 +27,7 @@ from steelyard_eval.decide.promise import usual_over
 from steelyard_eval.decide.provenance import estimate, origin, promised
 from steelyard_eval.decide.public import public_table
 from steelyard_eval.decide.refusal import BROKEN_OFF, Refusal, Side, refusal
-from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence, holds
+from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence, doubt
 from steelyard_eval.decide.without_labels import Advice, advise
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.measures.statistics import difference_interval, mean_interval
@@ -91,7 +91,7 @@ class RecommendationCase:
     def evidence(self) -> Evidence:
         """The candidates' differences to the current configuration, and what is known of them beforehand."""
         grid, now = self.layout.grid, self.current
-        priors = known(grid, now.key, self.source.model, str(self.metric), self.source.dataset.sha256)
+        priors = known(grid.keys, now.key, self.source.model, str(self.metric), self.source.dataset.sha256)
         return Evidence.of(
             grid.metric - now.values[self.metric].astype(np.float32),
             grid.composite - now.composite.astype(np.float32),
@@ -142,7 +142,7 @@ class RecommendationCase:
             self._side(self.label, self.config),
             self._side(named(config), config),
             (self._side(start.label, start.config) for start in self.layout.starts),
-            lambda differences: holds(self.evidence, candidate, differences, ALL_FAMILIES),
+            lambda differences: doubt(self.evidence, candidate, differences),
         )
 
     def _side(self, label: str, config: SearchConfig | None) -> Side:

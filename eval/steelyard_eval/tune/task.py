@@ -78,7 +78,7 @@ class Task:
         """The candidates' differences to the configuration on every query, and what is known beforehand."""
         metric, composite = measured(self.table, self.config, self.judgments, self.measure)
         model = str(self.table.fingerprint.get("model", ""))
-        priors = known(self.grid, key_of(self.config), model, str(self.measure), self.dataset.sha256)
+        priors = known(self.grid.keys, key_of(self.config), model, str(self.measure), self.dataset.sha256)
         differences = self.grid.metric - metric.astype(np.float32)
         steadier = self.grid.composite - composite.astype(np.float32)
         if self.weights > 2:  # too many to smooth along, and then the metric itself chooses better

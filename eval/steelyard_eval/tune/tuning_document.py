@@ -21,7 +21,7 @@ from steelyard_eval.decide.decision import Decision, decide
 from steelyard_eval.decide.promise import FEWEST, usual_over
 from steelyard_eval.decide.provenance import estimate, origin, promised
 from steelyard_eval.decide.refusal import BROKEN_OFF, Refusal, Side, refusal
-from steelyard_eval.decide.rule import ONE_STRATEGY, Evidence, holds
+from steelyard_eval.decide.rule import ONE_STRATEGY, Evidence, doubt
 from steelyard_eval.measures.statistics import compare_paired, mean_interval
 from steelyard_eval.recording.rankings import ShownLists, lists_of, query_rows, rankings, spelled
 from steelyard_eval.recording.replay import replay
@@ -75,7 +75,7 @@ class TuningDecision:
             self._side("current setting", task.config),
             self._side(str(config.effective), config),
             (self._side(name, one) for name, one in alone.items()),
-            lambda differences: holds(self.evidence, candidate, differences, ONE_STRATEGY),
+            lambda differences: doubt(self.evidence, candidate, differences),
         )
 
     def _side(self, label: str, config: SearchConfig) -> Side:
