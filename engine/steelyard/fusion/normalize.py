@@ -106,7 +106,8 @@ def fixed_ends(name: str) -> tuple[float, float] | None:
     """The ends that a signal has for every query; None where it has none, or a query's own."""
     if name in SCORER_KINDS:
         return SCORER_KINDS[name].ends
-    return (0.0, 1.0) if name in PRIORS and PRIORS[name].unit else None
+    prior = PRIORS.get(name)
+    return (0.0, 1.0) if prior is not None and prior.unit and not prior.factor else None
 
 
 def has_ends(expr: Expr) -> bool:

@@ -162,8 +162,9 @@ def compare(
     Where no query has judgments: how far the contenders' lists agree, and which queries to label first.
 
     A CONTENDER is a system (echovault:shipped), a strategy (rrf(bm25, vector)), a weights file (*.json), a TREC
-    run (*.run) or a search endpoint (http://localhost:8000/search?q={query}&limit={limit}); LABEL= may precede
-    it. After # an endpoint's address may have ids=PATH, scores=PATH (JMESPath) and body=JSON, sent by POST.
+    run (*.run), a search endpoint (http://localhost:8000/search?q={query}&limit={limit}) or a tool of an MCP
+    server (mcp:COMMAND#TOOL), which is started for it; LABEL= may precede it. After # an endpoint's address may
+    have ids=PATH, scores=PATH (JMESPath) and body=JSON, sent by POST; after a tool &ids=, &scores=, &arguments=.
 
     With --verify the exit code is 2 when a value differs from that of ir_measures by more than 1e-9.
     """
