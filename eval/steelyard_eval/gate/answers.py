@@ -203,7 +203,7 @@ class Field:
         lists, deep = ([found[:most] for found in answered.lists] for most in (size, max(size, DEEPEST)))
         values = measure(ranked(self.queries, lists), ranked(self.queries, deep), self.dataset.qrels)
         facts = tuple(broken(self.dataset, self.queries, lists))
-        none = one.answers(self.unanswerable, size).lists if self.unanswerable else []
+        none = one.answers(self.unanswerable, size, self.dataset.entries).lists if self.unanswerable else []
         shown = tuple(query.id for query, own in zip(self.unanswerable, none, strict=True) if own)
         return GateAnswers(asked, None, lists, deep, values, facts, tuple(answered.notices), answered=shown)
 
