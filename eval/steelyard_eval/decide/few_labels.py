@@ -37,12 +37,12 @@ class Few:
 
     @classmethod
     def of(cls, keys: Sequence[str], table: PublicTable, model: str) -> Few | None:
-        """From the names of all candidates (`priors.key_of`); None where the default is not among them."""
+        """From the names of all candidates (`priors.key_of`); None where the default, or the embedder, is not among them."""
         at = _labels(keys, table.rows)
-        known = table.variances[class_of(model)]
-        labels = [label for label in CONTENDERS if label in at]
-        if DEFAULT not in at:
+        known = table.variances.get(class_of(model))
+        if known is None or DEFAULT not in at:
             return None
+        labels = [label for label in CONTENDERS if label in at]
         rows = np.array([at[label] for label in labels], dtype=np.int64)
         return cls(rows, np.array([known[label] for label in labels]), at[DEFAULT])
 
