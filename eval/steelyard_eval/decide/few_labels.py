@@ -37,7 +37,7 @@ class Few:
 
     @classmethod
     def of(cls, keys: Sequence[str], table: PublicTable, model: str) -> Few | None:
-        """From the names of all candidates (`priors.key_of`); None where the default, or the embedder, is not among them."""
+        """From the names of all candidates (`priors.key_of`); None without the default, or for another embedder."""
         at = _labels(keys, table.rows)
         known = table.variances.get(class_of(model))
         if known is None or DEFAULT not in at:
