@@ -6,14 +6,11 @@ The package registers this module as a pytest plugin, so that the summary is pri
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from steelyard_eval.common.later import later
-
-with later(__name__):  # a session that gates nothing loads nothing
+if TYPE_CHECKING:
     from steelyard_eval.compare.contenders import GivenMany
     from steelyard_eval.datasets import Dataset
-    from steelyard_eval.gate.gating import Gate
     from steelyard_eval.gate.result import Gating
 
 
@@ -51,6 +48,8 @@ def assert_no_regression(
         With the verdict, the table and the queries that lost most; also when data or labels are not those of the
         baseline.
     """
+    from steelyard_eval.gate.gating import Gate  # a session that gates nothing loads nothing
+
     found = Gate.of(dataset, baseline, **options).check(contender)
     _RAN.append(found)
     if found.exit_code(strict):

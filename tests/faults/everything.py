@@ -2,11 +2,11 @@
 
     python tests/faults/everything.py [--minutes 5] [--goal 100000] [--fresh] [--only NUMBER]
 
-A piece of work is one of: kills and interrupts of a command that writes, a full disk, a file system that is read
-only, two commands on one vault, a clock that goes backwards, a umask of 077, a locale, another Python. Whatever
-happens, the folder holds what was there before or what the command was to make, the command ends without a
-traceback, and run again it leaves what an undisturbed run leaves. The figures and a table of what was covered are
-kept in reports/campaigns; `loop.py`, which searches without end, is a part of it.
+A piece of work is one of: kills and interrupts of a command that writes, a full disk, little memory, a file
+system that is read only, two commands on one vault, a clock that goes backwards, a umask of 077, a locale, another
+Python. Whatever happens, the folder holds what was there before or what the command was to make, the command ends
+without a traceback, and run again it leaves what an undisturbed run leaves. The figures and a table of what was
+covered are kept in reports/campaigns; `loop.py`, which searches without end, is a part of it.
 
 STEELYARD_PYTHONS names other interpreters with Steelyard's dependencies, separated by colons.
 """
@@ -17,6 +17,7 @@ import importlib.util
 import json
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -154,6 +155,33 @@ def full_disk(rng):
     return {"full disks": 1, "full disks that were refused": int(ending.code == 4)}
 
 
+def data_size():
+    """Bytes that the system counts against RLIMIT_DATA now."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmData"))
+
+
+def little_memory(rng, yard=None, extra=None):
+    """A command that may take some megabytes more than the program has already."""
+    yard = yard or one(rng)
+    extra = rng.choice((0, 1, 2, 3, 5, 8, 13, 21, 34)) if extra is None else extra
+    place = yard._fresh()
+
+    def bounded(begin):
+        size = data_size() + (extra << 20)
+        resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+        sys.stderr = sys.__stderr__  # also where pytest holds it
+        yard._work(place, begin)
+
+    ending, said = kill.steps.run(bounded, None), yard.said(place)
+    right(ending.code in (0, 4), f"ended with {ending.code}: {said}")
+    right(not ending.code or "more memory than a command may" in said, said)
+    right(not [name for name in kill._listing(place / "out") if name.endswith(".part")], "a draft is left")
+    settled(yard, place, ending.code, said)
+    again(yard, place)
+    return {"little memory": 1, "little memory that was refused": int(ending.code == 4)}
+
+
 def read_only(rng):
     yard = one(rng)
     place = yard._fresh()
@@ -246,7 +274,10 @@ def other_python(rng):
     return {"other Pythons": 1, f"Python {version}": 1}
 
 
-KINDS = (kills, full_disk, kills, read_only, two_at_once, kills, backwards, umask, kills, locale, other_python)
+KINDS = (
+    *(kills, full_disk, kills, read_only, two_at_once, kills, little_memory),
+    *(backwards, umask, kills, locale, other_python),
+)
 
 
 def work(number):

@@ -5,23 +5,34 @@ as many as that has parts. What stands between two calls is not seen, so an `in`
 """
 
 import gzip
+import importlib.util
 import json
+import sqlite3
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from steelyard.base.errors import SteelyardError
 from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import unpacked
 from steelyard.config.search_config import SearchConfig
+from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.feedback.log import append_act
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import EVERYTHING
 from steelyard.net.endpoint import Answer
+from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.compare.http_search import HttpSearch
 from steelyard_eval.datasets import check
+from steelyard_eval.datasets import load as load_dataset
 from steelyard_eval.gate.baseline import SEAL, load_baseline
 from steelyard_eval.gate.hashes import digest
 from steelyard_eval.gate.history import continued, history_text, load_history
+from steelyard_eval.importers import load_store
+from steelyard_eval.importers.basic_memory import homes
 from steelyard_eval.learn.importers import from_soleri, from_ubi, open_bandit
 from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.learn.reader import Known, read_log
@@ -29,8 +40,57 @@ from steelyard_eval.measures.runs import read_run
 from steelyard_eval.notebook.label.session import read_judgments
 from steelyard_eval.recording.disk import load as load_recording
 from steelyard_eval.show.report.load import load_results
+from steelyard_eval.show.report.log import of_log
 
+_spec = importlib.util.spec_from_file_location("faults_ways", Path(__file__).with_name("ways.py"))
+ways = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(ways)
 SIZE = 400
+READERS = {
+    "steelyard/base/files.py": "test_strict_json[lists]",
+    "steelyard/base/inputs.py": "test_a_gzip_file[members]",
+    "steelyard/config/search_config.py": "test_weights[keys]",
+    "steelyard/embedders/lsa.py": "test_a_model",
+    "steelyard/feedback/log.py": "test_an_act_looks_for_its_impression_in_linear_time",
+    "steelyard/net/endpoint.py": "test_an_answer_of_an_endpoint[hits]",
+    "steelyard/stores/sqlite/models.py": "test_a_vault[entries]",
+    "steelyard/stores/sqlite/schema.py": "test_a_vault[unknown fields]",
+    "steelyard/stores/sqlite/check.py": "test_a_vault[entries]",
+    "steelyard_eval/compare/http_search.py": "test_an_answer_of_an_endpoint[hits]",
+    "steelyard_eval/datasets/file_reader.py": "test_a_data_set[corpus: tags]",
+    "steelyard_eval/datasets/folder.py": "test_a_data_set[corpus: tags]",
+    "steelyard_eval/datasets/log_schema.py": "test_a_data_set[log: acts]",
+    "steelyard_eval/datasets/logs.py": "test_a_data_set[log: acts]",
+    "steelyard_eval/datasets/memories.py": "test_memory_files[participants]",
+    "steelyard_eval/gate/baseline.py": "test_other_files[baseline]",
+    "steelyard_eval/gate/history.py": "test_other_files[history]",
+    "steelyard_eval/importers/basic_memory.py": "test_the_folders_of_a_program",
+    "steelyard_eval/importers/database.py": "test_a_store[rows of a database]",
+    "steelyard_eval/importers/langgraph.py": "test_a_store[items of langgraph]",
+    "steelyard_eval/importers/moltnet.py": "test_a_store[rows of moltnet]",
+    "steelyard_eval/importers/source.py": "test_a_store[a list of objects]",
+    "steelyard_eval/importers/table.py": "test_a_store[rows of a table]",
+    "steelyard_eval/importers/yaml.py": "test_a_store[front matter]",
+    "steelyard_eval/learn/importers.py": "test_logs_of_others[from_ubi-hits]",
+    "steelyard_eval/measures/runs.py": "test_a_run[ties]",
+    "steelyard_eval/notebook/label/session.py": "test_other_files[judgments]",
+    "steelyard_eval/recording/disk.py": "test_a_recording",
+    "steelyard_eval/show/report/load.py": "test_other_files[results]",
+    "steelyard_eval/show/report/log.py": "test_other_files[a log in a report]",
+}
+"""What parses what somebody else wrote -> a test of it here, in which it has to run."""
+OTHERS_THAT_PARSE = {
+    "steelyard/embedders/api.py": "the date in a header of an answer, which has a few kilobytes",
+    "steelyard/systems/cortex_mem/layers.py": "copies an answer that we kept",
+    "steelyard_eval/datasets/named.py": "looks where a name leads",
+    "steelyard_eval/decide/priors.py": "reads a file of the package",
+    "steelyard_eval/gate/faces.py": "copies the summary that it adds to",
+    "steelyard_eval/gate/junit.py": "writes XML",
+    "steelyard_eval/show/report/csv_tables.py": "writes CSV",
+    "steelyard_eval/show/report/data.py": "packs what a page holds",
+}
+RAN = set()
+"""The files whose code ran while operations were counted."""
 WALKS = {
     "count",
     "index",
@@ -53,6 +113,7 @@ def operations(run) -> int:
 
     def see(frame, event, called):
         nonlocal counted
+        RAN.add(frame.f_code.co_filename)
         if event in ("call", "c_call"):
             counted += 1
         if event == "c_call" and getattr(called, "__name__", "") in WALKS:
@@ -67,6 +128,23 @@ def operations(run) -> int:
     finally:
         sys.setprofile(None)
     return counted
+
+
+@pytest.fixture(autouse=True)
+def reader_ran(request):
+    RAN.clear()
+    yield
+    own = [module for module, case in READERS.items() if case == request.node.name]
+    assert [module for module in own if not any(file.endswith(f"/{module}") for file in RAN)] == []
+
+
+def test_every_reader_is_counted(request):
+    parses = {"file", "json", "loose json", "text", "unpack"}
+    found = {module for module, kinds in ways.ways().items() if kinds & parses}
+    assert found == READERS.keys() | OTHERS_THAT_PARSE.keys()
+    here = {item.name for item in request.session.items if item.path == request.path}
+    if not request.config.option.keyword and not any("::" in arg for arg in request.config.args):
+        assert set(READERS.values()) <= here
 
 
 def grows(make, read):
@@ -308,6 +386,7 @@ OTHERS = {
     ),
     "results": (lambda n: f'{{"schema_version": 1, {keys(n)}}}', load_results),
     "results, a key twice": (STRICT["every key twice"], load_results),
+    "a log in a report": (LOGS["policies"], of_log),
 }
 
 
@@ -326,6 +405,145 @@ def test_a_recording(tmp_path):
         return folder
 
     grows(made, load_recording)
+
+
+ENTRY = {"id": "e", "text": "token"}
+HELD = {
+    "entries": lambda n: [Entry(f"e{at}", "token") for at in range(n)],
+    "tags": lambda n: [Entry("e", "token", tags=tuple(map(str, range(n))))],
+    "unknown fields": lambda n: [Entry("e", "token", extra={name: [name] for name in named(n)})],
+}
+
+
+@pytest.mark.parametrize("what", HELD)
+def test_a_vault(tmp_path, what):
+    def made(n):
+        path = tmp_path / f"{n}.db"
+        with Vault(path, create=True) as vault:
+            vault.upsert(HELD[what](n))
+            vault.save_model("m", "lsa", named(n), {})
+        return path
+
+    def read(path):
+        with Vault(path) as vault:
+            return vault.load_model("m"), list(vault.entries(EVERYTHING))
+
+    grows(made, read)
+
+
+def test_a_model():
+    def made(n):
+        vectors = (np.zeros(n, np.float32), np.zeros((n, 1), np.float32))
+        _, arrays = LsaEmbedder(named(n), *vectors).to_arrays()
+        return arrays
+
+    grows(made, LsaEmbedder.from_arrays)
+
+
+MEMORIES = {
+    "participants": lambda n: {"session/s/.session.json": json.dumps({"participants": list(named(n))})},
+    "files": lambda n: {f"session/s/{at}.md": "token" for at in range(n)},
+    "layers": lambda n: {f"session/{at}/.abstract.md": "token" for at in range(n)},
+}
+
+
+def folder_of(tmp_path, make):
+    def made(n):
+        for name, text in make(n).items():
+            path = tmp_path / str(n) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return tmp_path / str(n)
+
+    return made
+
+
+@pytest.mark.parametrize("what", MEMORIES)
+def test_memory_files(tmp_path, what):
+    def make(n):
+        return {"session/s/a.md": "token", **MEMORIES[what](n)}
+
+    grows(folder_of(tmp_path, make), load_dataset)
+
+
+def database(tmp_path, statements):
+    def made(n):
+        path = tmp_path / f"{n}.db"
+        path.unlink(missing_ok=True)
+        with sqlite3.connect(path) as db:
+            for statement in statements(n):
+                db.execute(statement)
+        db.close()
+        return path
+
+    return made
+
+
+def table_of(name, columns, values):
+    def statements(n):
+        yield f"CREATE TABLE {name} ({columns})"
+        yield from (f"INSERT INTO {name} VALUES ({values(at)})" for at in range(n))
+
+    return statements
+
+
+def moltnet(n):
+    row = dict.fromkeys(
+        ("title", "content", "entry_type", "injection_risk", "importance", "access_count", "created_at",
+         "updated_at", "last_accessed_at", "diary_id")
+    )  # fmt: skip
+    rows = [
+        {**row, "id": f"e{at}", "content": "token", "tags": "{a,b}", "injection_threats": "[]"} for at in range(n)
+    ]
+    return json.dumps({"diaries": [], "diary_entries": rows, "entry_relations": []})
+
+
+ITEMS = "prefix, key, value, created_at, updated_at"
+STORES = {
+    "rows of a table": ("t.csv", lambda n: "id,text\n" + "".join(f"e{at},token\n" for at in range(n))),
+    "columns of a table": ("t.csv", lambda n: f"id,{','.join(named(n))}\ne,{','.join(['x'] * n)}\n"),
+    "lines of a table": ("t.jsonl", lines(lambda at: json.dumps({**ENTRY, "id": str(at)}))),
+    "a list of objects": ("t.json", lambda n: json.dumps([{**ENTRY, "id": str(at)} for at in range(n)])),
+    "a key twice": ("t.json", lambda n: f'{{{keys(n)}, "k{n - 1}": 1}}'),
+    "entities": (
+        "memory.jsonl",
+        lines(lambda at: f'{{"type":"entity","name":"e{at}","entityType":"x","observations":["token"]}}'),
+    ),
+    "observations": (
+        "memory.jsonl",
+        lambda n: json.dumps(
+            {"type": "entity", "name": "e", "entityType": "x", "observations": ["token"] * n},
+            separators=(",", ":"),
+        ),
+    ),
+    "rows of moltnet": ("export.json", moltnet),
+    "front matter": ("n/a.md", lambda n: "---\n" + "".join(f"k{at}: 1\n" for at in range(n)) + "---\ntoken\n"),
+    "links": ("n/a.md", lambda n: "".join(f"[[{at}]] #t{at}\n" for at in range(n))),
+    "sections": ("n/a.md", lambda n: "# token\n\ntext\n\n" * n),
+    "rows of a database": table_of("t", "id, text", lambda at: f"'e{at}', 'token'"),
+    "items of langgraph": table_of("store", ITEMS, lambda at: f"'p', 'k{at}', '{{\"text\": \"token\"}}', '', ''"),
+}
+
+
+@pytest.mark.parametrize("what", STORES)
+def test_a_store(tmp_path, what):
+    own = STORES[what]
+    if isinstance(own, tuple):
+        name, text = own
+        made = folder_of(tmp_path, lambda n: {name: text(n)})
+        grows(lambda n: made(n) / name.partition("/")[0], load_store)
+    else:
+        grows(database(tmp_path, own), load_store)
+
+
+def test_the_folders_of_a_program(tmp_path):
+    def made(n):
+        (tmp_path / str(n)).mkdir()
+        projects = {name: f"/nowhere/{name}" for name in named(n)}
+        (tmp_path / str(n) / "config.json").write_text(json.dumps({"projects": projects}))
+        return {"BASIC_MEMORY_CONFIG_DIR": str(tmp_path / str(n))}
+
+    grows(made, lambda environ: list(homes(environ)))
 
 
 ANSWERS = {

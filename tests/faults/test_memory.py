@@ -15,9 +15,15 @@ from steelyard.stores.sqlite.budget import VARIABLE
 from steelyard_eval.cli.main import main
 from steelyard_eval.common.memory_limit import LEAST, bounded, read_size, usual
 
-_spec = importlib.util.spec_from_file_location("faults_loop", Path(__file__).with_name("loop.py"))
-loop = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(loop)
+
+def beside(name):
+    spec = importlib.util.spec_from_file_location(f"faults_{name}", Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+loop, everything = beside("loop"), beside("everything")
 MIB = 2**20
 
 
@@ -41,6 +47,37 @@ def test_a_command_refuses_what_it_has_no_memory_for_and_leaves_nothing(large, t
     assert "more memory than a command may; allow more with --memory" in line
     assert "Traceback" not in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["large"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux bounds what a process allocates")
+@pytest.mark.parametrize("name", ["index", "record", "import", "compare", "learn"])
+def test_a_command_with_little_memory_writes_all_or_nothing(name):
+    """It has what it has when it begins and no more, or a few megabytes; the state before, or the one after."""
+    yard = everything.yards(name)[-1]
+    done = [everything.little_memory(None, yard, extra) for extra in (0, 3)]
+    assert sum(one["little memory"] for one in done) == 2
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        SystemError("error return without exception set"),
+        ImportError("libx.so: failed to map segment from shared object"),
+        RuntimeError("can't start new thread"),
+    ],
+)
+def test_whatever_tells_that_there_is_no_memory_is_one_message(error, monkeypatch):
+    """The texts are glibc's and Python's own."""
+
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr("steelyard_eval.cli.doctor.diagnose", fails)
+    outcome = CliRunner().invoke(main, ["doctor"])
+    assert outcome.exit_code == 4
+    assert outcome.stderr.count("\n") == 1
+    assert "more memory than a command may" in outcome.stderr
 
 
 @pytest.mark.parametrize(("text", "size"), [("512M", LEAST), ("2G", 2**31), ("800m", 800 * MIB), ("1GiB", 2**30)])

@@ -52,7 +52,15 @@ def clean():
 class TestMoments:
     def test_a_command_that_is_killed_or_interrupted_loses_nothing_and_goes_on(self):
         count = os.environ.get("STEELYARD_KILLS", "4")
-        names = ("index", "reindex", "record", "tune", "report", "export")  # compare and demo: make kills
+        names = (
+            "index",
+            "reindex",
+            "record",
+            "tune",
+            "report",
+            "export",
+            "refresh",
+        )  # compare and demo: make kills
         for figures in script("kill.py", "--count", count, *names):
             assert figures["lost"] == 0, figures["problems"]
             assert figures["killed"] >= int(count) // 2
@@ -476,7 +484,7 @@ def test_an_error_of_the_machine_nobody_foresaw_is_one_line(monkeypatch, tmp_pat
     def full(*_, **__):
         raise OSError(28, "No space left on device", str(tmp_path / "x"))
 
-    monkeypatch.setattr("steelyard_eval.vaults.read.read_entries", full)
+    monkeypatch.setattr("steelyard_eval.cli.commands.search.read_entries", full)
     result = CliRunner().invoke(main, ["get", "vault", "a"], catch_exceptions=False)
     refused(result)
     assert f"{tmp_path / 'x'}: No space left on device" in result.stderr
@@ -496,7 +504,7 @@ def at_once(*_, **__):
 
 @pytest.mark.parametrize("stopped", [at_once, inside_an_extension])
 def test_an_interrupt_says_so_in_one_line(monkeypatch, stopped):
-    for name in ("steelyard_eval.vaults.read.read_entries", "steelyard_eval.cli.main._Main.make_context"):
+    for name in ("steelyard_eval.cli.commands.search.read_entries", "steelyard_eval.cli.main._Main.make_context"):
         with monkeypatch.context() as patch:
             patch.setattr(name, stopped)
             result = CliRunner().invoke(main, ["get", "vault", "a"], catch_exceptions=False)

@@ -7,6 +7,7 @@ can never merge with the others (systems/spec-kit.md, section 4); they are dropp
 from dataclasses import replace
 
 import numpy as np
+import speckit_uncalled as uncalled
 from speckit_recording import SINGLE, Fixture, Rule, close, numbered, ranked, same
 
 from steelyard.base.errors import RerankError
@@ -24,7 +25,7 @@ from steelyard.retrievers.graph import GraphRetriever
 from steelyard.signals.types import DOCUMENT_TYPES, TIERS
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
-from steelyard.systems.spec_kit import INTENT_WEIGHTS, SHIPPED, scoring
+from steelyard.systems.spec_kit import INTENT_WEIGHTS, SHIPPED
 from steelyard.table.join import join
 from steelyard.table.signal_table import RERANK
 
@@ -139,7 +140,7 @@ def js_case(lists, out, boost):
 
 def other_fusions(fixture):
     for values, expected in fixture.js["fuse_scores_advanced"]:
-        yield f"advanced {values}", close({"": expected}, {"": scoring.fused_advanced(*values)})
+        yield f"advanced {values}", close({"": expected}, {"": uncalled.fused_advanced(*values)})
 
 
 def intent_weights(fixture):
@@ -148,7 +149,7 @@ def intent_weights(fixture):
     for run in fixture.shipped["intent_apply"]:
         weights = INTENT_WEIGHTS[run["intent"]]
         here = [
-            (id_, scoring.by_intent(similarity, importance, weights))
+            (id_, uncalled.by_intent(similarity, importance, weights))
             for id_, similarity, importance in run["rows"]
         ]
         here.sort(key=lambda pair: -pair[1])
@@ -264,7 +265,7 @@ def spaced_repetition(fixture):
     for given, expected in recorded["difficulty"]:
         yield f"difficulty {given}", close({"": expected}, {"": reviews.difficulty_after(*given)})
     for given, expected in recorded["interval"]:
-        yield f"interval {given}", same(expected, scoring.interval(*given))
+        yield f"interval {given}", same(expected, uncalled.interval(*given))
 
 
 def tables(fixture):
@@ -286,13 +287,13 @@ def tables(fixture):
 
 def states(fixture):
     for retrievability, days, expected in fixture.shipped["classify"]:
-        yield f"{retrievability} after {days} days", same(expected, scoring.state(retrievability, days))
+        yield f"{retrievability} after {days} days", same(expected, uncalled.state(retrievability, days))
 
 
 def coactivation(fixture):
     recorded = fixture.shipped["coactivation"]
     for given, expected in recorded["boost"]:
-        yield f"boost {given}", close({"": expected}, {"": scoring.coactivated(*given)})
+        yield f"boost {given}", close({"": expected}, {"": uncalled.coactivated(*given)})
     for run in (*recorded["spread"], *recorded["spread_opts"]):
         yield (
             f"spread {run['seeds']} {run.get('hops', 2)} {run.get('limit', 20)}",

@@ -7,6 +7,7 @@ shows that it is the rule.
 
 from dataclasses import astuple, replace
 
+import speckit_uncalled as uncalled
 from speckit_recording import Fixture, close, numbered, ranked, same
 
 from steelyard.finish import Cut, finish
@@ -14,7 +15,6 @@ from steelyard.fusion import fuse, parse_strategy
 from steelyard.memory.forgetting import DAY
 from steelyard.memory.query import Query
 from steelyard.stores.base import Found
-from steelyard.systems.spec_kit import composite, legacy
 from steelyard.table.join import join
 
 
@@ -59,35 +59,35 @@ def composite_scores(fixture):
     for run in fixture.shipped["composite"]["runs"]:
         five, six, patterns = {}, {}, {}
         for at, entry in enumerate(memories(fixture)):
-            five[at + 1] = composite.five_factors(entry, run["query"], similarity(at), fixture.now)
-            six[at + 1] = composite.six_factors(entry, similarity(at), fixture.now)
-            patterns[at + 1] = composite.pattern(entry, run["query"], similarity(at) / 100)
+            five[at + 1] = uncalled.five_factors(entry, run["query"], similarity(at), fixture.now)
+            six[at + 1] = uncalled.six_factors(entry, similarity(at), fixture.now)
+            patterns[at + 1] = uncalled.pattern(entry, run["query"], similarity(at) / 100)
         yield f"five factors, {run['query']!r}", close({row[0]: row[1] for row in run["five"]}, five)
         yield f"patterns, {run['query']!r}", close({row[0]: row[2] for row in run["five"]}, patterns)
         yield f"six factors, {run['query']!r}", close(dict(run["legacy"]), six)
     recorded = fixture.shipped["composite"]
     names = ("temporal", "usage", "importance", "pattern", "citation")
-    yield "weights of five", close(recorded["five_weights"], dict(zip(names, composite.FIVE, strict=True)))
+    yield "weights of five", close(recorded["five_weights"], dict(zip(names, uncalled.FIVE, strict=True)))
     names = ("similarity", "importance", "recency", "popularity", "tierBoost", "retrievability")
-    yield "weights of six", close(recorded["legacy_weights"], dict(zip(names, composite.SIX, strict=True)))
+    yield "weights of six", close(recorded["legacy_weights"], dict(zip(names, uncalled.SIX, strict=True)))
 
 
 def composite_parts(fixture):
     every = memories(fixture)
     for id_, *expected in fixture.shipped["composite"]["parts"]:
         entry = every[id_ - 1]
-        temporal, usage, importance, _, citation = astuple(composite.factors(entry, "", 0.0, fixture.now))
+        temporal, usage, importance, _, citation = astuple(uncalled.factors(entry, "", 0.0, fixture.now))
         here = (temporal, usage, importance, citation)
-        here += (composite.recency(entry, fixture.now), composite.popularity(entry, fixture.now))
+        here += (uncalled.recency(entry, fixture.now), uncalled.popularity(entry, fixture.now))
         yield f"memory {id_}", close(dict(enumerate(expected)), dict(enumerate(here)))
 
 
 def smart_ranking(fixture):
     recorded = fixture.shipped["smart_ranking"]
-    relevance, recency, use = legacy.SMART
+    relevance, recency, use = uncalled.SMART
     yield "weights", close(recorded["weights"], {"recency": recency, "access": use, "relevance": relevance})
     scores = {
-        at + 1: legacy.smart_score(entry, similarity(at), fixture.now)
+        at + 1: uncalled.smart_score(entry, similarity(at), fixture.now)
         for at, entry in enumerate(memories(fixture)[:30])
     }
     best = sorted(scores.items(), key=lambda pair: -pair[1])
@@ -97,7 +97,7 @@ def smart_ranking(fixture):
 def substrings(fixture):
     for run in fixture.shipped["keyword"]:
         expected = [(numbered(id_), score) for id_, score in run["results"]]
-        here = legacy.substring_scores(fixture.active, run["query"])[: len(expected)]
+        here = uncalled.substring_scores(fixture.active, run["query"])[: len(expected)]
         verdict = ranked(expected, here)
         yield repr(run["query"]), verdict if verdict[0] else same(expected, [(i, s) for i, s in here])
 
@@ -107,7 +107,7 @@ def constitutional(fixture):
     for run in fixture.shipped["vector_constitutional"]:
         rows = [(numbered(id_), value) for id_, value in run["results"]]
         behind = [row for row in rows if row[1] != 100]
-        here = legacy.constitutional_first(fixture.active, behind, len(rows))
+        here = uncalled.constitutional_first(fixture.active, behind, len(rows))
         yield repr(run["query"]), same(rows, here)
 
 
@@ -136,20 +136,20 @@ def term_bonus(fixture):
     fused = {numbered(at): 1 / (60 + at) for at in range(1, 6)}
     for run in fixture.shipped["rrf_term_bonus"]:
         expected = [(numbered(row[0]), row[1]) for row in run["out"]]
-        here = legacy.term_bonus(fused, fixture.entries[:5], run["query"])
+        here = uncalled.term_bonus(fused, fixture.entries[:5], run["query"])
         yield repr(run["query"]), ranked(expected, here)
     for query, text, expected in fixture.js["term_matches"]:
-        yield f"words of {query!r}", same(expected, legacy.matching_words(query, text))
+        yield f"words of {query!r}", same(expected, uncalled.matching_words(query, text))
 
 
 def later_reranking(fixture):
     recorded = fixture.shipped["cross_encoder"]
     for characters, expected in fixture.shipped["length_penalty"]:
-        yield f"penalty of {characters} characters", same(expected, legacy.step_penalty(characters))
+        yield f"penalty of {characters} characters", same(expected, uncalled.step_penalty(characters))
     for query, ids, expected in recorded["cache_keys"]:
-        yield f"key of {query!r}, {ids}", same(expected, legacy.cache_key(query, ids))
+        yield f"key of {query!r}, {ids}", same(expected, uncalled.cache_key(query, ids))
     for case in recorded["fallback"]:
-        here = dict(enumerate(legacy.positional(case["n"])))
+        here = dict(enumerate(uncalled.positional(case["n"])))
         yield (
             f"no re-ranker, {case['n']} results",
             close({row[0]: row[1] for row in case["out"]}, {at: here[at] for at, *_ in case["out"]}),
@@ -158,6 +158,6 @@ def later_reranking(fixture):
     raw = {at: at * 37 % 11 / 11 for at in range(len(stub["content_lengths"]))}
     # The program sorts by the raw score, and penalises afterwards.
     order = sorted(raw, key=lambda at: -raw[at])
-    here = [(at, raw[at] * legacy.step_penalty(stub["content_lengths"][at])) for at in order]
+    here = [(at, raw[at] * uncalled.step_penalty(stub["content_lengths"][at])) for at in order]
     yield "sorted, then penalised", same([at for at, *_ in stub["with_penalty"]], [at for at, _ in here])
     yield "penalised", close({row[0]: row[1] for row in stub["with_penalty"]}, dict(here))

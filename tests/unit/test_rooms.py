@@ -66,6 +66,17 @@ def upwards(folder, floors):
     )
 
 
+def circles(folder):
+    """Modules that import one another, directly or through others."""
+    trees = dict(modules(folder))
+    reached = {module: set(imported(tree, folder.name, trees)) & trees.keys() for module, tree in trees.items()}
+    for through in trees:  # Warshall: what is reached through one module more
+        for module in trees:
+            if through in reached[module]:
+                reached[module] |= reached[through]
+    return sorted(module for module in trees if module in reached[module])
+
+
 def inside(folder):
     """Names of both packages that are imported inside functions."""
     ours = {Path(package).name for package in PACKAGES}
@@ -84,6 +95,12 @@ def inside(folder):
 def test_no_room_imports_what_stands_beside_or_above_it(package):
     """So there is no circle either, whatever is imported only for types."""
     assert upwards(ROOT / package, FLOORS[package]) == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_modules_import_one_another(package):
+    """Inside a room neither, whatever is imported only for types."""
+    assert circles(ROOT / package) == []
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -125,6 +142,7 @@ def test_an_arrow_upwards_would_be_seen(tmp_path):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     assert upwards(folder, [["other"], ["high"], ["low"]]) == ["low.one imports high.two"]
+    assert circles(folder) == ["high.two", "low.one"]
     assert upwards(folder, [["low"], ["high", "other"]]) == [
         "high.two imports low.one",
         "other imports low",

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Vectors = NDArray[np.float32]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int32]
 """Codes, and positions in lists."""

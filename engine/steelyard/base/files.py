@@ -63,7 +63,7 @@ class _StrictDecoder(json.JSONDecoder):
     """Refuses what can be read here and overflows the stack of whoever prints or copies it."""
 
     def decode(self, text: str) -> Any:  # type: ignore[override]  # noqa: ANN401 -- any JSON value
-        """The value; ValueError when it is no strict JSON."""
+        """The value; ValueError when it is not strict JSON."""
         value = super().decode(text)
         if text.count("[") + text.count("{") > MAX_NESTING and _is_deep(value):
             raise ValueError(f"it is nested deeper than {MAX_NESTING}")
@@ -162,8 +162,7 @@ def draft(target: Path, *, folder: bool = False) -> Iterator[Path]:
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        for left in target.parent.glob(f".{_escaped(target.name)}.*.part"):
-            _sweep(left)
+        sweep(target)
         path, lock = _new(target, folder)
         try:
             yield path
@@ -232,6 +231,12 @@ def _lock(path: Path) -> int:
         os.close(handle)
         raise
     return handle
+
+
+def sweep(target: Path) -> None:
+    """Remove the drafts of a target that a process left which was killed."""
+    for left in target.parent.glob(f".{_escaped(target.name)}.*.part"):
+        _sweep(left)
 
 
 def _sweep(path: Path) -> None:

@@ -12,6 +12,7 @@ import os
 import stat
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ class UnpackError(OSError):
     """A compressed file that is broken, or unpacks to too much: the `reason`."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(errno.EINVAL, f"is no sound gzip file ({reason})")
+        super().__init__(errno.EINVAL, f"is not a sound gzip file ({reason})")
         self.reason = reason
 
 
@@ -36,7 +37,7 @@ def largest() -> int:
     """Bytes that a file may have; ValueError when the environment asks for no number."""
     asked = os.environ.get(LIMIT, "").strip()
     if asked and not (asked.isascii() and asked.isdigit() and len(asked) < 10):
-        raise ValueError(f"{LIMIT} is no whole number of megabytes")
+        raise ValueError(f"{LIMIT} is not a whole number of megabytes")
     return int(asked or LARGEST_MB) * 2**20
 
 
@@ -55,7 +56,8 @@ def open_regular(path: str | Path) -> io.BufferedReader:
             raise OSError(errno.EFBIG, reason, str(path))
         return os.fdopen(handle, "rb")
     except BaseException:
-        os.close(handle)
+        with suppress(OSError):  # an interrupt may come when the stream that owns it is gone already
+            os.close(handle)
         raise
 
 

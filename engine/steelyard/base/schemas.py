@@ -1,4 +1,4 @@
-"""What of a JSON Schema a value breaks, in words.
+"""Says in words which rules of a JSON Schema a value breaks.
 
 jsonschema-rs checks it: jsonschema builds grammars for a second and a half when it is imported beside Jupyter.
 """
@@ -49,7 +49,7 @@ class Schema:
     def violations(self, value: object) -> Iterable[Violation]:
         """The first violations, each once, by place; NaN counts as null.
 
-        ValueError for what is no JSON value, text that is no Unicode, and nesting beyond some 250 levels.
+        ValueError for what is not JSON, for text that is not Unicode, and for nesting beyond some 250 levels.
         """
         faults = self._validator.iter_errors(value)
         every = (violation for fault in sorted(faults, key=_order) for violation in self._of(fault))

@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass, replace
 
 from steelyard.base.errors import ConfigError, shown
 from steelyard.config.search_config import SearchConfig
-from steelyard.fusion import RECIPROCAL, Expr, Linear, Term
+from steelyard.fusion import RECIPROCAL, Expr, Linear, Signal, Term
 
 NEAR = 1e-9
 """How far from 1 written weights may sum to."""
@@ -122,7 +122,7 @@ def _moved(strategy: Expr, shift: float, rule: AdaptiveRule) -> Expr:
 
 def _name(term: Term) -> str:
     """The signal of a term; empty for a fusion inside."""
-    return term.expr.leaf.name if term.expr.leaf else ""
+    return term.expr.name if isinstance(term.expr, Signal) else ""
 
 
 def _unfit(strategy: Expr, rule: AdaptiveRule) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -221,23 +220,7 @@ class SearchConfig:
         Raises ConfigError listing every unknown key, value out of range, NaN, unknown signal or stage,
         and a different schema version, with the remedy.
         """
-        try:
-            text = read_text(path)
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or error
-            remedy = "name the search-weights.json in it" if Path(path).is_dir() else "`steelyard tune` writes one"
-            place = shown(str(path), PATH_WIDTH)
-            raise ConfigError(f"cannot read the weights file {place}: {reason}; {remedy}") from None
-        try:
-            record = STRICT_JSON.decode(text)
-            canonical(record).encode()  # fails for half a surrogate pair, which could not be written again
-        except UnicodeEncodeError:
-            raise ConfigError(
-                f"weights file {shown(str(path), PATH_WIDTH)} is not valid Unicode; write whole characters"
-            ) from None
-        except (ValueError, RecursionError) as error:
-            raise ConfigError(f"weights file {shown(str(path), PATH_WIDTH)} is not valid JSON: {error}") from None
-        return cls.from_json(record, str(path))
+        return cls.from_json(read_json(path), str(path))
 
     @classmethod
     def from_json(cls, record: object, source: str = "weights") -> SearchConfig:
@@ -302,11 +285,19 @@ def read_json(path: str | Path) -> Any:  # noqa: ANN401 -- whatever the file hol
     """The JSON of anybody's weights file; ConfigError where there is none."""
     place = shown(str(path), PATH_WIDTH)
     try:
-        return STRICT_JSON.decode(read_text(Path(path)))
-    except OSError as error:
-        raise ConfigError(f"cannot read the weights file {place}: {error}") from None
+        text = read_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        remedy = "name the search-weights.json in it" if Path(path).is_dir() else "`steelyard tune` writes one"
+        raise ConfigError(f"cannot read the weights file {place}: {reason}; {remedy}") from None
+    try:
+        record = STRICT_JSON.decode(text)
+        canonical(record).encode()  # fails for half a surrogate pair, which could not be written again
+    except UnicodeEncodeError:
+        raise ConfigError(f"weights file {place} is not valid Unicode; write whole characters") from None
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"weights file {place} is not valid JSON: {error}") from None
+    return record
 
 
 def _weighed(config: SearchConfig, weights: Mapping[str, float], source: str) -> SearchConfig:
@@ -350,11 +341,6 @@ def _settings(common: Mapping[str, Any], kind: RetrieverKind) -> dict[str, Any]:
     return {name: rule for name, rule in common.items() if name != "after" or kind.after}
 
 
-def published_schema() -> str:
-    """Return the content of `SCHEMA_FILE`, for other validators; write it there when a retriever changes."""
-    return json.dumps(schema(), indent=2) + "\n"
-
-
 def _parameters(parameters: Iterable[Parameter]) -> dict[str, Any]:
     return {
         own.name: {
@@ -383,4 +369,4 @@ def _problems(record: object) -> list[str]:
     try:
         return list(map(str, _checker().violations(record)))
     except ValueError as error:
-        return [f"{WHOLE}: is no JSON ({error})"]
+        return [f"{WHOLE}: is not JSON ({error})"]

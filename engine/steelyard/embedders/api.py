@@ -3,48 +3,25 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from steelyard.base.errors import EmbedderError, shown
-from steelyard.base.extras import require
+from steelyard.base.errors import shown
 from steelyard.embedders.embed import Kind, Vectors, unit
+from steelyard.embedders.provider_client import ProviderClient
 from steelyard.embedders.settings import ApiSettings
-from steelyard.net.endpoint import Answer, Endpoint, EndpointError
-
-if TYPE_CHECKING:
-    from tenacity import RetryCallState
+from steelyard.net.endpoint import Endpoint, EndpointError
 
 ATTEMPTS = 5
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
-PATIENCE = 60.0
-"""Seconds a server may ask us to wait; when it asks for more, the call fails at once."""
 PROBE = 0.5
 """Seconds within which Ollama has to list its loaded models. Source: EchoVault's program."""
 
 
-class _TryAgainError(EmbedderError):
-    """A failure that may pass; `pause` is what the server asked us to wait, in seconds."""
-
-    def __init__(self, message: str, pause: float | None = None) -> None:
-        super().__init__(message)
-        self.pause = pause
-
-
 class ApiEmbedder:
-    """Asks the endpoint of `settings`.
-
-    `timeout` bounds one request as a whole, in seconds. A failure that may pass (429, 5xx, time-out,
-    broken connection, an answer cut off) is tried again, `attempts` times in all, with exponential
-    back-off or after what the server asked for. Blank texts are zeros and are not sent.
-
-    The key is only ever in the header of a request: not in an error, nor in the chain behind it.
-    """
+    """Asks the endpoint of `settings` as `ProviderClient` does. Blank texts are zeros and are not sent."""
 
     recipe: str | None = None
 
@@ -59,9 +36,8 @@ class ApiEmbedder:
         self.settings = settings
         self.model = settings.name
         self.identity = json.dumps(settings.to_json(), sort_keys=True)
-        self._endpoint = Endpoint(settings.base_url, settings.key, timeout=timeout, what=settings.name)
-        self._attempts = attempts
-        self._sleep = sleep
+        path = settings.about.shape.path
+        self._client = ProviderClient(settings, path, timeout=timeout, attempts=attempts, sleep=sleep)
         self._dimension = settings.dimension
 
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
@@ -91,95 +67,24 @@ class ApiEmbedder:
     def _ask(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """float32[len(texts), dim] of one request."""
         shape = self.settings.about.shape
-        answer = self._patiently(shape.request(self.settings.model, texts, kind))
+        answer = self._client.ask(shape.request(self.settings.model, texts, kind))
         problem = ""
         try:
             rows = _matrix(shape.rows(answer, len(texts)))
         except ValueError as error:
             problem = str(error)
         if problem:
-            raise self._failure(f"answered with {problem}", "check that it is an embedding endpoint of this kind")
+            raise self._client.failure(
+                f"answered with {problem}", "check that it is an embedding endpoint of this kind"
+            )
         expected = self._dimension or rows.shape[1]
         if rows.shape[1] != expected:
-            raise self._failure(
+            raise self._client.failure(
                 f"gave vectors of dimension {rows.shape[1]}, expected {expected}",
                 f"set EMBEDDING_DIM={rows.shape[1]} and EMBEDDING_MODEL if that is the model you mean",
             )
         self._dimension = expected
         return rows
-
-    def _patiently(self, body: dict[str, Any]) -> Any:  # noqa: ANN401 -- whatever JSON held
-        """The answer, asked for again while the failure may pass."""
-        require("api", f"the embedder {self.model}")
-        from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
-
-        retrying = Retrying(
-            stop=stop_after_attempt(self._attempts),
-            wait=_pause,
-            retry=retry_if_exception_type(_TryAgainError),
-            sleep=self._sleep,
-            reraise=True,
-        )
-        failed = ""
-        try:
-            return retrying(self._once, body)
-        except _TryAgainError as error:
-            failed = str(error)
-        raise EmbedderError(f"{failed} (asked {self._attempts} times)")
-
-    def _once(self, body: dict[str, Any]) -> Any:  # noqa: ANN401 -- whatever JSON held
-        """The answer to one request."""
-        failed: EndpointError | None = None
-        try:
-            answer = self._endpoint.ask(f"/{self.settings.about.shape.path}", body)
-        except EndpointError as error:
-            failed = error
-        if failed is not None:
-            kind = _TryAgainError if failed.again else EmbedderError
-            raise kind(f"{failed}; {self._remedy()}")
-        if answer.status != 200:
-            raise self._refusal(answer)
-        try:
-            return answer.json()
-        except ValueError:
-            problem = shown(answer.text)
-        raise self._again(f"answered with {problem}, not with whole JSON", self._remedy())
-
-    def _refusal(self, answer: Answer) -> EmbedderError:
-        """The error for a status other than 200."""
-        status, said = answer.status, answer.text
-        what = f"refused with status {status}" + (f": {shown(said, 300)}" if said.strip() else "")
-        if answer.may_pass:
-            pause = _retry_after(answer.headers.get("retry-after", ""))
-            if pause is not None and pause > PATIENCE:
-                return self._failure(f"{what}, and asks to wait {pause:.0f} s", "run the command again later")
-            return self._again(what, "it may be overloaded; try again later", pause)
-        if status in (401, 403):
-            variable = self.settings.about.key or "the endpoint's access rules"
-            return self._failure(what, f"check {variable}")
-        if 300 <= status < 400:
-            return self._failure(what, f"it moved; set {self.settings.about.url} to where it is now")
-        return self._failure(what, f"check the model {shown(self.settings.model)} and {self.settings.about.url}")
-
-    def _remedy(self) -> str:
-        if self.settings.provider == "local":
-            return (
-                f"start the server, set {self.settings.about.url} to its address, "
-                "or set VOYAGE_API_KEY or OPENAI_API_KEY"
-            )
-        return "check the network and try again"
-
-    def _failure(self, what: str, remedy: str) -> EmbedderError:
-        return EmbedderError(self._message(what, remedy))
-
-    def _again(self, what: str, remedy: str, pause: float | None = None) -> _TryAgainError:
-        return _TryAgainError(self._message(what, remedy), pause)
-
-    def _message(self, what: str, remedy: str) -> str:
-        return self._clean(f"{self.model} at {self.settings.base_url} {what}; {remedy}")
-
-    def _clean(self, text: str) -> str:
-        return self.settings.key.scrub(text)
 
 
 def _batches(texts: Sequence[str], count: int, characters: int) -> Iterator[list[str]]:
@@ -208,24 +113,3 @@ def _matrix(rows: Sequence[Any]) -> Vectors:
     if not np.isfinite(matrix).all():
         raise ValueError("a vector that holds NaN or infinity")
     return matrix
-
-
-def _pause(state: RetryCallState) -> float:
-    """Seconds before the next attempt: what the server asked for, else exponential with some jitter."""
-    from tenacity import wait_exponential, wait_random
-
-    error = state.outcome.exception() if state.outcome else None
-    if isinstance(error, _TryAgainError) and error.pause is not None:
-        return error.pause
-    wait = wait_exponential(multiplier=FIRST_PAUSE, max=LONGEST_PAUSE) + wait_random(0, FIRST_PAUSE)
-    return wait(state)
-
-
-def _retry_after(value: str) -> float | None:
-    """Seconds, from a number or from an HTTP date; None when it is neither."""
-    if re.fullmatch(r"\s*[0-9]{1,9}\s*", value):
-        return float(value)
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
-        return None

@@ -8,12 +8,12 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.base.arrays import Vectors as Vectors
 from steelyard.base.errors import EmbedderError, shown
 from steelyard.memory.filters import Filters, Rule
 from steelyard.memory.template import render
 from steelyard.stores.base import Readable, Space, Store
 
-Vectors = NDArray[np.float32]
 Kind = Literal["entry", "query"]
 """The role of a text: some models embed queries and entries differently."""
 BATCH = 100

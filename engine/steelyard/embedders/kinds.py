@@ -11,7 +11,7 @@ from steelyard.embedders.api import ApiEmbedder
 from steelyard.embedders.cache import CachedEmbedder, cache_path
 from steelyard.embedders.embed import Embedder, Kind, Vectors
 from steelyard.embedders.minilm import MiniLmEmbedder, MiniLmInt8Embedder
-from steelyard.embedders.settings import PROVIDERS, ApiSettings, address, detect, key_of
+from steelyard.embedders.settings import PROVIDERS, ApiSettings, base_url_of, detect, key_of
 
 KINDS = {"minilm": "minilm", "minilm-int8": "onnx", "api": "api"}
 """Kind -> the extra it needs."""
@@ -76,7 +76,7 @@ def restore(kind: str, settings: Mapping[str, Any], environ: Mapping[str, str]) 
     try:
         if provider not in PROVIDERS:
             raise ConfigError(f"unknown provider {shown(provider)}; upgrade Steelyard")
-        if base_url != address(provider, environ):
+        if base_url != base_url_of(provider, environ):
             raise ConfigError(
                 f"the vault was indexed with the endpoint {shown(base_url)}, which the environment does not name; "
                 f"set {PROVIDERS[provider].url} to it if you trust it"

@@ -5,82 +5,72 @@ Sources: the providers' API references (OpenAI embeddings; Voyage embeddings; Co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from steelyard.base.errors import shown
 from steelyard.embedders.embed import Kind
 
 
-class Shape(Protocol):
+@dataclass(frozen=True)
+class Shape:
     """Request and response of one kind of endpoint.
 
     A request holds at most `batch` texts and `characters` characters, so that it stays below the
     provider's limits of texts and tokens; a text is cut at `longest` characters.
     """
 
-    path: str
-    batch: int
-    characters: int
-    longest: int
+    path: str = "embeddings"
+    batch: int = 128
+    characters: int = 400_000
+    longest: int = 24_000
+    texts: str = "input"
+    """The key of the texts."""
+    roles: Mapping[Kind, str] = field(default_factory=dict)
+    """What tells queries from entries, where the endpoint knows a difference."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What else is asked."""
 
     def request(self, model: str, texts: Sequence[str], kind: Kind) -> dict[str, Any]:
         """The JSON body that asks for the vectors of these texts."""
+        role = {"input_type": self.roles[kind]} if self.roles else {}
+        return {"model": model, self.texts: list(texts), **role, **self.options}
 
     def rows(self, answer: Any, count: int) -> list[Any]:  # noqa: ANN401 -- whatever JSON held
         """One list of numbers a text, in the order of the texts; ValueError says what is wrong with the answer."""
+        return by_index(_list(_value(answer, "data"), count), "embedding")
 
 
-class OpenAiShape:
-    """``/v1/embeddings`` as OpenAI, Ollama, vLLM and llama.cpp offer it; knows no difference of queries."""
-
-    path = "embeddings"
-    batch = 128
-    characters = 400_000
-    longest = 24_000
-
-    def request(self, model: str, texts: Sequence[str], kind: Kind) -> dict[str, Any]:
-        """See Shape.request."""
-        return {"model": model, "input": list(texts), "encoding_format": "float"}
-
-    def rows(self, answer: Any, count: int) -> list[Any]:  # noqa: ANN401 -- whatever JSON held
-        """See Shape.rows; ordered by each item's `index`."""
-        found: dict[int, Any] = {}
-        for item in _list(_value(answer, "data"), count):
-            index = _value(item, "index")
-            if type(index) is not int or not 0 <= index < count or index in found:
-                raise ValueError(f"index {shown(index)} is repeated or not in 0..{count - 1}")
-            found[index] = _value(item, "embedding")
-        return [found[at] for at in range(count)]
-
-
-class VoyageShape(OpenAiShape):
-    """Voyage: OpenAI's shape, with `input_type` to tell queries from documents."""
-
-    characters = 300_000
-
-    def request(self, model: str, texts: Sequence[str], kind: Kind) -> dict[str, Any]:
-        """See Shape.request."""
-        input_type = "query" if kind == "query" else "document"
-        return {"model": model, "input": list(texts), "input_type": input_type, "truncation": True}
-
-
-class CohereShape:
-    """Cohere's v2 embed: vectors by type, without an index, in the order of the texts."""
-
-    path = "embed"
-    batch = 96
-    characters = 400_000
-    longest = 24_000
-
-    def request(self, model: str, texts: Sequence[str], kind: Kind) -> dict[str, Any]:
-        """See Shape.request."""
-        input_type = "search_query" if kind == "query" else "search_document"
-        return {"model": model, "texts": list(texts), "input_type": input_type, "embedding_types": ["float"]}
+class CohereShape(Shape):
+    """Cohere's v2 embed answers with vectors by type, without an index, in the order of the texts."""
 
     def rows(self, answer: Any, count: int) -> list[Any]:  # noqa: ANN401 -- whatever JSON held
         """See Shape.rows."""
         return _list(_value(_value(answer, "embeddings"), "float"), count)
+
+
+OPENAI = Shape(options={"encoding_format": "float"})
+"""``/v1/embeddings`` as OpenAI, Ollama, vLLM and llama.cpp offer it."""
+VOYAGE = Shape(characters=300_000, roles={"query": "query", "entry": "document"}, options={"truncation": True})
+COHERE = CohereShape(
+    "embed",
+    batch=96,
+    texts="texts",
+    roles={"query": "search_query", "entry": "search_document"},
+    options={"embedding_types": ["float"]},
+)
+
+
+def by_index(items: Sequence[Any], name: str) -> list[Any]:
+    """A value of each item, in the order of their `index`; ValueError where these are not 0, 1, 2 ..."""
+    found: dict[int, Any] = {}
+    for item in items:
+        index = _value(item, "index")
+        if type(index) is not int or not 0 <= index < len(items) or index in found:
+            raise ValueError(f"index {shown(index)} is repeated or not in 0..{len(items) - 1}")
+        found[index] = _value(item, name)
+    return [found[index] for index in range(len(items))]
 
 
 def _value(record: Any, name: str) -> Any:  # noqa: ANN401 -- whatever JSON held

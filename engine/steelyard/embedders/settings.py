@@ -13,13 +13,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard.embedders.providers import CohereShape, OpenAiShape, Shape, VoyageShape
+from steelyard.embedders.providers import COHERE, OPENAI, VOYAGE, Shape
 from steelyard.net.endpoint import check_address
 from steelyard.net.secret import Secret
 
 FALLBACK_DIMENSION = 768
 MOST_DIMENSIONS = 100_000
 OLLAMA_PORT = 11434
+OLLAMA = f"http://localhost:{OLLAMA_PORT}/v1"
 
 
 @dataclass(frozen=True)
@@ -37,27 +38,15 @@ class Provider:
 
 PROVIDERS = {
     "voyage": Provider(
-        VoyageShape(), "https://api.voyageai.com/v1", "voyage-3.5", 1024, "VOYAGE_API_KEY", "VOYAGE_BASE_URL"
+        VOYAGE, "https://api.voyageai.com/v1", "voyage-3.5", 1024, "VOYAGE_API_KEY", "VOYAGE_BASE_URL"
     ),
     "openai": Provider(
-        OpenAiShape(),
-        "https://api.openai.com/v1",
-        "text-embedding-3-small",
-        1536,
-        "OPENAI_API_KEY",
-        "OPENAI_BASE_URL",
+        OPENAI, "https://api.openai.com/v1", "text-embedding-3-small", 1536, "OPENAI_API_KEY", "OPENAI_BASE_URL"
     ),
     "cohere": Provider(
-        CohereShape(), "https://api.cohere.com/v2", "embed-v4.0", 1536, "COHERE_API_KEY", "COHERE_BASE_URL"
+        COHERE, "https://api.cohere.com/v2", "embed-v4.0", 1536, "COHERE_API_KEY", "COHERE_BASE_URL"
     ),
-    "local": Provider(
-        OpenAiShape(),
-        f"http://localhost:{OLLAMA_PORT}/v1",
-        "nomic-embed-text",
-        FALLBACK_DIMENSION,
-        "",
-        "OPENAI_BASE_URL",
-    ),
+    "local": Provider(OPENAI, OLLAMA, "nomic-embed-text", FALLBACK_DIMENSION, "", "OPENAI_BASE_URL"),
 }
 """In the order of detection. `local` is any OpenAI-compatible endpoint without a key, Ollama by default."""
 
@@ -66,7 +55,7 @@ PROVIDERS = {
 class ApiSettings:
     """One endpoint and model. `dimension` is checked against every answer; None takes the first answer's.
 
-    Raises ConfigError for an unknown provider, and for an address that is none or holds a key: the
+    Raises ConfigError for an unknown provider, and for an address that cannot be read or holds a key: the
     address is stored with the vectors, a key never is.
     """
 
@@ -82,7 +71,7 @@ class ApiSettings:
         if self.dimension is not None and not (
             type(self.dimension) is int and 1 <= self.dimension <= MOST_DIMENSIONS
         ):
-            raise ConfigError(f"{shown(self.dimension)} is no number of dimensions; write one such as 768")
+            raise ConfigError(f"{shown(self.dimension)} is not a number of dimensions; write one such as 768")
         check_address(self.base_url, self.key, "the embedding endpoint")
         object.__setattr__(self, "base_url", self.base_url.rstrip("/"))
 
@@ -130,14 +119,14 @@ dimension=1536, key=***)
     fallback = FALLBACK_DIMENSION if provider == "local" else None
     return ApiSettings(
         provider,
-        address(provider, environ),
+        base_url_of(provider, environ),
         model,
         about.dimension if known else given or fallback,
         key_of(provider, environ),
     )
 
 
-def address(provider: str, environ: Mapping[str, str]) -> str:
+def base_url_of(provider: str, environ: Mapping[str, str]) -> str:
     """Where the environment says the provider is, without a slash at the end."""
     about = PROVIDERS[provider]
     return (environ.get(about.url, "").strip() or about.base_url).rstrip("/")

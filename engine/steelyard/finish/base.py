@@ -5,18 +5,26 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from typing import ClassVar, Self
+from dataclasses import MISSING, Field, fields
+from typing import Any, ClassVar, Self
 
 from steelyard.finish.ranking import Ranking
 from steelyard.fusion.explain import Explanation
+from steelyard.grammar import number_text
 from steelyard.table.signal_table import SignalTable
 
 
 class Stage(ABC):
-    """A step that maps a ranking to a ranking, and prints as it is written in a weights file: ``cut(10)``."""
+    """A step that maps a ranking to a ranking; subclasses are frozen dataclasses.
+
+    It prints as it is written in a weights file, ``cut(10, all_below=50)``: its first field, and by their names
+    those of the others that differ from their defaults.
+    """
 
     __slots__ = ()
 
+    keyword: ClassVar[str]
+    """The name it is written with."""
     FORM: ClassVar[str]
     """How it is written, for whoever wrote it wrongly."""
     read: ClassVar[Callable[..., Stage]]
@@ -45,3 +53,13 @@ class Stage(ABC):
     def explain(self, table: SignalTable, ranking: Ranking, row: int) -> Explanation | None:
         """How it came to its score of a row of the ranking before; None where the row keeps the score it had."""
         return None
+
+    def __str__(self) -> str:
+        first, *others = fields(self)  # type: ignore[arg-type]  # subclasses are dataclasses
+        options = (own for own in others if own.default is MISSING or getattr(self, own.name) != own.default)
+        parts = [self._text(first), *(f"{own.name}={self._text(own)}" for own in options)]
+        return f"{self.keyword}({', '.join(parts)})"
+
+    def _text(self, own: Field[Any]) -> str:
+        value = getattr(self, own.name)
+        return number_text(value) if isinstance(value, float) else str(value)

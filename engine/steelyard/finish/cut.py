@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools
 from steelyard.finish.base import Stage
-from steelyard.finish.parameters import name_of, whole
+from steelyard.finish.parameters import name_of, whole_number
 from steelyard.finish.ranking import Ranking
 from steelyard.grammar import Item
 from steelyard.table.signal_table import RETRIEVERS, SignalTable, count_rows
@@ -31,6 +31,7 @@ class Cut(Stage):
         The retriever whose candidates are counted for this; empty to count all that are ranked.
     """
 
+    keyword: ClassVar = "cut"
     FORM: ClassVar = "a whole number from 1 to 1000000000, as in cut(10) or cut(10, all_below=50, counting=fts)"
 
     limit: int
@@ -58,8 +59,4 @@ class Cut(Stage):
     def read(cls, limit: Item, all_below: float = 0.0, counting: Item | None = None) -> Cut:
         """See Stage."""
         counted = "" if counting is None else name_of(counting, RETRIEVERS)
-        return cls(whole(limit.weight), whole(all_below, 0), counted)
-
-    def __str__(self) -> str:
-        guard = f", all_below={self.all_below}" if self.all_below else ""
-        return f"cut({self.limit}{guard}{f', counting={self.counting}' if self.counting else ''})"
+        return cls(whole_number(limit.weight), whole_number(all_below, 0), counted)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from steelyard.finish.base import Stage
 from steelyard.finish.parameters import name_of
 from steelyard.finish.ranking import Ranking
-from steelyard.grammar import Item, number_text
+from steelyard.grammar import Item
 from steelyard.table.signal_table import SCORERS, SignalTable
 
 
@@ -16,6 +16,7 @@ from steelyard.table.signal_table import SCORERS, SignalTable
 class Drop(Stage):
     """Drop the rows for which a signal is 0, without filling the list up (MoltNet's negation)."""
 
+    keyword: ClassVar = "drop"
     FORM: ClassVar = f"one of {', '.join(sorted(SCORERS))}, as in drop(lexical)"
 
     signal: str
@@ -34,14 +35,12 @@ class Drop(Stage):
         """See Stage."""
         return cls(name_of(signal, SCORERS))
 
-    def __str__(self) -> str:
-        return f"drop({self.signal})"
-
 
 @dataclass(frozen=True, slots=True)
 class AtLeast(Stage):
     """Drop what scores below `score`."""
 
+    keyword: ClassVar = "at_least"
     FORM: ClassVar = "one number, as in at_least(0.5)"
 
     score: float
@@ -56,6 +55,3 @@ class AtLeast(Stage):
         if score.weight is None or score.call.name:
             raise ValueError
         return cls(score.weight)
-
-    def __str__(self) -> str:
-        return f"at_least({number_text(self.score)})"

@@ -23,6 +23,7 @@ class Files(Stage):
     and its score. (Cortex-Mem's full search returns directories too.)
     """
 
+    keyword: ClassVar = "files"
     FORM: ClassVar = "none or entries: what stands for directories, as in files(entries)"
 
     instead: str
@@ -55,6 +56,3 @@ class Files(Stage):
     def read(cls, instead: Item) -> Files:
         """See Stage."""
         return cls(name_of(instead, ("none", "entries")))
-
-    def __str__(self) -> str:
-        return f"files({self.instead})"

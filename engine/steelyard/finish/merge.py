@@ -9,9 +9,9 @@ import numpy as np
 
 from steelyard.base.arrays import Bools
 from steelyard.finish.base import Stage
-from steelyard.finish.parameters import name_of, whole
+from steelyard.finish.parameters import name_of, whole_number
 from steelyard.finish.ranking import Ranking
-from steelyard.grammar import Item, number_text
+from steelyard.grammar import Item
 from steelyard.table.signal_table import RETRIEVERS, SignalTable, count_rows, ranks
 
 
@@ -23,6 +23,7 @@ class Merge(Stage):
     at most so many are added, and only to lists that have none of them (system-spec-kit's constitutional entries).
     """
 
+    keyword: ClassVar = "merge"
     FORM: ClassVar = "a retriever and a number, as in merge(memory, score=0.5)"
 
     retriever: str
@@ -60,8 +61,4 @@ class Merge(Stage):
         """See Stage."""
         if not isinstance(score, float):
             raise ValueError
-        return cls(name_of(retriever, RETRIEVERS), score, whole(if_none, 0))
-
-    def __str__(self) -> str:
-        most = f", if_none={self.if_none}" if self.if_none else ""
-        return f"merge({self.retriever}, score={number_text(self.score)}{most})"
+        return cls(name_of(retriever, RETRIEVERS), score, whole_number(if_none, 0))

@@ -1,4 +1,4 @@
-"""What stands between the parentheses of a stage; ValueError for what cannot stand there."""
+"""Reads the parameters of a finish stage, which stand in parentheses; ValueError for what cannot stand there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LONGEST = 1_000_000_000
 """The largest length a stage can name; far beyond any list, and small enough for numpy's integers."""
 
 
-def whole(value: object, low: int = 1) -> int:
+def whole_number(value: object, low: int = 1) -> int:
     """A whole number from `low` to `LONGEST`."""
     if not isinstance(value, float) or not low <= value <= LONGEST or value != int(value):
         raise ValueError

@@ -15,13 +15,7 @@ from steelyard.finish.rescore import Rescore
 from steelyard.grammar import parse_call
 
 STAGES: dict[str, type[Stage]] = {
-    "cut": Cut,
-    "merge": Merge,
-    "at_least": AtLeast,
-    "files": Files,
-    "rerank": Rerank,
-    "rescore": Rescore,
-    "drop": Drop,
+    stage.keyword: stage for stage in (Cut, Merge, AtLeast, Files, Rerank, Rescore, Drop)
 }
 """Every stage by the name it is written with."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError
 from steelyard.finish.base import Stage
-from steelyard.finish.parameters import name_of, whole
+from steelyard.finish.parameters import name_of, whole_number
 from steelyard.finish.ranking import Ranking
 from steelyard.fusion.explain import Explanation
 from steelyard.grammar import Item
@@ -27,6 +27,7 @@ class Rerank(Stage):
     re-ranker's score of a place.
     """
 
+    keyword: ClassVar = "rerank"
     FORM: ClassVar = "a whole number and no more than a factor, as in rerank(20) or rerank(20, penalty=length)"
     RESCORES: ClassVar = True
 
@@ -75,7 +76,4 @@ class Rerank(Stage):
     @classmethod
     def read(cls, top: Item, penalty: Item | None = None) -> Rerank:
         """See Stage."""
-        return cls(whole(top.weight), "" if penalty is None else name_of(penalty, PRIORS))
-
-    def __str__(self) -> str:
-        return f"rerank({self.top}{f', penalty={self.penalty}' if self.penalty else ''})"
+        return cls(whole_number(top.weight), "" if penalty is None else name_of(penalty, PRIORS))

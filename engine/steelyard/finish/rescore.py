@@ -21,6 +21,7 @@ from steelyard.table.signal_table import FETCHED, SignalTable
 class Rescore(Stage):
     """Sort what is left of every list again by another strategy, which sees these rows alone."""
 
+    keyword: ClassVar = "rescore"
     FORM: ClassVar = "a strategy, as in rescore(weighted_sum(0.4*cosine, 0.6*importance))"
     RESCORES: ClassVar = True
 
@@ -60,6 +61,3 @@ class Rescore(Stage):
         if strategy.weight is not None:
             raise ValueError
         return cls(parse_strategy(str(strategy)))
-
-    def __str__(self) -> str:
-        return f"rescore({self.strategy})"

@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 from steelyard.base.arrays import Floats
-from steelyard.fusion.base import Expr, Term
+from steelyard.fusion.base import RECIPROCAL, Description, Expr, Fallback, Linear, Term
 from steelyard.fusion.by_intent import ByIntent, intents_of
 from steelyard.fusion.changes import Change, changes
-from steelyard.fusion.description import RECIPROCAL, Description, Fallback, Linear
 from steelyard.fusion.layered import Layered
 from steelyard.fusion.parse import FAMILIES, parse_strategy
 from steelyard.fusion.plan import Branch, Column, Plan

@@ -12,25 +12,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard.base.arrays import Bools
 from steelyard.base.errors import ConfigError
-from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.fusion.progress import Progress, together
+from steelyard.fusion.progress import Progress, progress_of_all
 from steelyard.grammar import number_text
 from steelyard.signals import PRIORS
 from steelyard.table.signal_table import FINDERS, SCORERS, SignalTable
 
-if TYPE_CHECKING:
-    from steelyard.fusion.call import CallReader
-    from steelyard.fusion.signal import Signal
-
 Needs = dict[str, Bools]
+RECIPROCAL = "reciprocal"
+"""The scale of RRF: an entry scores ``1 / (k + rank)``, and 0 when it is not in the list."""
 
 
 class Expr(ABC):
@@ -43,16 +40,11 @@ class Expr(ABC):
     routes: ClassVar[bool] = False
     """Whether each query is answered by one of the children alone."""
     wraps: ClassVar[bool] = False
-    """Whether its weights are those of the expression that is its first child."""
+    """Whether its weights are those of its first child."""
     by_query: ClassVar[bool] = False
     """Whether that child is chosen by the query alone, rather than by what was found."""
     common: ClassVar[bool] = False
     """Whether most systems fuse in this way, so that tuning lays out more settings and weights for it."""
-
-    @classmethod
-    @abstractmethod
-    def read(cls, call: CallReader) -> Self:
-        """Build an expression of this family from a parsed call; faults are collected in `call`."""
 
     @abstractmethod
     def children(self) -> tuple[Expr, ...]:
@@ -69,11 +61,6 @@ class Expr(ABC):
     @abstractmethod
     def without(self, missing: Collection[str]) -> Expr | None:
         """Remove the signals that are unavailable; None when nothing is left to rank by."""
-
-    @property
-    def leaf(self) -> Signal | None:
-        """The signal that this expression is; None for a fusion."""
-        return None
 
     @property
     def own_terms(self) -> tuple[Term, ...]:
@@ -128,7 +115,7 @@ class Expr(ABC):
 
     def progress(self, table: SignalTable) -> Progress | None:
         """How far the layered searches in it went; None where there are none."""
-        return together(child.progress(table) for child in self.children())
+        return progress_of_all(child.progress(table) for child in self.children())
 
     def ranks_candidates(self) -> bool:
         """Whether it, or a tier or case in it, names no retriever and so ranks all candidates of the system."""
@@ -202,6 +189,36 @@ class Term:
 
     def __str__(self) -> str:
         return f"{number_text(self.weight)}*{self.expr}"
+
+
+@dataclass(frozen=True)
+class Description:
+    """What exporters learn of an expression, whose family they do not know.
+
+    Most families are described as one of two things that other search engines have, too: a weighted sum of lists
+    on one scale (`Linear`), or a second search where the first found too little (`Fallback`). `beyond` is the
+    reason why another engine cannot do it; empty when it can.
+    """
+
+    beyond: str = ""
+
+
+@dataclass(frozen=True)
+class Linear(Description):
+    """``sum of weight * scale(term)``, where `scale` names a normalisation, or is `RECIPROCAL` with its `k`."""
+
+    terms: tuple[Term, ...] = ()
+    scale: str = "none"
+    k: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fallback(Description):
+    """`first` answers the queries for which it finds at least `min_results` entries, `then` the others."""
+
+    first: Expr
+    then: Expr
+    min_results: int
 
 
 def join_needs(first: Needs, second: Mapping[str, Bools]) -> Needs:

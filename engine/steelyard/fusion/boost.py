@@ -9,10 +9,11 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
-from steelyard.fusion.base import Expr, Term
-from steelyard.fusion.call import NOTHING, CallReader
-from steelyard.fusion.description import Description
+from steelyard.fusion.available import Available
+from steelyard.fusion.base import Description, Expr, Term
+from steelyard.fusion.call import FAULTY, CallReader, Family
 from steelyard.fusion.plan import Branch, Plan
+from steelyard.fusion.signal import Signal
 from steelyard.grammar import number_text
 from steelyard.table.signal_table import SignalTable
 
@@ -21,7 +22,7 @@ LOW, HIGH = 0.1, 10.0
 
 
 @dataclass(frozen=True)
-class Boost(Expr):
+class Boost(Family):
     """``score * product of (1 + weight * (factor - 1))``, the product kept within `low` and `high`.
 
     A weight of 1 multiplies by the factor as it is, 0 switches it off.
@@ -38,6 +39,17 @@ class Boost(Expr):
     high: float = HIGH
 
     @classmethod
+    def starts(cls, there: Available) -> dict[str, list[str]]:
+        """The RRF of the lists, boosted by each signal that is derived from facts, in full and by half."""
+        boosted = [
+            f"boost(rrf({lists}), {amount}{fact})"
+            for lists in there.fused[:1]
+            for amount in ("", "0.5*")
+            for fact in (*there.factors, *there.facts)
+        ]
+        return {cls.shown_as: boosted}
+
+    @classmethod
     def read(cls, call: CallReader) -> Self:
         """The strategy first, without a weight; then the factors, each 1 unless a weight is written."""
         low, high = call.number("low", LOW, 0.0), call.number("high", HIGH, 0.0)
@@ -51,10 +63,10 @@ class Boost(Expr):
                 "as in boost(rrf(fts, vector), 0.5*decay)"
             )
         for term in others:
-            if term.expr.leaf is None or term.expr.retrievers():
-                call.fault(f"boost: {term.expr} is no factor; name a signal that every entry has, such as decay")
-        known = [Term(t.weight, t.expr) for t in others if t.expr.leaf is not None]
-        return cls(first.expr, tuple(known) or (Term(1.0, call.build(NOTHING)),), low, high)
+            if not isinstance(term.expr, Signal) or term.expr.retrievers():
+                call.fault(f"boost: {term.expr} is not a factor; name one that every entry has, such as decay")
+        known = [Term(t.weight, t.expr) for t in others if isinstance(t.expr, Signal)]
+        return cls(first.expr, tuple(known) or (Term(1.0, call.build(FAULTY)),), low, high)
 
     def children(self) -> tuple[Expr, ...]:
         """The strategy and the factors."""
@@ -77,7 +89,7 @@ class Boost(Expr):
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """Those of the strategy inside: factors do not add up, so theirs are variants."""
+        """The weights of the strategy inside. Factors are multiplied, so their weights are variants."""
         return self.expr.weights
 
     def _weighed(self, weights: list[float]) -> Self:
@@ -121,7 +133,7 @@ class Boost(Expr):
         return self.expr.members(table, within)
 
     def everywhere(self, table: SignalTable) -> Bools:
-        """Those of the strategy."""
+        """The rows that the strategy inside may rank."""
         return self.expr.everywhere(table)
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:

@@ -9,17 +9,17 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools
-from steelyard.fusion.base import Expr, Needs, join_needs
-from steelyard.fusion.call import CallReader
-from steelyard.fusion.description import Description
+from steelyard.fusion.available import Available
+from steelyard.fusion.base import Description, Expr, Needs, join_needs
+from steelyard.fusion.call import CallReader, Family
 from steelyard.fusion.plan import Branch, Plan
-from steelyard.fusion.progress import Progress, together
+from steelyard.fusion.progress import Progress, progress_of_all
 from steelyard.signals import PRIORS
 from steelyard.table.signal_table import SignalTable
 
 
 @dataclass(frozen=True)
-class ByIntent(Expr):
+class ByIntent(Family):
     """Ranks each query by the strategy of its intent, or by the default when the intent has none."""
 
     keyword: ClassVar[str] = "by_intent"
@@ -29,6 +29,12 @@ class ByIntent(Expr):
 
     default: Expr
     cases: tuple[tuple[str, Expr], ...] = ()
+
+    @classmethod
+    def starts(cls, there: Available) -> dict[str, list[str]]:
+        """A weighted sum for each intent, all alike at first."""
+        cases = [", ".join(f"{case}={mixture}" for case in ("default", *there.intents)) for mixture in there.sums]
+        return {cls.shown_as: [f"{cls.keyword}({case})" for case in cases if there.intents]}
 
     @classmethod
     def read(cls, call: CallReader) -> Self:
@@ -93,7 +99,7 @@ class ByIntent(Expr):
     def progress(self, table: SignalTable) -> Progress | None:
         """Each strategy's, of the queries of its intent."""
         parts = ((queries, expr.progress(table)) for queries, expr in self._routes(table) if queries.any())
-        return together(part and part.of(queries) for queries, part in parts)
+        return progress_of_all(part and part.of(queries) for queries, part in parts)
 
     def _routes(self, table: SignalTable) -> list[tuple[Bools, Expr]]:
         intents = table.asked.labels["intent"]

@@ -1,22 +1,43 @@
-"""Reads the options of one parsed call while it becomes an expression.
+"""Expressions that are written as a call, and the reader of its options while it becomes an expression.
 
 Faults are collected and reported together: a faulty part is replaced by the signal fts, and reading continues.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Self
 
 from steelyard.base.errors import nearest
+from steelyard.fusion.available import Available
 from steelyard.fusion.base import Expr, Term
 from steelyard.grammar import Call, Duration, Item, number_text, parse_call, value_text
 
 MAX_WEIGHT = 1_000_000
 """Far beyond any sensible weight; without a bound a weight can make scores infinite."""
 Option = float | Duration | tuple[float, ...] | Item
-NOTHING = parse_call("fts").call
+FAULTY = parse_call("fts").call
 """What a faulty part is read as."""
+
+
+class Family(Expr):
+    """An expression that is written as a call of its `keyword`: ``rrf(...)``, ``tiered(...)``."""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, call: CallReader) -> Self:
+        """Build an expression of this family from a parsed call; faults are collected in `call`."""
+
+    @classmethod
+    def starts(cls, there: Available) -> dict[str, list[str]]:
+        """The strategies of this family that recommending starts from, by the name of a row of its table.
+
+        The first of a row is tried in all its shapes, the others as they are. By default the family fuses the
+        lists, and then the lists with each further one.
+        """
+        return {cls.shown_as: [f"{cls.keyword}({lists})" for lists in there.fused]}
 
 
 @dataclass
@@ -106,11 +127,11 @@ class CallReader:
             if not 0 <= weight <= MAX_WEIGHT:
                 self.fault(f"{self.call.name}: weight {number_text(weight)} is outside 0..{MAX_WEIGHT}")
             terms.append(Term(weight, self.build(item.call)))
-        return tuple(terms) or (Term(1.0, self.build(NOTHING)),)
+        return tuple(terms) or (Term(1.0, self.build(FAULTY)),)
 
     def branch(self, name: str, value: Option | None) -> Expr:
         """Build the strategy given as the value of an option."""
         if not isinstance(value, Item) or value.weight is not None:
             self.fault(f"{self.call.name} needs {name}=, a strategy without a weight before it")
-            return self.build(NOTHING)
+            return self.build(FAULTY)
         return self.build(value.call)

@@ -12,33 +12,21 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
+from steelyard.fusion.available import Available
+from steelyard.fusion.base import Linear
 from steelyard.fusion.call import CallReader
-from steelyard.fusion.description import Description, Linear
-from steelyard.fusion.normalize import NORMALIZERS
 from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.fusion.sums import NormalizedSum, count_lists
+from steelyard.fusion.sums import ListColumns, NormalizedSum, count_lists, times
 from steelyard.table.signal_table import SignalTable
 
 
 @dataclass(frozen=True)
 class _Comb(NormalizedSum):
-    """The syntax that the six have in common."""
+    """What the six have in common."""
+
+    no_counterpart: ClassVar[str] = "a hybrid query adds the scores of lists up"
 
     normalize: str = "minmax"
-
-    @classmethod
-    def read(cls, call: CallReader) -> Self:
-        """Read the terms and the normalisation; a weight that is not written is 1."""
-        normalize = call.word("normalize", "minmax", tuple(NORMALIZERS))
-        call.finish("normalize")
-        return cls(call.terms(1.0), normalize)
-
-    def describe(self) -> Description:
-        """State that it is not a weighted sum."""
-        return Description(f"{self.keyword}(...) has no counterpart: a hybrid query adds the scores of lists up")
-
-    def __str__(self) -> str:
-        return f"{self.keyword}({', '.join([*self._bare_terms(), f'normalize={self.normalize}'])})"
 
 
 @dataclass(frozen=True)
@@ -48,46 +36,36 @@ class CombSum(_Comb):
     keyword: ClassVar[str] = "comb_sum"
     shown_as: ClassVar[str] = "CombSUM"
 
-    def describe(self) -> Description:
+    @classmethod
+    def starts(cls, there: Available) -> dict[str, list[str]]:
+        """None of CombSUM itself, which is a weighted sum by another name."""
+        return super().starts(there) if cls is not CombSum else {}
+
+    def describe(self) -> Linear:
         """Describe it as the weighted sum that it is."""
         return Linear("", self.terms, self.normalize)
 
-    def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """Compile to one branch: a normalised column for each list, and a factor that the number of lists sets."""
-        rows = self.members(table, within)
-        pairs = self._normalized(table, rows)
-        columns = tuple(column for column, _ in pairs)
-        factor, formula = self._factor(count_lists(pairs))
-        branch = Branch(rows, columns, self.weights, self.shown_as, factor, formula, f"times {formula}")
-        return Plan(len(table), (branch,))
-
-    def _factor(self, lists: Floats) -> tuple[Floats | None, str]:
-        """The factor, float64[N], and its formula, from the number of lists that contain each row."""
-        return None, ""
-
 
 @dataclass(frozen=True)
-class CombMnz(CombSum):
+class CombMnz(_Comb):
     """CombSUM times the number of lists that contain the entry."""
 
     keyword: ClassVar[str] = "comb_mnz"
     shown_as: ClassVar[str] = "CombMNZ"
-    describe = _Comb.describe
 
-    def _factor(self, lists: Floats) -> tuple[Floats, str]:
-        return lists, "lists that hold it"
+    def _multiplied(self, branch: Branch, lists: ListColumns) -> Branch:
+        return times(branch, count_lists(lists), "lists that hold it")
 
 
 @dataclass(frozen=True)
-class CombAnz(CombSum):
+class CombAnz(_Comb):
     """CombSUM divided by the number of lists that contain the entry."""
 
     keyword: ClassVar[str] = "comb_anz"
     shown_as: ClassVar[str] = "CombANZ"
-    describe = _Comb.describe
 
-    def _factor(self, lists: Floats) -> tuple[Floats, str]:
-        return 1.0 / np.maximum(lists, 1.0), "1 / lists that hold it"
+    def _multiplied(self, branch: Branch, lists: ListColumns) -> Branch:
+        return times(branch, 1.0 / np.maximum(count_lists(lists), 1.0), "1 / lists that hold it")
 
 
 @dataclass(frozen=True)
@@ -113,9 +91,11 @@ class CombMed(_Comb):
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         """Compile to one branch of one column, which combines the lists that contain each row."""
         rows = self.members(table, within)
+        lists = self._columns(table, rows)
+        scaled = (self._scaled(table, *pair, rows) for pair in lists)
         parts = tuple(
             replace(column, values=np.where(present, column.values, np.nan))
-            for column, present in self._normalized(table, rows)
+            for column, (_, present) in zip(scaled, lists, strict=True)
         )
         values = np.where(rows, self._combined(np.array([part.values for part in parts])), 0.0)
         formula = f"{self.combine} over the lists that hold it"

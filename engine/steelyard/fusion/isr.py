@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats
-from steelyard.fusion.call import CallReader
-from steelyard.fusion.description import Description
-from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.fusion.sums import Sum, count_lists, ranked_column
+from steelyard.base.arrays import Bools
+from steelyard.fusion.plan import Branch, Column
+from steelyard.fusion.sums import ListColumns, Sum, count_lists, ranked_column, times
 from steelyard.table.signal_table import SignalTable
 
 
@@ -21,32 +19,17 @@ class Isr(Sum):
 
     keyword: ClassVar[str] = "isr"
     shown_as: ClassVar[str] = "ISR"
-    factor_formula: ClassVar[str] = "lists that hold it"
+    no_counterpart: ClassVar[str] = "no hybrid query adds 1 / rank^2"
 
-    @classmethod
-    def read(cls, call: CallReader) -> Self:
-        """Read the terms; a weight that is not written is 1."""
-        call.finish()
-        return cls(call.terms(1.0))
+    def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools) -> Column:
+        formula = f"1 / (rank in {column.label})^2, 0 when not in the list"
+        return ranked_column(table, column, present, lambda rank: 1.0 / (rank * rank), formula)
 
-    def describe(self) -> Description:
-        """State that other search engines have no such fusion."""
-        return Description(f"{self.keyword}(...) has no counterpart: no hybrid query adds 1 / rank^2")
+    def _multiplied(self, branch: Branch, lists: ListColumns) -> Branch:
+        return times(branch, count_lists(lists), "lists that hold it")
 
-    def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """Compile to one branch: a column ``1 / rank^2`` for each list, and the factor as a multiplier."""
-        rows = self.members(table, within)
-        pairs = self._columns(table, rows)
-        columns = tuple(_inverse_square(table, column, present) for column, present in pairs)
-        factor, formula = self._factor(count_lists(pairs)), self.factor_formula
-        branch = Branch(rows, columns, self.weights, "inverse square rank", factor, formula, f"times {formula}")
-        return Plan(len(table), (branch,))
-
-    def _factor(self, lists: Floats) -> Floats:
-        return lists
-
-    def __str__(self) -> str:
-        return f"{self.keyword}({', '.join(self._bare_terms())})"
+    def _why(self) -> str:
+        return "inverse square rank"
 
 
 @dataclass(frozen=True)
@@ -55,13 +38,6 @@ class LogIsr(Isr):
 
     keyword: ClassVar[str] = "log_isr"
     shown_as: ClassVar[str] = "log ISR"
-    factor_formula: ClassVar[str] = "log(lists that hold it)"
 
-    def _factor(self, lists: Floats) -> Floats:
-        found: Floats = np.log(np.maximum(lists, 1.0))
-        return found
-
-
-def _inverse_square(table: SignalTable, column: Column, present: Bools) -> Column:
-    formula = f"1 / (rank in {column.label})^2, 0 when not in the list"
-    return ranked_column(table, column, present, lambda rank: 1.0 / (rank * rank), formula)
+    def _multiplied(self, branch: Branch, lists: ListColumns) -> Branch:
+        return times(branch, np.log(np.maximum(count_lists(lists), 1.0)), "log(lists that hold it)")

@@ -10,12 +10,13 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard.fusion.base import Expr, Needs, Term, join_needs
+from steelyard.fusion.available import Available
+from steelyard.fusion.base import Description, Expr, Needs, Term, join_needs
 from steelyard.fusion.call import CallReader
-from steelyard.fusion.description import Description
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.progress import LAST, Progress
-from steelyard.fusion.sums import Sum, terms_without
+from steelyard.fusion.signal import Signal
+from steelyard.fusion.sums import ListColumns, WeightedTerms, terms_without
 from steelyard.grammar import Item, number_text
 from steelyard.table.signal_table import FETCHED, SignalTable, count_rows
 
@@ -34,7 +35,7 @@ STEP = "step"
 
 
 @dataclass(frozen=True)
-class Layered(Sum):
+class Layered(WeightedTerms):
     """``0.2*l0 + 0.3*l1 + 0.5*l2`` over the entries whose first layer reaches the threshold.
 
     For a query with no entry at `threshold`, the steps of `relax` below it are tried in order; when none finds
@@ -62,6 +63,12 @@ class Layered(Sum):
     scope: str = "all"
 
     @classmethod
+    def starts(cls, there: Available) -> dict[str, list[str]]:
+        """The three layers at Cortex-Mem's weights and thresholds."""
+        layers = ", ".join(f"{weight}*{name}" for weight, name in zip((0.2, 0.3, 0.5), there.layers, strict=False))
+        return {cls.shown_as: [f"layered({layers}, threshold=0.5, relax=[0.4, 0.3])"] if there.layers else []}
+
+    @classmethod
     def read(cls, call: CallReader) -> Self:
         """Read the layers, coarse to fine, each with its weight; layers cannot be nested."""
         threshold = call.number("threshold", 0.5, NO_GATE)
@@ -77,7 +84,7 @@ class Layered(Sum):
             call.fault("layered inside layered; name the layers l0, l1, l2 in one")
         if lacking != "zero" and len(terms) != 3:
             call.fault(f"layered: lacking={lacking} needs three layers; name l0, l1 and l2")
-        if depths and terms[0].expr.leaf is None:
+        if depths and not isinstance(terms[0].expr, Signal):
             call.fault("layered: depths are places in the list of one signal; name one as the first layer")
         ladder = (0.4, 0.3) if relax is None else relax
         return cls(terms, threshold, ladder, cut, lacking, then, tuple(map(int, depths or ())), scope)
@@ -201,7 +208,7 @@ class Layered(Sum):
             passed[count_rows(table, above) > 0] = at
         return gated, passed
 
-    def _filled(self, table: SignalTable, pairs: list[tuple[Column, Bools]]) -> tuple[tuple[Column, ...], Bools]:
+    def _filled(self, table: SignalTable, pairs: ListColumns) -> tuple[tuple[Column, ...], Bools]:
         """The layers with what stands for missing ones, and bool[N] the rows that count at all."""
         counted = np.ones(len(table), dtype=bool)
         if self.lacking == "zero":
@@ -305,7 +312,7 @@ def _instead(pair: tuple[Column, Bools], values: Floats, formula: str) -> Column
     )
 
 
-def _best(pairs: list[tuple[Column, Bools]]) -> tuple[Column, Bools]:
+def _best(pairs: ListColumns) -> tuple[Column, Bools]:
     """The greatest of each row's own layers."""
     parts = tuple(replace(c, values=np.where(present, c.values, np.nan)) for c, present in pairs)
     present = np.any([own for _, own in pairs], axis=0)

@@ -53,7 +53,7 @@ def zscore(table: SignalTable, column: Column, rows: Bools) -> Column:
     return _on(column, rows, values, f"({column.label} - mean) / sd", inputs)
 
 
-def rank(table: SignalTable, column: Column, rows: Bools) -> Column:
+def share_of_rank(table: SignalTable, column: Column, rows: Bools) -> Column:
     """Replace values by ``(n - rank + 1) / n`` in a list of n: 1 for the first, 1/n for the last."""
     place = ranks(table, column.values, rows)
     count = count_rows(table, rows)[table.query]
@@ -71,5 +71,5 @@ NORMALIZERS: dict[str, Callable[[SignalTable, Column, Bools], Column]] = {
     "max": maximum,
     "minmax": minmax,
     "zscore": zscore,
-    "rank": rank,
+    "rank": share_of_rank,
 }

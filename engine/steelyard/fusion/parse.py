@@ -9,7 +9,7 @@ from steelyard.fusion.base import Expr
 from steelyard.fusion.boost import Boost
 from steelyard.fusion.borda import Borda
 from steelyard.fusion.by_intent import ByIntent
-from steelyard.fusion.call import CallReader
+from steelyard.fusion.call import CallReader, Family
 from steelyard.fusion.comb import CombAnz, CombMax, CombMed, CombMin, CombMnz, CombSum
 from steelyard.fusion.isr import Isr, LogIsr
 from steelyard.fusion.layered import Layered
@@ -22,7 +22,7 @@ from steelyard.grammar import MAX_LENGTH, Call, number_text, parse_call
 from steelyard.signals import PRIORS
 from steelyard.table.signal_table import FETCHED
 
-FAMILIES: dict[str, type[Expr]] = {
+FAMILIES: dict[str, type[Family]] = {
     family.keyword: family
     for family in (
         WeightedSum,

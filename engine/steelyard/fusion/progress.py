@@ -96,7 +96,7 @@ class Progress:
         }
 
 
-def together(parts: Iterable[Progress | None]) -> Progress | None:
+def progress_of_all(parts: Iterable[Progress | None]) -> Progress | None:
     """Of queries that different expressions answer; None where none of them is layered."""
     known = [part for part in parts if part is not None]
     if not known:

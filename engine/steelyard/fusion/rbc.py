@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar
 
 from steelyard.base.arrays import Bools
 from steelyard.fusion.base import Expr
 from steelyard.fusion.call import CallReader
-from steelyard.fusion.description import Description
-from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.fusion.plan import Column
 from steelyard.fusion.sums import Sum, ranked_column
 from steelyard.grammar import number_text
 from steelyard.table.signal_table import SignalTable
@@ -25,16 +24,14 @@ class Rbc(Sum):
 
     keyword: ClassVar[str] = "rbc"
     shown_as: ClassVar[str] = "RBC"
+    no_counterpart: ClassVar[str] = "no hybrid query adds powers of a persistence"
     PHI: ClassVar = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
 
     phi: float = 0.8
 
     @classmethod
-    def read(cls, call: CallReader) -> Self:
-        """Read the terms and phi; a weight that is not written is 1."""
-        phi = call.number("phi", 0.8, 0.0, below=1.0)
-        call.finish("phi")
-        return cls(call.terms(1.0), phi)
+    def _options(cls, call: CallReader) -> dict[str, Any]:
+        return {"phi": call.number("phi", cls.phi, 0.0, below=1.0)}
 
     def variants(self) -> Iterator[Expr]:
         """Iterate over the values of phi that tuning tries."""
@@ -44,20 +41,12 @@ class Rbc(Sum):
         """Return phi."""
         return (self.phi,)
 
-    def describe(self) -> Description:
-        """State that other search engines have no such fusion."""
-        return Description("rbc(...) has no counterpart: no hybrid query adds powers of a persistence")
-
-    def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """Compile to one branch with a column ``(1 - phi) * phi^(rank - 1)`` for each list."""
-        rows = self.members(table, within)
-        columns = tuple(self._gain(table, column, present) for column, present in self._columns(table, rows))
-        why = f"rank-biased centroid, phi = {number_text(self.phi)}"
-        return Plan(len(table), (Branch(rows, columns, self.weights, why),))
-
-    def _gain(self, table: SignalTable, column: Column, present: Bools) -> Column:
+    def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools) -> Column:
         formula = f"(1 - phi) * phi^(rank in {column.label} - 1), 0 when not in the list"
         return ranked_column(table, column, present, lambda rank: (1 - self.phi) * self.phi ** (rank - 1), formula)
 
-    def __str__(self) -> str:
-        return f"rbc({', '.join([*self._bare_terms(), f'phi={number_text(self.phi)}'])})"
+    def _why(self) -> str:
+        return f"rank-biased centroid, phi = {number_text(self.phi)}"
+
+    def _written(self) -> list[str]:
+        return [f"phi={number_text(self.phi)}"]

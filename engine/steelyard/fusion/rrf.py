@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats
-from steelyard.fusion.base import Expr
+from steelyard.base.arrays import Bools
+from steelyard.fusion.base import RECIPROCAL, Expr, Linear
 from steelyard.fusion.call import MAX_WEIGHT, CallReader
-from steelyard.fusion.description import RECIPROCAL, Linear
-from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.fusion.sums import Sum, count_lists, ranked_column
+from steelyard.fusion.plan import Branch, Column
+from steelyard.fusion.sums import ListColumns, Sum, count_lists, ranked_column
 from steelyard.grammar import Call, Item, amount_of, number_text
 from steelyard.table.signal_table import SignalTable
 
@@ -49,12 +48,8 @@ class Rrf(Sum):
     bonus: Bonus | None = None
 
     @classmethod
-    def read(cls, call: CallReader) -> Self:
-        """Read the terms, k and the bonus; a weight that is not written is 1."""
-        k = call.number("k", 60.0, 0.0)
-        bonus = _read_bonus(call)
-        call.finish("k", "bonus")
-        return cls(call.terms(1.0), k, bonus)
+    def _options(cls, call: CallReader) -> dict[str, Any]:
+        return {"k": call.number("k", cls.k, 0.0), "bonus": _read_bonus(call)}
 
     @property
     def weights(self) -> tuple[float, ...]:
@@ -89,34 +84,29 @@ class Rrf(Sum):
         bonus = f"bonus={self.bonus} for entries that two lists found has no counterpart" if self.bonus else ""
         return Linear(bonus, self.terms, RECIPROCAL, self.k)
 
-    def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """Compile to one branch: a column ``1 / (k + rank)`` for each list; the bonus is a factor or a column."""
-        rows = self.members(table, within)
-        pairs = self._columns(table, rows)
-        columns = [self._reciprocal(table, column, present) for column, present in pairs]
-        lists = count_lists(pairs)
-        factor = None
-        if self._added is not None:
-            columns.append(Column("lists after the first", self._extra(lists), "convergence", {"lists": lists}))
-        elif self.bonus is not None:
-            factor = np.where(lists >= 2, 1.0 + self.bonus.amount, 1.0)
-        why = f"reciprocal rank fusion, k = {number_text(self.k)}"
-        branch = Branch(rows, tuple(columns), self.weights, why, factor, f"bonus {self.bonus}")
-        return Plan(len(table), (branch,))
-
-    def _reciprocal(self, table: SignalTable, column: Column, present: Bools) -> Column:
+    def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools) -> Column:
         formula = f"1 / (k + rank in {column.label}), 0 when not in the list"
         return ranked_column(table, column, present, lambda rank: 1.0 / (self.k + rank), formula)
 
-    def _extra(self, lists: Floats) -> Floats:
-        beyond = np.maximum(lists - 1.0, 0.0)
-        return beyond if self.bonus is not None and self.bonus.kind == "each" else np.minimum(beyond, 1.0)
+    def _bonuses(self, lists: ListColumns) -> tuple[Column, ...]:
+        if self._added is None:
+            return ()
+        count = count_lists(lists)
+        beyond = np.maximum(count - 1.0, 0.0)
+        values = beyond if self._added.kind == "each" else np.minimum(beyond, 1.0)
+        return (Column("lists after the first", values, "convergence", {"lists": count}),)
 
-    def __str__(self) -> str:
-        parts = [*self._bare_terms(), f"k={number_text(self.k)}"]
-        if self.bonus is not None:
-            parts.append(f"bonus={self.bonus}")
-        return f"rrf({', '.join(parts)})"
+    def _multiplied(self, branch: Branch, lists: ListColumns) -> Branch:
+        if self.bonus is None or self.bonus.kind != "times":
+            return branch
+        factor = np.where(count_lists(lists) >= 2, 1.0 + self.bonus.amount, 1.0)
+        return replace(branch, factor=factor, factor_formula=f"bonus {self.bonus}")
+
+    def _why(self) -> str:
+        return f"reciprocal rank fusion, k = {number_text(self.k)}"
+
+    def _written(self) -> list[str]:
+        return [f"k={number_text(self.k)}", *([f"bonus={self.bonus}"] if self.bonus else [])]
 
 
 def _read_bonus(call: CallReader) -> Bonus | None:

@@ -40,11 +40,6 @@ class Signal(Expr):
             return cls(name)
         return cls(name, tuple(_read_options(PRIORS[name], call)))
 
-    @property
-    def leaf(self) -> Signal:
-        """The signal itself."""
-        return self
-
     def children(self) -> tuple[Expr, ...]:
         """Return no children: a signal is a leaf."""
         return ()

@@ -1,37 +1,40 @@
 """The code that families of weighted sums share.
 
-`Sum` has the terms and their weights. `NormalizedSum` brings each term onto one scale by its values,
-`ranked_column` by its ranks.
+`WeightedTerms` has the terms and their weights, `Sum` adds up a column of each. `NormalizedSum` brings each term
+onto one scale by its values, `ranked_column` by its ranks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
-from steelyard.fusion.base import Expr, Term, nested
+from steelyard.fusion.base import Description, Expr, Term, nested
+from steelyard.fusion.call import CallReader, Family
 from steelyard.fusion.normalize import NORMALIZERS
-from steelyard.fusion.plan import Column
+from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.walk import leaves
 from steelyard.signals import PRIORS
 from steelyard.table.signal_table import FETCHED, SignalTable, ranks
 
 BOUNDED = (FETCHED | PRIORS.keys()) - {"fts", "bm25"}
 """Signals in 0..1. Tuning tries other normalisations only for sums with a signal that may be larger."""
+ListColumns = Sequence[tuple[Column, Bools]]
+"""Columns, each with the rows where it has a value (bool[N])."""
 
 
 @dataclass(frozen=True)
-class Sum(Expr):
-    """Weighted terms that are added up; subclasses choose the scale of each."""
+class WeightedTerms(Family):
+    """Expressions with a weight each."""
 
     terms: tuple[Term, ...]
 
     def children(self) -> tuple[Expr, ...]:
-        """Return the expressions that are added up, in the order written."""
+        """Return the expressions of the terms, in the order written."""
         return tuple(term.expr for term in self.terms)
 
     def with_children(self, children: Sequence[Expr]) -> Self:
@@ -44,7 +47,7 @@ class Sum(Expr):
         return self.terms if self.weights else ()
 
     def with_terms(self, terms: Sequence[Term]) -> Self:
-        """Return the same sum of other terms."""
+        """Return the same fusion of other terms."""
         return replace(self, terms=tuple(terms))
 
     def without(self, missing: Collection[str]) -> Expr | None:
@@ -64,13 +67,71 @@ class Sum(Expr):
     def _weighed(self, weights: list[float]) -> Self:
         return replace(self, terms=tuple(map(Term, weights, self.children())))
 
-    def _columns(self, table: SignalTable, rows: Bools) -> list[tuple[Column, Bools]]:
-        """Each term as a raw column, with the rows where it has a value (bool[N])."""
+    def _columns(self, table: SignalTable, rows: Bools) -> ListColumns:
+        """Each term as a raw column."""
         return [nested(term.expr, table, rows) for term in self.terms]
 
-    def _bare_terms(self) -> list[str]:
-        """The terms as text; a weight of 1 is left out."""
-        return [str(term.expr) if term.weight == 1 else str(term) for term in self.terms]
+
+@dataclass(frozen=True)
+class Sum(WeightedTerms):
+    """Terms that are added up; a family says what column a term becomes, and may multiply the rows by a factor.
+
+    Options of a family are fields of the same names; it reads them in `_options` and prints them in `_written`.
+    """
+
+    no_counterpart: ClassVar[str] = ""
+    """Why other search engines have no such fusion."""
+    unwritten: ClassVar[float | None] = 1.0
+    """The weight of a term without one; None where each has to be written."""
+
+    @classmethod
+    def read(cls, call: CallReader) -> Self:
+        """Read the options and the terms."""
+        options = cls._options(call)
+        call.finish(*options)
+        return cls(call.terms(cls.unwritten), **options)
+
+    @classmethod
+    def _options(cls, call: CallReader) -> dict[str, Any]:
+        """The options that are written, by the names of their fields."""
+        return {}
+
+    def describe(self) -> Description:
+        """State that other search engines have no such fusion."""
+        return Description(f"{self.keyword}(...) has no counterpart: {self.no_counterpart}")
+
+    def compile(self, table: SignalTable, within: Bools) -> Plan:
+        """Compile to one branch with a column for each term."""
+        rows = self.members(table, within)
+        lists = self._columns(table, rows)
+        columns = (*(self._scaled(table, *pair, rows) for pair in lists), *self._bonuses(lists))
+        branch = Branch(rows, columns, self.weights, self._why())
+        return Plan(len(table), (self._multiplied(branch, lists),))
+
+    def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools) -> Column:
+        """The column that a list (its values, and the rows that it contains) adds to the sum over `rows`."""
+        raise NotImplementedError
+
+    def _bonuses(self, lists: ListColumns) -> tuple[Column, ...]:
+        """Columns that follow those of the terms."""
+        return ()
+
+    def _multiplied(self, branch: Branch, lists: ListColumns) -> Branch:
+        """The branch with a factor of its rows, where the family has one."""
+        return branch
+
+    def _why(self) -> str:
+        """What the sum is, for `explain`."""
+        return self.shown_as
+
+    def _written(self) -> list[str]:
+        """The options as text."""
+        return []
+
+    def __str__(self) -> str:
+        bare = self.unwritten is not None  # then a weight of 1 is left out
+        terms = [str(term.expr) if bare and term.weight == 1 else str(term) for term in self.terms]
+        return f"{self.keyword}({', '.join([*terms, *self._written()])})"
 
 
 @dataclass(frozen=True)
@@ -78,6 +139,10 @@ class NormalizedSum(Sum):
     """A sum whose terms are normalised within each query; see `steelyard.fusion.normalize`."""
 
     normalize: str = "none"
+
+    @classmethod
+    def _options(cls, call: CallReader) -> dict[str, Any]:
+        return {"normalize": call.word("normalize", cls.normalize, tuple(NORMALIZERS))}
 
     def variants(self) -> Iterator[Expr]:
         """Iterate over all normalisations when terms are on different scales, else its own alone."""
@@ -88,9 +153,11 @@ class NormalizedSum(Sum):
         """Return 1 for its normalisation and 0 for each other, so that all are equally far apart."""
         return tuple(float(self.normalize == name) for name in NORMALIZERS)
 
-    def _normalized(self, table: SignalTable, rows: Bools) -> list[tuple[Column, Bools]]:
-        normalized = NORMALIZERS[self.normalize]
-        return [(normalized(table, column, present), present) for column, present in self._columns(table, rows)]
+    def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools) -> Column:
+        return NORMALIZERS[self.normalize](table, column, present)
+
+    def _written(self) -> list[str]:
+        return [f"normalize={self.normalize}"]
 
 
 def ranked_column(
@@ -117,10 +184,15 @@ def ranked_column(
     return Column(column.label, values, formula, {"rank": place, column.label: column.values}, column.inner)
 
 
-def count_lists(pairs: Sequence[tuple[Column, Bools]]) -> Floats:
+def count_lists(lists: ListColumns) -> Floats:
     """Count the lists that contain each row; float64[N]."""
-    lists: Floats = np.sum([present for _, present in pairs], axis=0, dtype=np.float64)
-    return lists
+    count: Floats = np.sum([present for _, present in lists], axis=0, dtype=np.float64)
+    return count
+
+
+def times(branch: Branch, factor: Floats, formula: str) -> Branch:
+    """The branch with a factor, float64[N], which the formula says in words."""
+    return replace(branch, factor=factor, factor_formula=formula, multiplied=f"times {formula}")
 
 
 def terms_without(terms: tuple[Term, ...], missing: Collection[str]) -> tuple[Term, ...]:

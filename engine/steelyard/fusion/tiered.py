@@ -9,15 +9,15 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools
-from steelyard.fusion.base import Expr, Needs, join_needs
-from steelyard.fusion.call import NOTHING, CallReader
-from steelyard.fusion.description import Fallback
+from steelyard.fusion.available import Available
+from steelyard.fusion.base import Expr, Fallback, Needs, join_needs
+from steelyard.fusion.call import FAULTY, CallReader, Family
 from steelyard.fusion.plan import Branch, Plan
 from steelyard.table.signal_table import SignalTable, count_rows
 
 
 @dataclass(frozen=True)
-class Tiered(Expr):
+class Tiered(Family):
     """Ranks by ``first`` where it ranks at least `min_results` entries, and by ``then`` for the other queries."""
 
     keyword: ClassVar[str] = "tiered"
@@ -30,6 +30,17 @@ class Tiered(Expr):
     min_results: int = 3
 
     @classmethod
+    def starts(cls, there: Available) -> dict[str, list[str]]:
+        """Each list that may answer alone, before the RRF of those behind it and of each further one."""
+        return {
+            f"{first} first" if len(there.tiers) > 1 else cls.shown_as: [
+                f"tiered({first}, min_results=10, then=rrf({', '.join((*behind, *more))}))"
+                for more in there.additions
+            ]
+            for first, behind in there.tiers.items()
+        }
+
+    @classmethod
     def read(cls, call: CallReader) -> Self:
         """Read the first tier in brackets and the second from the option `then`."""
         count = int(call.number("min_results", 3.0, 0.0, whole=True))
@@ -38,7 +49,7 @@ class Tiered(Expr):
         items = call.call.items
         if len(items) != 1 or items[0].weight is not None:
             call.fault("tiered takes one unweighted first tier, as in tiered(fts, then=vector)")
-        first = call.build(items[0].call if items else NOTHING)
+        first = call.build(items[0].call if items else FAULTY)
         return cls(first, call.branch("then", then), count)
 
     def children(self) -> tuple[Expr, ...]:

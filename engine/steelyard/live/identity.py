@@ -17,8 +17,6 @@ from steelyard.table.signal_table import EMBEDDING
 
 BY_RETRIEVER = ("field_weights", "filters", "similarity", "after")
 """The keys of an identity whose values are stored by retriever."""
-LATER = ("hidden", "embedded", "classified", "rewritten", "bm25_words", "directory")
-"""Keys that the oldest recordings lack; their absence is not a difference."""
 
 
 def identity(config: SearchConfig) -> dict[str, Any]:
@@ -78,7 +76,7 @@ def _differences(asked: Mapping[str, Any], fixed: Mapping[str, Any]) -> list[str
     return [
         _differs(name, value, found.get(name))
         for name, value in wanted.items()
-        if value != found.get(name) and (name in found or not _optional(name))
+        if value != found.get(name) and (name in found or not name.startswith("retrievers."))
     ]
 
 
@@ -93,10 +91,6 @@ def _flat(parts: Mapping[str, Any]) -> dict[str, Any]:
         else:
             flat[key] = value
     return flat
-
-
-def _optional(name: str) -> bool:
-    return name in LATER or name.startswith("retrievers.")
 
 
 def _differs(name: str, asked: object, recorded: object) -> str:

@@ -44,7 +44,7 @@ _DEGRADED: dict[type[SteelyardError], str] = {
 
 
 def _part(error: SteelyardError) -> str:
-    """What has failed, so that it is told once."""
+    """What has failed, so that each failure is logged once."""
     return error.signal if isinstance(error, LostError) else type(error).__name__
 
 

@@ -133,13 +133,13 @@ EVERYTHING = Filters()
 class Visible(Filters):
     """What a caller may see, for `Searcher(visible=...)` and `seen_by` of a store.
 
-    It is no filter, and ConfigError where it is used as one: filters are asked of all entries, so that whether
-    an entry is superseded would depend on some that the caller may not see.
+    It is not a filter, and raises ConfigError where it is used as one: filters are asked of all entries, so
+    that whether an entry is superseded would depend on some that the caller may not see.
     """
 
     def __and__(self, other: Filters) -> Filters:
         """Refuse; see the class."""
-        raise ConfigError("what a caller may see is no filter; pass it to seen_by, and filter what that returns")
+        raise ConfigError("what a caller may see is not a filter; pass it to seen_by and filter what that returns")
 
     __rand__ = __and__
 

@@ -21,6 +21,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from steelyard.base.errors import ConfigError, EmbedderError, shown
 from steelyard.base.extras import require
+from steelyard.base.files import LONGEST_INTEGER
 from steelyard.net.secret import Secret
 from steelyard.net.wire import Backend, TooMuchError, begin
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 LARGEST = 16 * 2**20
 """Bytes of an answer; 128 vectors of 4096 numbers in full precision take 12 MB."""
-LONGEST_INTEGER = 300
-"""Digits; a longer integer is read as a float, and is infinite, as it is beyond the range of floats."""
 MARKS = 200_000
 """Quotes, brackets and braces of an answer: few bytes of these become many of Python's."""
 OVERHEAD = 2**20
@@ -66,7 +65,7 @@ class Answer:
     def json(self, most: int | None = None) -> Any:  # noqa: ANN401 -- whatever JSON held
         """The body as JSON, of at most so many values where that is said.
 
-        ValueError when it is none, has more values, or would take many times its size in memory.
+        ValueError when it is not JSON, has more values, or would take many times its size in memory.
         """
         if sum(self.text.count(mark) for mark in '"[{') > MARKS or (most and self.text.count(",") >= most):
             raise ValueError("it has too many parts")
@@ -77,6 +76,7 @@ class Answer:
 
 
 def _integer(literal: str) -> int | float:
+    """A whole number; one beyond the range of floats is infinite."""
     return int(literal) if len(literal) < LONGEST_INTEGER else float(literal)
 
 

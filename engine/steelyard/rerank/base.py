@@ -31,7 +31,19 @@ class CrossEncoder(Protocol):
         """float64[len(documents)], finite, larger for a better match; RerankError when it cannot."""
 
 
-def checked(scores: Any, count: int, name: str) -> Floats:  # noqa: ANN401 -- what an endpoint or a model gave
+class WrappedReranker:
+    """A re-ranker around another one, under its name."""
+
+    def __init__(self, inner: CrossEncoder) -> None:
+        self._inner = inner
+
+    @property
+    def name(self) -> str:
+        """That of the model."""
+        return self._inner.name
+
+
+def checked_scores(scores: Any, count: int, name: str) -> Floats:  # noqa: ANN401 -- what an endpoint or a model gave
     """The scores as float64[count]; RerankError unless there are so many finite numbers."""
     try:
         array = np.asarray(scores, dtype=np.float64)

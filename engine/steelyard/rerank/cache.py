@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 from steelyard.base.arrays import Floats
-from steelyard.rerank.base import CrossEncoder, Document
+from steelyard.rerank.base import CrossEncoder, Document, WrappedReranker
 
 MINUTES_5 = 300.0
 LARGEST = 1000
@@ -26,7 +26,7 @@ def cache_key(name: str, query: str, documents: Sequence[Document]) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-class CachedReranker:
+class CachedReranker(WrappedReranker):
     """Wraps a re-ranker; a full cache drops the oldest tenth. `clock` gives seconds that never run backwards.
 
     Threads may share it. Source: the document and the JavaScript code of system-spec-kit.
@@ -39,15 +39,11 @@ class CachedReranker:
         size: int = LARGEST,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._inner, self._seconds, self._size, self._clock = inner, seconds, size, clock
+        super().__init__(inner)
+        self._seconds, self._size, self._clock = seconds, size, clock
         self._kept: OrderedDict[str, tuple[float, Floats]] = OrderedDict()
         self._lock = threading.Lock()
         self.hits = 0
-
-    @property
-    def name(self) -> str:
-        """That of the model."""
-        return self._inner.name
 
     def score(self, query: str, documents: Sequence[Document]) -> Floats:
         """See CrossEncoder.score."""

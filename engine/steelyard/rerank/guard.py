@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import RerankError
-from steelyard.rerank.base import CrossEncoder, Document
+from steelyard.rerank.base import CrossEncoder, Document, WrappedReranker
 
 WINDOW = 100
 """The calls that are looked at."""
@@ -19,7 +19,7 @@ SLOW = 0.5
 """Seconds that one call in twenty may exceed."""
 
 
-class GuardedReranker:
+class GuardedReranker(WrappedReranker):
     """Wraps a re-ranker; off for good once the 95th percentile of its last 100 calls exceeds `seconds`.
 
     Judged from 20 calls on, by the sorted call number floor(0.95 n) from 0. Source: the document and the
@@ -29,15 +29,11 @@ class GuardedReranker:
     def __init__(
         self, inner: CrossEncoder, seconds: float = SLOW, clock: Callable[[], float] = time.perf_counter
     ) -> None:
-        self._inner, self._seconds, self._clock = inner, seconds, clock
+        super().__init__(inner)
+        self._seconds, self._clock = seconds, clock
         self._taken: deque[float] = deque(maxlen=WINDOW)
         self._lock = threading.Lock()
         self.disabled = ""
-
-    @property
-    def name(self) -> str:
-        """That of the model."""
-        return self._inner.name
 
     def score(self, query: str, documents: Sequence[Document]) -> Floats:
         """See CrossEncoder.score; RerankError, with the way back, once it is switched off."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import RerankError
-from steelyard.rerank.base import Document, checked
+from steelyard.rerank.base import Document, checked_scores
 
 MOST = 50
 """Documents of one call, as in the code of system-spec-kit."""
@@ -37,7 +37,7 @@ class LocalReranker:
             scores = self._open().predict(pairs, batch_size=MOST, show_progress_bar=False)
         except (OSError, RuntimeError, ValueError) as error:
             raise RerankError(f"{self.name} failed: {error}") from None
-        return checked(scores, len(documents), self.name)
+        return checked_scores(scores, len(documents), self.name)
 
     def _open(self) -> Any:  # noqa: ANN401 -- sentence-transformers publishes no types
         with self._loading:

@@ -11,7 +11,7 @@ from steelyard.rerank.base import CrossEncoder
 from steelyard.rerank.cache import LARGEST, MINUTES_5, CachedReranker
 from steelyard.rerank.guard import SLOW, GuardedReranker
 
-PROVIDERS = ("auto", "voyage", "cohere", "local")
+RERANKERS = ("auto", "voyage", "cohere", "local")
 KEYS = {"voyage": "VOYAGE_API_KEY", "cohere": "COHERE_API_KEY"}
 """In the order of detection; the local model, when no key is set."""
 
@@ -29,8 +29,8 @@ class RerankConfig:
     cache_size: int = LARGEST
 
     def __post_init__(self) -> None:
-        if self.provider not in PROVIDERS:
-            raise ConfigError(f"re-ranker {shown(self.provider)} is unknown{nearest(self.provider, PROVIDERS)}")
+        if self.provider not in RERANKERS:
+            raise ConfigError(f"re-ranker {shown(self.provider)} is unknown{nearest(self.provider, RERANKERS)}")
         for name in ("p95_ms", "cache_ttl_ms", "cache_size"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ConfigError(f"{name} of the re-ranker is {getattr(self, name)}; it must be at least 0")
@@ -45,10 +45,10 @@ class RerankConfig:
         }
 
 
-def detect(config: RerankConfig, environ: Mapping[str, str]) -> str:
+def reranker_asked(config: RerankConfig, environ: Mapping[str, str]) -> str:
     """The provider that a configuration stands for in an environment.
 
-    >>> detect(RerankConfig(), {"COHERE_API_KEY": "k"}), detect(RerankConfig(), {})
+    >>> reranker_asked(RerankConfig(), {"COHERE_API_KEY": "k"}), reranker_asked(RerankConfig(), {})
     ('cohere', 'local')
     """
     if config.provider != "auto":
@@ -58,7 +58,7 @@ def detect(config: RerankConfig, environ: Mapping[str, str]) -> str:
 
 def open_reranker(config: RerankConfig, environ: Mapping[str, str]) -> CrossEncoder:
     """The re-ranker, guarded and cached. ConfigError for a provider that was named and has no key."""
-    provider = detect(config, environ)
+    provider = reranker_asked(config, environ)
     inner: CrossEncoder
     if provider == "local":
         from steelyard.rerank.local import LocalReranker  # needs the extra minilm

@@ -97,6 +97,8 @@ class Parameter:
     """The legal range, both ends included."""
     text: str
     """What it does, for the schema of weights files."""
+    tried: tuple[float, ...] = ()
+    """Other values that tuning tries, each with a recording of its own; none: tuning says that it stays."""
 
     def checked(self, value: float) -> float:
         """Return the value; ConfigError when it is outside the legal range."""

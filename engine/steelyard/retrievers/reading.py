@@ -19,7 +19,7 @@ MatchBuilder = Callable[[str], str]
 
 
 Classifier = Callable[[str], str]
-"""The intent of a query that names none; empty when it is none that matters."""
+"""From a query that names no intent to its intent; empty when it has none that matters."""
 
 
 def words_or(text: str) -> str:

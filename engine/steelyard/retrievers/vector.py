@@ -56,29 +56,6 @@ class VectorRetriever:
         self.store.expect(self.space, [self.embed(query.embedded) for query in queries])
 
 
-class LiftedRetriever:
-    """Every entry with a vector, by cosine plus `lift` times how important it still is (spec-kit's code).
-
-    Importance is that of `Importance`. Vectors and facts of a scope are kept in memory.
-    """
-
-    def __init__(self, store: Readable, space: Space, embed: QueryVector, lift: float) -> None:
-        self._embed, self._lift = embed, lift
-        self._rows = ScopeCache(store, lambda filters: _Rows.of(*store.vectors(space, filters)))
-        self._importance = ScopeCache(
-            store, lambda filters: Importance.of(store.get(self._rows(filters).ids, Importance.FIELDS))
-        )
-
-    def retrieve(self, query: Query, depth: int | None) -> Sequence[Found]:
-        """See Retriever.retrieve; importance fades with the query's clock."""
-        rows, vector = self._rows(query.filters), self._embed(query.embedded)
-        if not rows.ids or not vector.any():
-            return []
-        scores = rows.cosine(vector) + self._lift * self._importance(query.filters).at(query.asked_at)
-        found = Listed(rows.ids, scores, np.argsort(-scores, kind="stable"))
-        return found[: len(found) if depth is None else depth]
-
-
 @dataclass(frozen=True)
 class CosineScorer:
     """Scores the cosine of the query and each candidate, in -1..1; 0 for an entry without a vector."""
@@ -106,17 +83,36 @@ class LayerRetriever:
 
     def __init__(self, store: Readable, space: Space, embed: QueryVector) -> None:
         self._embed = embed
-        self._scope = ScopeCache(store, lambda filters: _Rows.of(*store.vectors(space, filters)))
+        self._rows = ScopeCache(store, lambda filters: _Rows.of(*store.vectors(space, filters)))
 
     def retrieve(self, query: Query, depth: int | None) -> Sequence[Found]:
         """See Retriever.retrieve; without a depth, as layered strategies ask, it is the whole scope."""
-        rows = self._scope(query.filters)
-        vector = self._embed(query.embedded)
+        rows, vector = self._rows(query.filters), self._embed(query.embedded)
         if not rows.ids or not vector.any():
             return []
-        scores = rows.cosine(vector)
+        scores = self._scores(query, rows, vector)
         found = Listed(rows.ids, scores, np.argsort(-scores, kind="stable"))
         return found if depth is None else found[:depth]
+
+    def _scores(self, query: Query, rows: _Rows, vector: Vectors) -> Floats:
+        return rows.cosine(vector)
+
+
+class LiftedRetriever(LayerRetriever):
+    """Every entry with a vector, by cosine plus `lift` times how important it still is (spec-kit's code).
+
+    Importance is that of `Importance`, and fades with the query's clock; facts are kept in memory, too.
+    """
+
+    def __init__(self, store: Readable, space: Space, embed: QueryVector, lift: float) -> None:
+        super().__init__(store, space, embed)
+        self._lift = lift
+        self._importance = ScopeCache(
+            store, lambda filters: Importance.of(store.get(self._rows(filters).ids, Importance.FIELDS))
+        )
+
+    def _scores(self, query: Query, rows: _Rows, vector: Vectors) -> Floats:
+        return rows.cosine(vector) + self._lift * self._importance(query.filters).at(query.asked_at)
 
 
 @dataclass(frozen=True)
@@ -269,7 +265,7 @@ def _vector(parts: Parts, settings: RetrieverConfig) -> Retriever:
 
 
 _told: WeakKeyDictionary[Readable, set[str]] = WeakKeyDictionary()
-"""The layers that a store was told to lack, so that it is told once."""
+"""By store, the missing layers that were logged, so that each is logged once."""
 
 
 def _of_layer(parts: Parts, settings: RetrieverConfig, name: str) -> Retriever:

@@ -26,31 +26,11 @@ DOCUMENT_TYPES = {
 """What a document type multiplies by. Source: the code of system-spec-kit (its document names no numbers)."""
 SPEC_LEVELS = {"1": 1.0, "2": 1.1, "3": 1.2, "3+": 1.3}
 """Ours: the document has the field and no numbers."""
+_TIERS = ("constitutional", "critical", "important", "normal", "temporary", "deprecated")
 TIERS: dict[str, Mapping[str, float]] = {
-    "multiplier": {
-        "constitutional": 2.0,
-        "critical": 1.5,
-        "important": 1.3,
-        "normal": 1.0,
-        "temporary": 0.6,
-        "deprecated": 0.1,
-    },
-    "value": {
-        "constitutional": 1.0,
-        "critical": 1.0,
-        "important": 0.8,
-        "normal": 0.5,
-        "temporary": 0.3,
-        "deprecated": 0.1,
-    },
-    "boost": {
-        "constitutional": 3.0,
-        "critical": 2.0,
-        "important": 1.5,
-        "normal": 1.0,
-        "temporary": 0.5,
-        "deprecated": 0.0,
-    },
+    "multiplier": dict(zip(_TIERS, (2.0, 1.5, 1.3, 1.0, 0.6, 0.1), strict=True)),
+    "value": dict(zip(_TIERS, (1.0, 1.0, 0.8, 0.5, 0.3, 0.1), strict=True)),
+    "boost": dict(zip(_TIERS, (3.0, 2.0, 1.5, 1.0, 0.5, 0.0), strict=True)),
 }
 """Three scales of the six importance tiers: the first is the default. Source: the code of system-spec-kit."""
 

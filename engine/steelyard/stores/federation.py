@@ -23,7 +23,7 @@ from steelyard.stores.base import COSINE, Edge, Found, KeywordIndex, Readable, S
 from steelyard.stores.postings import Analysis, Counted
 from steelyard.stores.sqlite.schema import COLUMNS
 
-Item = TypeVar("Item", Entry, Found)
+EntryOrFound = TypeVar("EntryOrFound", Entry, Found)
 MARK = "\x1f"
 """Between id and tier; a white-space character, so no id of a data set holds it."""
 
@@ -39,7 +39,7 @@ def plain_id(key: str) -> str:
 
 
 def plain(entry: Entry) -> Entry:
-    """The entry under its own id, with its tier as `vault`; as it is when it is no copy."""
+    """The entry under its own id, with its tier as `vault`; unchanged when it is not a copy."""
     id_, mark, tier = entry.id.partition(MARK)
     return replace(entry, id=id_, vault=tier) if mark else entry
 
@@ -47,7 +47,7 @@ def plain(entry: Entry) -> Entry:
 def same_copies(found: Sequence[Found], lists: Mapping[str, Sequence[Found]]) -> Sequence[Found]:
     """The list with the copies of a federation's entries that the lists before it chose.
 
-    As it is where the entries of the list are no copies.
+    Unchanged where the entries of the list are not copies.
     """
     if not found or MARK not in found[0].id:
         return found
@@ -298,7 +298,7 @@ class Federation:
         ordered = sorted(best.values(), key=lambda pair: (-pair[0], pair[1]))[: depth if depth >= 0 else None]
         return [Found(key, score, place) for place, (score, key) in enumerate(ordered, 1)]
 
-    def _standing(self, at: int, count: int, read: Callable[[int], list[Item]]) -> list[Item]:
+    def _standing(self, at: int, count: int, read: Callable[[int], list[EntryOrFound]]) -> list[EntryOrFound]:
         """What stands of a tier's first items: `count`, if it has so many, because other copies take no place."""
         asked = count
         while True:
@@ -309,7 +309,7 @@ class Federation:
             asked *= 2
 
     def _stands(self, at: int, ids: Sequence[str]) -> set[str]:
-        """Those of the entries of one tier that no tier before it holds; all, where the best copy stands."""
+        """Which entries of a tier are kept: what no tier before it holds, or all where the best copy wins."""
         left = set(ids)
         for tier in [] if self.rule.best_copy else self.tiers[:at]:
             left -= tier.store.within(sorted(left), EVERYTHING)

@@ -112,7 +112,7 @@ class System:
         if threshold is not None and own.ask is None:
             raise ConfigError(f"{self.name} has no threshold of similarity; leave it out, or use cortex_mem")
         if threshold is not None and not -1 <= threshold <= 1:
-            raise ConfigError(f"threshold {threshold} is no similarity; it must lie between -1 and 1")
+            raise ConfigError(f"threshold {threshold} is not a similarity; it must lie between -1 and 1")
         return own.strategy if own.ask is None else own.ask(threshold, limit)
 
     def _retriever(self, name: str, limit: int, model: str) -> RetrieverConfig:

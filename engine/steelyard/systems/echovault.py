@@ -15,6 +15,7 @@ from steelyard.memory.text import quote
 from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import System
+from steelyard.systems.forms import shown_fields
 from steelyard.systems.traits import SEMANTIC, Contexts, Searching, Showing
 
 FIELDS = ("title", "text", "why", "impact", "tags", "category", "project", "source")
@@ -48,21 +49,8 @@ def prefix_or_bare(text: str) -> str:
 
 def result(hit: Hit) -> dict[str, Any]:
     """Show the documented memory pointer; the body that `has_details` announces is read by id."""
-    entry = hit.entry
-    return {
-        "id": entry.id,
-        "title": entry.title,
-        "what": entry.text,
-        "why": entry.why,
-        "impact": entry.impact,
-        "category": entry.category,
-        "tags": list(entry.tags),
-        "project": entry.project,
-        "source": entry.source,
-        "score": hit.score,
-        "has_details": bool(entry.details),
-        "created_at": format_time(entry.created_at),
-    }
+    form = "id title what=text why impact category tags project source score has_details created_at"
+    return shown_fields(hit, form)
 
 
 def row(hit: Hit) -> dict[str, Any]:

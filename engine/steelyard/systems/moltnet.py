@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from steelyard.base.fields import format_time
 from steelyard.finish import Cut, Drop, Stage
 from steelyard.fusion import parse_strategy
 from steelyard.grammar import number_text
@@ -14,6 +13,7 @@ from steelyard.memory.entry import Entry, Hit
 from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import TextSearch
 from steelyard.systems.base import System
+from steelyard.systems.forms import shown_fields
 from steelyard.systems.traits import Searching, Showing
 
 HALF_LIFE = number_text(math.log(0.5) / math.log(0.99))
@@ -34,19 +34,11 @@ def finish(limit: int) -> tuple[Stage, ...]:
 
 def result(hit: Hit) -> dict[str, Any]:
     """Show the fields of a diary entry, with the combined score."""
-    entry = hit.entry
-    return {
-        "id": entry.id,
-        "diary_id": entry.vault,
-        "title": entry.title,
-        "content": entry.text,
-        "tags": list(entry.tags),
-        "entry_type": entry.type,
-        "importance": entry.importance,
-        "combined_score": hit.score,
-        "created_at": format_time(entry.created_at),
-        "last_accessed_at": format_time(entry.last_accessed_at),
-    }
+    form = (
+        "id diary_id=vault title content=text tags entry_type=type importance combined_score=score created_at "
+        "last_accessed_at"
+    )
+    return shown_fields(hit, form)
 
 
 DOCUMENTED = System(

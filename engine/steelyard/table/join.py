@@ -127,7 +127,7 @@ def _together(parts: Sequence[Part]) -> Part:
 
 
 def _homes(code: Mapping[str, int], ids: Sequence[str], directories: Sequence[str]) -> Ints | None:
-    """The directory of each entry as its place among the ids; itself where that is no candidate of any query."""
+    """The place of each entry's directory among the ids; its own where that is nobody's candidate."""
     if directories == ids:
         return None
     return np.array(

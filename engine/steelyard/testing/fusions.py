@@ -17,6 +17,7 @@ from steelyard.fusion import (
     Column,
     Expr,
     Plan,
+    Signal,
     all_variants,
     compile_plan,
     fuse,
@@ -90,7 +91,7 @@ class FusionContract:
         """By the word that its text begins with, under which the grammar finds it, and by a name for people."""
         for node in _nodes(parse_strategy(strategy)):
             assert node.shown_as
-            if node.leaf is None:
+            if not isinstance(node, Signal):
                 assert str(node).partition("(")[0] == node.keyword
                 assert FAMILIES[node.keyword] is type(node)
 
@@ -139,7 +140,7 @@ class FusionContract:
         assert read in own
         assert len({one.coordinates() for one in own}) == len(set(own)) == len(own)
         assert all(one.weights == read.weights and parse_strategy(str(one)) == one for one in own)
-        if read.leaf is None:
+        if not isinstance(read, Signal):
             assert all(one.children() == read.children() for one in own)
         assert set(own) <= set(near_variants(read))
         around = parse_strategy(f"rrf({read}, fts)")

@@ -1,6 +1,6 @@
 """Checks whether this machine can run Steelyard, with a remedy for every fault.
 
-No value of the environment is shown. The modules that are examined are
+No value of the environment is shown. The modules that are examined, and ours that need them, are
 imported inside their checks, so that a broken one becomes a row and not a traceback.
 """
 
@@ -13,18 +13,12 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from steelyard.base.errors import SteelyardError
-from steelyard_eval.common.console import table
-from steelyard_eval.common.later import later
-
-with later(__name__):  # --help needs none of it
-    from steelyard.stores.sqlite import Vault
-    from steelyard.stores.sqlite.budget import PRECISION, VARIABLE, budget, precision
+from steelyard_eval.cli.diagnosis import Check, Diagnosis, mebibytes
 
 DISTRIBUTION = "steelyard"
 LEAST_PYTHON = (3, 11)
@@ -36,44 +30,17 @@ PURPOSES = {"notebooks": "make lab", "test": "make test"}
 """What an extra is for, where its packages do not say it; which extras there are comes from the metadata."""
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One check; `state` is ok, missing (something optional) or fault (something that Steelyard needs)."""
-
-    name: str
-    state: str
-    value: str
-    remedy: str = ""
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """All checks; the machine is fit when none is a fault."""
-
-    rows: tuple[Check, ...]
-
-    @property
-    def fit(self) -> bool:
-        """Whether everything required is there."""
-        return not any(row.state == "fault" for row in self.rows)
-
-    def to_json(self) -> dict[str, Any]:
-        """The document of `steelyard doctor --json`."""
-        return {"schema_version": 1, "fit": self.fit, "checks": [asdict(row) for row in self.rows]}
-
-    def __str__(self) -> str:
-
-        columns = {"name": "", "state": "state", "value": "", "remedy": "remedy"}
-        faults = sum(row.state == "fault" for row in self.rows)
-        verdict = "everything required is there" if self.fit else f"{faults} to fix"
-        return f"{table([asdict(row) for row in self.rows], columns)}\n\n{verdict}"
-
-
 def diagnose(vaults: Sequence[str] = ()) -> Diagnosis:
     """Run all checks in the order shown; vault files are read from end to end."""
     rows = [_steelyard(), _python(), *_sqlite(), *_packages(), *_extras()]
     rows += [_folder("current folder", Path.cwd), _folder("temporary folder", lambda: Path(tempfile.gettempdir()))]
     return Diagnosis((*rows, _font(), _processors(), _memory_bound(), _terminal(), *map(_vault, vaults)))
+
+
+def _vault(path: str) -> Check:
+    from steelyard_eval.cli.vault_check import check_vault
+
+    return check_vault(path)
 
 
 # The program and what it is made of
@@ -242,54 +209,6 @@ def _font() -> Check:
         return Check("font of figures", "fault", _reason(error), _again("matplotlib", "which brings DejaVu Sans"))
 
 
-def _vault(path: str) -> Check:
-    """Check a vault: its schema on opening, then every page (SQLite's quick_check)."""
-    try:
-        with Vault(path) as vault:
-            faults = vault.faults()
-            recall = _recall(vault)
-            value = "; ".join([f"{vault.count()} entries", *_memory(vault, recall), *_words(vault)])
-    except SteelyardError as error:
-        return Check(f"vault {path}", "fault", str(error)[:300], "restore a copy, or index the data set again")
-    if faults:
-        return Check(f"vault {path}", "fault", faults[0], "restore a copy, or index the data set again")
-    if recall is not None and recall < 1:
-        return Check(f"vault {path}", "fault", value, f"unset {PRECISION}, and report this: it must not happen")
-    return Check(f"vault {path}", "ok", value)
-
-
-def _recall(vault: Any) -> float | None:  # noqa: ANN401 -- a Vault, which is not imported here
-    """What a scan in 8 bits a number finds of the nearest entries of a sample; None without such a scan."""
-    spaces = [space for space, _ in vault.spaces()]
-    return min(map(vault.sampled_recall, spaces), default=None) if precision() == "int8" else None
-
-
-def _memory(vault: Any, recall: float | None) -> list[str]:  # noqa: ANN401 -- as above
-    """How the vectors of the largest space are searched."""
-    sizes, most = vault.vector_bytes(), budget()
-    largest = max(sizes.values(), default=0)
-    if not largest:
-        return []
-    if largest > most:
-        less = max(vault.vector_bytes("int8").values())
-        hint = f"; {_mib(less)} would do with {PRECISION}=int8" if less <= most and less < largest else ""
-        return [f"vectors of {_mib(largest)} are left to sqlite-vec: {VARIABLE} is {_mib(most)}{hint}"]
-    if recall is None:
-        return [f"vectors of up to {_mib(largest)}, searched in memory"]
-    return [f"vectors of up to {_mib(largest)} in 8 bits a number, searched in memory; recall {recall:.4f}"]
-
-
-def _mib(size: int) -> str:
-    return f"{size / 2**20:.0f} MiB"
-
-
-def _words(vault: Any) -> list[str]:  # noqa: ANN401 -- a Vault, which is not imported here
-    """What is kept of the words of entries."""
-    indexes = vault.word_indexes()
-    behind = max((changes for _, changes in indexes), default=0)
-    return [f"word indexes: {len(indexes)}, changes since: {behind}"] if indexes else []
-
-
 def _processors() -> Check:
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return Check("processors", "ok", f"{usable or 'unknown'} usable of {os.cpu_count() or 'unknown'}")
@@ -301,10 +220,12 @@ def _memory_bound() -> Check:
     try:
         from steelyard.stores.sqlite.budget import budget
 
-        kept = _mib(budget())
+        kept = mebibytes(budget())
     except Exception as error:  # a number that is none, or a broken apsw
         return Check("memory", "fault", _reason(error), "unset STEELYARD_MEMORY, or write a whole number of MiB")
-    return Check("memory", "ok", f"{_mib(usual())} a command unless --memory says other, {kept} of it for vaults")
+    return Check(
+        "memory", "ok", f"{mebibytes(usual())} a command unless --memory says other, {kept} of it for vaults"
+    )
 
 
 def _terminal() -> Check:

@@ -1,5 +1,4 @@
-"""The command line: its errors and exit codes. The commands stand in `steelyard_eval.cli.commands`, thin: they
-read options, call the API, and print.
+"""The command line: its errors and exit codes. The commands stand in `steelyard_eval.cli.commands`.
 
 With ``--json`` a command prints one JSON document on stdout and nothing else. Progress and warnings
 go to stderr. Exit codes: 0 fine, 1 search got worse (`gate` alone), 2 usage or bad input, 3 inconclusive under
@@ -21,11 +20,8 @@ import click
 from steelyard import __version__
 from steelyard.base.errors import MachineError, SteelyardError
 from steelyard.base.escape import harmless
-from steelyard_eval.cli.commands import export, gate, importing, judge
-from steelyard_eval.cli.commands import feedback_logs as feedback
-from steelyard_eval.cli.commands import jobs as workbench
-from steelyard_eval.cli.commands import vaults as vault
-from steelyard_eval.cli.commands.manners import LOGGER, mannered, quiet_option
+from steelyard_eval.cli.commands import COMMANDS, load_command
+from steelyard_eval.cli.commands.manners import LOGGER, quiet_option
 from steelyard_eval.cli.commands.options import tell
 from steelyard_eval.common.console import painted
 from steelyard_eval.common.interrupts import INTERRUPTED, was_interrupted
@@ -47,6 +43,15 @@ class _Messages(logging.Handler):
 
 def _say(kind: str, message: str) -> None:
     click.echo(f"{painted(f'{kind}:', kind, sys.stderr)} {harmless(message)}", err=True)
+
+
+_NO_ROOM = ("failed to map segment", "can't start new thread")
+"""What the system says of a library, or a thread, that finds no memory."""
+
+
+def _has_no_room(error: Exception) -> bool:
+    """Whether the memory was used up; SystemError is raised where Python had none left to say so."""
+    return isinstance(error, MemoryError | SystemError) or any(text in str(error) for text in _NO_ROOM)
 
 
 class _Main(click.Group):
@@ -81,6 +86,13 @@ class _Main(click.Group):
             sys.exit(code)
         return code
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Import the module of the command that is named; the others are known by name and summary alone."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, load_command(name) if name in COMMANDS else command, rest
+
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 -- click's own signature
         messages = _Messages()
         LOGGER.addHandler(messages)
@@ -113,7 +125,7 @@ class _Main(click.Group):
             if was_interrupted(error):
                 click.echo(INTERRUPTED, err=True)
                 ctx.exit(130)
-            if isinstance(error, MemoryError | SystemError):  # the latter where Python had none left to say so
+            if _has_no_room(error):
                 _say(
                     "error", "this takes more memory than a command may; allow more with --memory, or give it less"
                 )
@@ -129,14 +141,6 @@ def main() -> None:
     """Find the hybrid-search strategy and the weights that are right for a memory, and prove it."""
 
 
-for command in (
-    *workbench.COMMANDS,
-    *judge.COMMANDS,
-    *gate.COMMANDS,
-    *feedback.COMMANDS,
-    *export.COMMANDS,
-    *importing.COMMANDS,
-    *vault.COMMANDS,
-):
-    main.add_command(mannered(command))
+for name, summary in COMMANDS.items():
+    main.add_command(click.Command(name, short_help=summary))
 main.params.append(quiet_option())

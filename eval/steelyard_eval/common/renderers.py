@@ -1,29 +1,40 @@
-"""How results are drawn and reported: `show` registers it, because results stand below what shows them."""
+"""How results are drawn and reported: `show` registers it, because results stand below what shows them.
+
+A renderer is named as an entry point is, ``module:function``, and imported when it is used: a result that is not
+drawn loads no matplotlib.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_RENDERERS: dict[str, Callable[..., Any]] = {}
+_RENDERERS: dict[str, str] = {}
 
 
-def register(**renderers: Callable[..., Any]) -> None:
+def register(**renderers: str) -> None:
     """Make renderers known by name; `report` writes the files of a report, the others draw."""
     _RENDERERS.update(renderers)
 
 
 def drawn(name: str, *content: object) -> Figure:
     """The figure that the renderer of this name draws of `content`."""
-    figure: Figure = _RENDERERS[name](*content)
+    figure: Figure = _renderer(name)(*content)
     return figure
 
 
 def written(record: Mapping[str, Any], folder: str | Path) -> list[Path]:
     """Write the report of a document (HTML, Markdown, JSON) into a folder; returns the paths."""
-    files: list[Path] = _RENDERERS["report"](record, folder)
+    files: list[Path] = _renderer("report")(record, folder)
     return files
+
+
+def _renderer(name: str) -> Callable[..., Any]:
+    module, _, function = _RENDERERS[name].partition(":")
+    renderer: Callable[..., Any] = getattr(import_module(module), function)
+    return renderer

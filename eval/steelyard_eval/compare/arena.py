@@ -154,7 +154,7 @@ class Arena:
         ]
 
     def _asked(self, one: ListContender, queries: Sequence[Query], timed: bool) -> ArenaRow:
-        found = one.answers(queries, self.setting.size)
+        found = one.answers(queries, self.setting.size, self.dataset.entries)
         ranked = found.ranked(queries, self.setting.size)
         taken = Latencies(found.taken) if timed and found.taken else None
         return ArenaRow(one, ShownLists(ranked), tuple(found.notices), taken=taken)

@@ -67,7 +67,7 @@ class Comparison(Result):
             rows.append({"name": label, **means, **{f"{primary} {sign}": test[name] for sign, name in names}})
         return _rounded(pd.DataFrame(rows).set_index("name"), round)
 
-    def per_query(self, metric: str | None = None, round: int | None = None) -> pd.DataFrame:  # noqa: A002
+    def per_query(self, metric: str | None = None, round: int | None = None) -> pd.DataFrame:  # noqa: A002 -- as above
         """Return a row for each query: text, category, and one metric (the primary one) of every contender."""
         import pandas as pd
 

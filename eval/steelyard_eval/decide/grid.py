@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from steelyard.base.arrays import Floats, Indices
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Cut
-from steelyard.fusion.description import RECIPROCAL, Linear
+from steelyard.fusion.base import RECIPROCAL, Linear
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.progress_bar import Wrapper, bar
 from steelyard_eval.decide.composite import DEEPEST, composite, parts_for, smoothing

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +21,8 @@ from steelyard.base.arrays import Floats
 from steelyard.base.files import STRICT_JSON
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Expr
+from steelyard.systems import written_name
 from steelyard_eval.decide.posterior import WORTH, PriorGains
-
-if TYPE_CHECKING:
-    from steelyard_eval.decide.grid import Grid
 
 FILE = "priors.npz"
 DIGITS = 6
@@ -122,13 +120,16 @@ def shipped() -> PriorTable | None:
 
 
 def known(
-    grid: Grid, current: str | None, model: str, metric: str, sha256: str
+    keys: Callable[[Container[str]], Sequence[str]], current: str | None, model: str, metric: str, sha256: str
 ) -> tuple[PriorGains, PriorGains] | None:
-    """What the shipped table knows of the candidates; None where it may not be used or knows no such current."""
+    """What the shipped table knows of the candidates; None where it may not be used or knows no such current.
+
+    `keys` names the candidates in a table whose names it is given (`Grid.keys`).
+    """
     table = shipped()
     if table is None or current is None or current not in table.currents or not table.fits(model, metric, sha256):
         return None
-    return table.priors(grid.keys(table.at), current)
+    return table.priors(keys(table.at), current)
 
 
 def key_of(config: SearchConfig) -> str:
@@ -136,7 +137,9 @@ def key_of(config: SearchConfig) -> str:
     strategy = _scaled(config.effective)
     read = sorted(strategy.signals() & config.retrievers.keys() or config.retrievers.keys())
     system = "plain" if config.system in ("fts", "bm25", "vector") else config.system
-    return f"{system}:{config.profile} {','.join(f'{n}={config.depths[n]}' for n in read)} {strategy}"
+    moved = any(one.parameters for one in config.retrievers.values())  # to what may not be the system's own
+    name = f"{system}:{config.profile}" + ("".join(written_name(config).partition("[")[1:]) if moved else "")
+    return f"{name} {','.join(f'{n}={config.depths[n]}' for n in read)} {strategy}"
 
 
 def _scaled(expr: Expr) -> Expr:

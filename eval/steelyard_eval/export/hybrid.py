@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from steelyard.base.errors import shown
 from steelyard.config.search_config import SearchConfig
-from steelyard.fusion import RECIPROCAL, Expr, Linear, Term
+from steelyard.fusion import RECIPROCAL, Expr, Linear, Signal, Term
 from steelyard.grammar import number_text
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import find_system
@@ -83,7 +83,7 @@ def hybrid(strategy: Expr, lacks: Mapping[str, str], *, scores: bool = False) ->
 
 
 def _fusion(strategy: Expr) -> Fusion:
-    if strategy.leaf:
+    if isinstance(strategy, Signal):
         return Fusion("alone", weights_of([Term(1.0, strategy)]))
     described = strategy.describe()
     if described.beyond or not isinstance(described, Linear):
@@ -105,19 +105,18 @@ def weights_of(terms: Sequence[Term]) -> dict[str, float]:
 
 def is_list(expr: Expr) -> bool:
     """Whether an expression is a list that other systems also have: keywords or vectors."""
-    return expr.leaf is not None and expr.leaf.name in LISTS
+    return isinstance(expr, Signal) and expr.name in LISTS
 
 
 def why_no_list(expr: Expr) -> str:
     """Return the reason why an expression is not such a list."""
-    signal = expr.leaf
-    if signal is None:
+    if not isinstance(expr, Signal):
         return f"{expr} is a fusion inside a fusion"
-    if signal.name in SCORERS:
-        return f"{signal.name} re-scores what other retrievers found; a hybrid query only fuses lists"
-    if signal.name in LAYERS:
-        return f"{signal.name} is a layer of entries, which is no list there"
-    return f"{signal.name} is no part of a hybrid query"
+    if expr.name in SCORERS:
+        return f"{expr.name} re-scores what other retrievers found; a hybrid query only fuses lists"
+    if expr.name in LAYERS:
+        return f"{expr.name} is a layer of entries, which is no list there"
+    return f"{expr.name} is no part of a hybrid query"
 
 
 def is_raw_sum(strategy: Expr) -> bool:

@@ -64,10 +64,10 @@ def _prior(term: Term) -> str:
     expr = term.expr
     if expr == Signal("importance"):
         return "w_importance"
-    if expr.leaf is None or expr.leaf.name != "recency":
+    if not isinstance(expr, Signal) or expr.name != "recency":
         raise Lost(f"{expr} is no part of its score; it adds recency and importance only")
-    date_of(expr.leaf)
-    half_life = expr.leaf.option("half_life")
+    date_of(expr)
+    half_life = expr.option("half_life")
     if not isinstance(half_life, Duration) or abs(half_life.seconds / 3600 - HALF_LIFE_HOURS) > _ROUNDED:
         raise Lost(f"half_life={half_life}: its decay is fixed at 0.99 per hour, a half-life of 69h")
     return "w_recency"
@@ -75,7 +75,7 @@ def _prior(term: Term) -> str:
 
 def _from_update(term: Term) -> bool:
     """Whether recency counts, and not from the last access as it does there."""
-    return bool(term.weight) and term.expr.leaf is not None and term.expr.leaf.option("since") == "update"
+    return bool(term.weight) and isinstance(term.expr, Signal) and term.expr.option("since") == "update"
 
 
 def _notes(config: SearchConfig, updated: bool, largest: float) -> list[str]:

@@ -107,9 +107,9 @@ def _prior(expr: Expr) -> tuple[list[Any], dict[str, Any]]:
     """The factors of a prior, and the defaults of the payload keys in it."""
     if expr == Signal("importance"):
         return [0.1, "importance"], {"importance": UNSTATED}
-    if expr.leaf is None or expr.leaf.name != "recency":
+    if not isinstance(expr, Signal) or expr.name != "recency":
         raise Lost(f"{expr} is computed from what no formula of ours asks for")
-    date, seconds = date_of(expr.leaf), half_life_of(expr.leaf)
+    date, seconds = date_of(expr), half_life_of(expr)
     decay = {"x": {"datetime_key": date}, "target": {"datetime": NOW}, "scale": seconds, "midpoint": 0.5}
     return [{"exp_decay": decay}], {date: NOW}
 

@@ -8,7 +8,7 @@ number, so no order of vault entries changes.
 from __future__ import annotations
 
 from steelyard.config.search_config import SearchConfig
-from steelyard.fusion import RECIPROCAL, Expr, Linear
+from steelyard.fusion import RECIPROCAL, Expr, Linear, Signal
 from steelyard.grammar import Duration
 from steelyard_eval.export.base import Lost, Parts, Target
 from steelyard_eval.export.hybrid import Fusion
@@ -45,7 +45,7 @@ def write(config: SearchConfig) -> Parts:
 
 
 def _name(expr: Expr) -> str:
-    return expr.leaf.name if expr.leaf else ""
+    return expr.name if isinstance(expr, Signal) else ""
 
 
 def _why_not(expr: Expr) -> str:
@@ -54,8 +54,8 @@ def _why_not(expr: Expr) -> str:
     if name not in NAMES:
         hint = {"fts": "; its keyword signal is tfidf", "vector": "; its vector signal is cosine"}.get(name, "")
         return f"{expr} is none of its six signals{hint}"
-    half_life = expr.leaf.option("half_life") if expr.leaf else None
-    if expr.leaf and expr.leaf.option("since") == "access":
+    half_life = expr.option("half_life") if isinstance(expr, Signal) else None
+    if isinstance(expr, Signal) and expr.option("since") == "access":
         return f"{expr}: its decay runs from the last update, not from the last access"
     if isinstance(half_life, Duration) and half_life.seconds != HALF_LIFE_DAYS * 86_400:
         return f"half_life={half_life}: its decay is fixed at a half-life of 365d"

@@ -48,7 +48,7 @@ def write(config: SearchConfig) -> Parts:
     """The rank profile as `profile`."""
     strategy = config.effective
     lists = sorted(strategy.signals() & RETRIEVERS, key=LISTS.index) if _known(strategy) else []
-    score = _name(strategy.leaf) if strategy.leaf else _score(strategy)
+    score = _name(strategy) if isinstance(strategy, Signal) else _score(strategy)
     if not lists:
         raise Lost("no term finds entries of its own: there is neither a keyword list nor a vector list")
     if set(KEYWORDS) <= set(lists):
@@ -87,19 +87,19 @@ def _reciprocal(signal: str, weight: float, k: float) -> str:
 
 
 def _raw(expr: Expr) -> str:
-    if expr.leaf:
-        if expr.leaf.name in KEYWORDS:
+    if isinstance(expr, Signal):
+        if expr.name in KEYWORDS:
             raise Lost(RAW_KEYWORDS)
-        return _name(expr.leaf)
+        return _name(expr)
     return f"({_score(expr)})"
 
 
 def _linear(expr: Expr) -> str:
-    if expr.leaf is None:
+    if not isinstance(expr, Signal):
         raise Lost(f"normalize=minmax over {expr}: a normalizer takes a feature or a function, not another fusion")
-    if expr.leaf.name in KEYWORDS:
+    if expr.name in KEYWORDS:
         raise Lost(MINMAX_KEYWORDS)
-    return f"normalize_linear({_name(expr.leaf)})"
+    return f"normalize_linear({_name(expr)})"
 
 
 def _name(signal: Signal) -> str:
@@ -146,7 +146,7 @@ def _functions(config: SearchConfig, strategy: Expr, lists: list[str]) -> list[s
 
 def _phases(strategy: Expr, lists: list[str], score: str, count: int) -> list[str]:
     """A signal alone needs the first phase only; the others let every hit through it."""
-    if strategy.leaf:
+    if isinstance(strategy, Signal):
         return ["first-phase {", f"    expression: {score}", "}"]
     first = " + ".join("keywords" if name in KEYWORDS else "semantic" for name in lists)
     lines = ["first-phase {", f"    expression: {first}", "}"]

@@ -181,7 +181,7 @@ class Field:
 
     def _listed(self, asked: Asked, one: ListContender) -> GateAnswers:
         size = self.limit or LIMIT
-        answered = one.answers(self.queries, max(size, DEEPEST))
+        answered = one.answers(self.queries, max(size, DEEPEST), self.dataset.entries)
         lists, deep = ([found[:most] for found in answered.lists] for most in (size, max(size, DEEPEST)))
         values = measure(ranked(self.queries, lists), ranked(self.queries, deep), self.dataset.qrels)
         facts = tuple(broken(self.dataset, self.queries, lists))

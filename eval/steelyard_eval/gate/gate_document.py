@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from steelyard.base.errors import visible
+from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.gate.baseline import Baseline, tool
 from steelyard_eval.gate.contest import ORDER, Contest
@@ -13,14 +16,27 @@ from steelyard_eval.gate.power import Power, power_of
 from steelyard_eval.gate.rule import BUDGET
 from steelyard_eval.recording.select import intents_of
 
-if TYPE_CHECKING:
-    from steelyard_eval.gate.gating import Gate
-
 Record = dict[str, Any]
 SCHEMA_VERSION = 1
 
 
-def document(gate: Gate, baseline: Baseline, history: Sequence[Record], contests: Sequence[Contest]) -> Record:
+@dataclass(frozen=True)
+class GateSetup:
+    """What was gated: the data set, the baseline with its history, and the settings of the gate.
+
+    `rebaseline` is the command that writes a new baseline.
+    """
+
+    dataset: Dataset
+    path: Path
+    baseline: Baseline
+    history: tuple[Record, ...]
+    budget: float
+    seed: int
+    rebaseline: str
+
+
+def document(gate: GateSetup, contests: Sequence[Contest]) -> Record:
     """The JSON document of a gate that could compare."""
     # Before the differences are looked at: what the gate would see of a regression.
     powers = [
@@ -33,7 +49,7 @@ def document(gate: Gate, baseline: Baseline, history: Sequence[Record], contests
         {"contender": contest.now.label, **finding} for contest in contests for finding in contest.findings
     ]
     return {
-        **_head(gate, baseline, history),
+        **_head(gate),
         "verdict": verdict,
         "sentence": sentence(verdict, contests, gate.rebaseline),
         "check": "identity" if checks == {"identity"} else "quality",
@@ -44,11 +60,12 @@ def document(gate: Gate, baseline: Baseline, history: Sequence[Record], contests
     }
 
 
-def mismatch(
-    gate: Gate, baseline: Baseline, history: Sequence[Record], differing: Mapping[str, tuple[str, str]]
-) -> Record:
-    """The document when baseline and data set cannot be compared."""
-    other = gate.written_with(baseline)
+def mismatch(gate: GateSetup, differing: Mapping[str, tuple[str, str]], other: str | None) -> Record:
+    """The document when baseline and data set cannot be compared.
+
+    `differing` has the baseline's hash and ours of what differs; `other` is the source of intents that the
+    baseline was written with, where it is another than the data set's.
+    """
     told = {"queries": f"; it was written with --intents {other}"} if other else {}
     findings = [
         {
@@ -61,7 +78,7 @@ def mismatch(
     ]
     what = " and ".join(differing)
     return {
-        **_head(gate, baseline, history),
+        **_head(gate),
         "verdict": "mismatch",
         "sentence": f"Mismatch: the {what} of {visible(gate.dataset.name)} changed, so values cannot be compared "
         f"with the baseline's; if that is meant, run: {gate.rebaseline}",
@@ -74,7 +91,8 @@ def mismatch(
     }
 
 
-def _head(gate: Gate, baseline: Baseline, history: Sequence[Record]) -> Record:
+def _head(gate: GateSetup) -> Record:
+    baseline = gate.baseline
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "gate",
@@ -91,7 +109,7 @@ def _head(gate: Gate, baseline: Baseline, history: Sequence[Record]) -> Record:
             "hashes": dict(baseline.hashes),
         },
         "rebaseline": gate.rebaseline,
-        "history": list(history),
+        "history": list(gate.history),
     }
 
 

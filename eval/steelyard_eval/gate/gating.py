@@ -22,7 +22,7 @@ from steelyard_eval.decide.provenance import day
 from steelyard_eval.gate.answers import Asked, Field, GateAnswers, read_asked
 from steelyard_eval.gate.baseline import Baseline, KeptContender, load_baseline, tool
 from steelyard_eval.gate.contest import Contest, means
-from steelyard_eval.gate.gate_document import document, mismatch
+from steelyard_eval.gate.gate_document import GateSetup, document, mismatch
 from steelyard_eval.gate.hashes import configuration_hash, data_hashes, elsewhere, platform_name, sources_hash
 from steelyard_eval.gate.history import author, continued, history_path, history_text, last_hash, load_history
 from steelyard_eval.gate.result import Gating
@@ -93,13 +93,13 @@ class Gate:
         self._check_history(baseline, history)
         differing = self._differing(baseline)
         if differing:
-            return Gating(mismatch(self, baseline, history, differing))
+            return Gating(mismatch(self._setup(baseline, history), differing, self._written_with(baseline)))
         baseline = self._aligned(baseline)
         asked = self._named_by(baseline) if contenders is None else read_asked(contenders)
         pairs = [(one, _kept(baseline, one, alone=len(asked) == 1)) for one in asked]
         answers = self._field(baseline).run(asked)
         contests = [self._contest(own, kept, baseline) for own, (_, kept) in zip(answers, pairs, strict=True)]
-        return Gating(document(self, baseline, history, contests))
+        return Gating(document(self._setup(baseline, history), contests))
 
     def update(
         self,
@@ -184,11 +184,16 @@ class Gate:
         theirs = {**baseline.hashes, "dialect": baseline.dialect}
         return {name: (theirs[name], own[name]) for name in (*DATA, "dialect") if theirs[name] != own[name]}
 
-    def written_with(self, baseline: Baseline) -> str | None:
+    def _written_with(self, baseline: Baseline) -> str | None:
         """The other source of intents, where the baseline's queries were asked with it; else None."""
         other = CLASSIFIED if self.dataset.intents == GIVEN else GIVEN
         hashes = data_hashes(replace(self.dataset, intents=other), self.queries(baseline))
         return other if hashes["queries"] == baseline.hashes["queries"] else None
+
+    def _setup(self, baseline: Baseline, history: Sequence[Record]) -> GateSetup:
+        return GateSetup(
+            self.dataset, self.path, baseline, tuple(history), self.budget, self.seed, self.rebaseline
+        )
 
     def _check_history(self, baseline: Baseline, history: Sequence[Record]) -> None:
         if baseline.history != last_hash(history):
@@ -212,7 +217,7 @@ class Gate:
         known = [(own, kept) for own in answers if (kept := old.find(own.label)) is not None]
         if not known:
             return None
-        return Gating(document(self, old, history, [self._contest(own, kept, old) for own, kept in known]))
+        return Gating(document(self._setup(old, history), [self._contest(own, kept, old) for own, kept in known]))
 
     def _refuse_worse(self, answers: Sequence[GateAnswers], old: Baseline | None, gating: Gating | None) -> None:
         """ConfigError for an adverse update: it fails, loses more than .01 nDCG@10, or drops a contender."""

@@ -20,7 +20,7 @@ from steelyard.live.search import Searcher
 from steelyard.memory.query import Query
 from steelyard.memory.template import render
 from steelyard.rerank import Document
-from steelyard.rerank.settings import detect, open_reranker
+from steelyard.rerank.settings import open_reranker, reranker_asked
 from steelyard.retrievers import layers_read
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, System, keyword_indexes
@@ -105,7 +105,7 @@ class Workspace:
 
         A model on this machine is loaded; providers that have a key are not asked.
         """
-        if reranked(config.finish) is None or detect(config.rerank, os.environ) != "local":
+        if reranked(config.finish) is None or reranker_asked(config.rerank, os.environ) != "local":
             return ""
         try:
             open_reranker(config.rerank, os.environ).score("", [Document("probe", "probe")])

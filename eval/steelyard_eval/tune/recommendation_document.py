@@ -28,7 +28,7 @@ from steelyard_eval.decide.promise import usual_over
 from steelyard_eval.decide.provenance import estimate, origin, promised
 from steelyard_eval.decide.public import public_table
 from steelyard_eval.decide.refusal import BROKEN_OFF, Refusal, Side, refusal
-from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence, holds
+from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence, doubt
 from steelyard_eval.decide.without_labels import FEWEST, Advice, advise
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.measures.statistics import difference_interval, mean_interval
@@ -49,6 +49,7 @@ from steelyard_eval.tune.duelled import duel_standing
 from steelyard_eval.tune.layout import Layout
 from steelyard_eval.tune.recommendation_sentence import depths_read, is_stated, named, sentence
 from steelyard_eval.tune.source import Source
+from steelyard_eval.tune.tuned_parameters import not_tried
 from steelyard_eval.tune.tuning_document import curve_of
 
 Record = dict[str, Any]
@@ -66,6 +67,7 @@ class RecommendationCase:
     limit: int
     seed: int
     now: Callable[[], float]
+    left_out: Sequence[str] = ()
 
     @property
     def metric(self) -> Measure:
@@ -93,7 +95,7 @@ class RecommendationCase:
     def evidence(self) -> Evidence:
         """The candidates' differences to the current configuration, and what is known of them beforehand."""
         grid, now = self.layout.grid, self.current
-        priors = known(grid, now.key, self.source.model, str(self.metric), self.source.dataset.sha256)
+        priors = known(grid.keys, now.key, self.source.model, str(self.metric), self.source.dataset.sha256)
         return Evidence.of(
             grid.metric - now.values[self.metric].astype(np.float32),
             grid.composite - now.composite.astype(np.float32),
@@ -156,7 +158,7 @@ class RecommendationCase:
             self._side(self.label, self.config),
             self._side(named(config), config),
             (self._side(start.label, start.config) for start in self.layout.starts),
-            lambda differences: holds(self.evidence, candidate, differences, ALL_FAMILIES),
+            lambda differences: doubt(self.evidence, candidate, differences),
         )
 
     def _side(self, label: str, config: SearchConfig | None) -> Side:
@@ -301,6 +303,7 @@ def _results(case: RecommendationCase) -> Record:
             *unstated(dataset.sampled, dataset.pool),
             *_warnings(case, tests),
             *case.layout.skipped,
+            *not_tried(case.left_out),
         ],
         "primary": str(case.metric),
         "baseline": board.current.label,

@@ -11,6 +11,7 @@ from typing import Any
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.base.fields import LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS, parse_number
 from steelyard.memory.filters import EVERYTHING, RANGES, SUPERSEDED, Filters, Rule, visible_to
+from steelyard.systems.cortex_mem.tenants import vault_of
 
 _OPERATOR = re.compile(r"!=|>=|<=|\^=|=|>|<")
 _TESTS = {"!=": "none", ">=": "from", ">": "after", "<": "before", "<=": "until", "^=": "prefix"}
@@ -143,3 +144,8 @@ def parse_weights(texts: Sequence[str]) -> dict[str, float]:
         except ValueError:
             raise ConfigError(f"weight {shown(text)} is not NAME=NUMBER; write it as w_recency=0.2") from None
     return found
+
+
+def vault_file(path: str, tenant: str | None) -> str:
+    """The vault file that a command names, or that of a tenant in the folder of all."""
+    return path if tenant is None else str(vault_of(path, tenant))

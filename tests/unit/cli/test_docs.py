@@ -19,6 +19,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.stores.base import Found
 from steelyard.table.join import join
+from steelyard_eval.cli.commands import load_command
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.log_schema import LogLine
@@ -43,7 +44,7 @@ def blocks(text, language):
 def test_every_command_takes_its_options(path):
     for line in commands(path.read_text("utf-8")):
         words = shlex.split(line.replace("|", " "))
-        command = main.commands[words[1]]
+        command = load_command(words[1])
         known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
         assert {word for word in words if re.match("--?[a-z]", word)} <= known, line
 

@@ -1,16 +1,23 @@
 """What commands have in common: spellings, --quiet, examples, completion, output that fits the terminal."""
 
 import json
+import pkgutil
+import re
 import shlex
 import shutil
 import sqlite3
+import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
 
+import click
 import pytest
 from click.shell_completion import BashComplete
 from click.testing import CliRunner
 
-from steelyard_eval.cli.commands import manners
+from steelyard_eval.cli import commands
+from steelyard_eval.cli.commands import COMMANDS, load_command, manners
 from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 
@@ -29,12 +36,12 @@ def test_every_help_ends_with_examples_that_parse(name: str) -> None:
         assert line in help_text
         words = shlex.split(line)
         assert words[:2] == ["steelyard", name]
-        main.commands[name].make_context(name, words[2:])  # raises for an option that there is not
+        load_command(name).make_context(name, words[2:])  # raises for an option that there is not
 
 
 @pytest.mark.parametrize("name", sorted(main.commands))
 def test_short_and_other_names_of_options(name: str) -> None:
-    options = {opt for param in main.commands[name].params for opt in param.opts}
+    options = {opt for param in load_command(name).params for opt in param.opts}
     for spellings in manners.SPELLINGS:
         assert not options & set(spellings) or set(spellings) <= options
     assert {"-q", "--quiet"} <= options
@@ -132,3 +139,32 @@ def test_every_metric_that_is_completed_is_one() -> None:
     from steelyard_eval.measures.metrics import parse_measures
 
     assert [str(measure) for measure in parse_measures(metric_names())] == metric_names()
+
+
+def test_every_command_is_listed_with_a_line_that_fits() -> None:
+    listed = run("--help").stdout.partition("Commands:")[2]
+    for name, line in COMMANDS.items():
+        assert re.search(rf"^  {name} +{re.escape(line)}$", listed, re.MULTILINE)
+        assert load_command(name).name == name
+
+
+def test_no_command_is_left_out() -> None:
+    modules = [f"{commands.__name__}.{found.name}" for found in pkgutil.iter_modules(commands.__path__)]
+    written = {
+        one.name
+        for name in modules
+        for one in vars(import_module(name)).values()
+        if isinstance(one, click.Command)
+    }
+    assert written == COMMANDS.keys()
+
+
+def test_help_and_the_names_of_commands_load_nothing_that_searches() -> None:
+    code = "import sys; from steelyard_eval.cli.main import main; main(['--help'], standalone_mode=False)"
+    found = subprocess.run(
+        [sys.executable, "-c", f"{code}; print('numpy' in sys.modules)"],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert found.stdout.splitlines()[-1] == "False"

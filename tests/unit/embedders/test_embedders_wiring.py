@@ -14,6 +14,7 @@ from steelyard.base.errors import ConfigError, EmbedderError
 from steelyard.embedders import KINDS, kinds
 from steelyard.embedders.kinds import UnavailableEmbedder, restore
 from steelyard.memory.filters import EVERYTHING
+from steelyard_eval.cli.commands import load_command
 from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
@@ -448,10 +449,10 @@ class TestRecording:
 class TestCommands:
     def test_every_kind_can_be_named(self):
         for name in ("compare", "tune", "record"):
-            options = {option.name: option for option in main.commands[name].params}
+            options = {option.name: option for option in load_command(name).params}
             assert set(options["embedder"].type.choices) == set(EMBEDDERS)
         for name in ("index", "reindex"):
-            options = {option.name: option for option in main.commands[name].params}
+            options = {option.name: option for option in load_command(name).params}
             assert set(options["embedder"].type.choices) == {"lsa", "none", *KINDS}
 
     @pytest.mark.parametrize(

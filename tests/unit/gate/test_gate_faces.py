@@ -20,6 +20,7 @@ from scipy.stats import norm
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
+from steelyard_eval.cli.commands import load_command
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.gate.github import workflow_commands
@@ -265,7 +266,7 @@ class TestStart:
         (job,) = workflow["jobs"].values()
         run = next(step["run"] for step in job["steps"] if step.get("name") == "Gate")
         words = run.split()
-        known = {name for option in main.commands["gate"].params for name in option.opts}
+        known = {name for option in load_command("gate").params for name in option.opts}
         assert words[:3] == ["steelyard", "gate", "memory"]
         assert {word for word in words if word.startswith("--")} <= known
         assert workflow["permissions"] == {"contents": "read"}

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.feedback.log import ACTIONS
-from steelyard_eval.cli.commands import feedback_logs as commands
+from steelyard_eval.cli.commands.act import ACTS
+from steelyard_eval.cli.commands.learn import MODELS as NAMED
 from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
@@ -256,5 +257,5 @@ def test_a_user_who_prefers_tag_matches_shifts_the_weights_towards_tags(tagged, 
 
 def test_the_command_line_names_every_act_and_click_model():
     """It has its own lists, because the modules behind them are imported only when they are used."""
-    assert commands.ACTS == ACTIONS
-    assert tuple(commands.MODELS) == tuple(MODELS)
+    assert ACTS == ACTIONS
+    assert tuple(MODELS) == NAMED

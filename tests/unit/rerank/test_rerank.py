@@ -11,7 +11,7 @@ from steelyard.base.errors import ConfigError, RerankError
 from steelyard.rerank import CachedReranker, Document, GuardedReranker
 from steelyard.rerank.api import ApiReranker
 from steelyard.rerank.local import LocalReranker
-from steelyard.rerank.settings import RerankConfig, detect, open_reranker
+from steelyard.rerank.settings import RerankConfig, open_reranker, reranker_asked
 
 pytest.importorskip("httpx", reason="needs the extra api")
 DOCUMENTS = [Document(str(at), f"text {at}") for at in range(3)]
@@ -105,10 +105,10 @@ def test_a_refusal_is_a_rerank_error(endpoint):
 
 def test_detection_follows_the_document():
     auto = RerankConfig()
-    assert detect(auto, {"VOYAGE_API_KEY": "v", "COHERE_API_KEY": "c"}) == "voyage"
-    assert detect(auto, {"COHERE_API_KEY": "c"}) == "cohere"
-    assert detect(auto, {}) == "local"
-    assert detect(RerankConfig("cohere"), {"VOYAGE_API_KEY": "v"}) == "cohere"
+    assert reranker_asked(auto, {"VOYAGE_API_KEY": "v", "COHERE_API_KEY": "c"}) == "voyage"
+    assert reranker_asked(auto, {"COHERE_API_KEY": "c"}) == "cohere"
+    assert reranker_asked(auto, {}) == "local"
+    assert reranker_asked(RerankConfig("cohere"), {"VOYAGE_API_KEY": "v"}) == "cohere"
 
 
 def test_what_cannot_be_configured_is_refused():

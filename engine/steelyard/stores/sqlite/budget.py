@@ -28,7 +28,7 @@ def precision() -> str:
 
 
 def budget() -> int:
-    """The most bytes of vectors or postings; ConfigError for a value that is none."""
+    """The most bytes of vectors or postings; ConfigError for any other value."""
     named = os.environ.get(VARIABLE, "")
     if not named:
         return machine() // 4

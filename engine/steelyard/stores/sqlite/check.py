@@ -37,7 +37,7 @@ class _Thing(NamedTuple):
     sql: str | None
 
     def numbered(self, number: int) -> _Thing:
-        """The same of another vector space than 1."""
+        """Return the same thing as vector space `number` has it; the statements at hand are those of space 1."""
         own = partial(_SPACE.sub, f"vec_{number:d}")
         return _Thing(self.type, own(self.name), own(self.table), self.sql and own(self.sql))
 
@@ -78,7 +78,7 @@ def check_books(db: apsw.Connection, path: str, table: str, dim: int) -> None:
 
 
 def _foreign(db: apsw.Connection) -> str:
-    """What does not belong, or is missing; empty when all is well. ValueError for bookkeeping that is none."""
+    """What does not belong, or is missing; empty when all is well. ValueError for odd rows in it."""
     rows = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema LIMIT ?", (MOST_OBJECTS,)).fetchall()
     things = [_thing(*row) for row in rows]
     if len(things) == MOST_OBJECTS or len({(thing.type, thing.name) for thing in things}) < len(things):
@@ -158,7 +158,7 @@ def _indexes(db: apsw.Connection) -> Iterator[_Thing]:
 def _spaces(db: apsw.Connection) -> Iterator[_Thing]:
     for number, dim, *texts in db.execute("SELECT space, dim, model, layer, recipe FROM spaces").fetchall():
         if type(number) is not int or type(dim) is not int or not all(isinstance(text, str) for text in texts):
-            raise ValueError(f"vector space {shown(number)} is none")
+            raise ValueError(f"vector space {shown(number)} cannot exist")
         if number < 1 or not 1 <= dim <= LARGEST_DIMENSION:
-            raise ValueError(f"vector space {shown(number)} of dimension {shown(dim)} is none")
+            raise ValueError(f"vector space {shown(number)} of dimension {shown(dim)} cannot exist")
         yield from (thing.numbered(number) for thing in _made(space_statement(1, dim)))

@@ -1,4 +1,4 @@
-"""What SQLite says of a file whose bytes were changed, as VaultError."""
+"""Turns what SQLite raises on a damaged file into VaultError."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def closed(path: str) -> VaultError:
     return VaultError(f"{shown(path, PATH_WIDTH)} is closed; keep the vault open until all searches are done")
 
 
-def checked(cursor: apsw.Cursor, action: Callable[[], T]) -> T:
+def run_checked(cursor: apsw.Cursor, action: Callable[[], T]) -> T:
     """What the action returns; VaultError where the file is not what a vault is, or was closed meanwhile."""
     try:
         return action()

@@ -36,12 +36,12 @@ from steelyard.stores.sqlite.connect import (
 from steelyard.stores.sqlite.damage import closed, damaged
 from steelyard.stores.sqlite.schema import APPLICATION_ID, TABLES, VERSION
 
-Kind = frozenset[type]
-TEXT: Kind = frozenset({str})
-INTEGER: Kind = frozenset({int})
-REAL: Kind = frozenset({float})
-BLOB: Kind = frozenset({bytes})
-NULL: Kind = frozenset({NoneType})
+ColumnTypes = frozenset[type]
+TEXT: ColumnTypes = frozenset({str})
+INTEGER: ColumnTypes = frozenset({int})
+REAL: ColumnTypes = frozenset({float})
+BLOB: ColumnTypes = frozenset({bytes})
+NULL: ColumnTypes = frozenset({NoneType})
 """What comes from columns of strict tables."""
 
 
@@ -201,7 +201,7 @@ class VaultFile:
         return next(self._db.execute(sql, tuple(values)))[0]
 
     def _rows(
-        self, sql: str, values: Sequence[str | float | bytes] = (), columns: Sequence[Kind] = (TEXT,)
+        self, sql: str, values: Sequence[str | float | bytes] = (), columns: Sequence[ColumnTypes] = (TEXT,)
     ) -> list[Any]:
         """The rows of a statement whose first columns (an id, as a rule) are of strict tables and have such types.
 

@@ -25,12 +25,12 @@ def ranking(table: str, fields: Sequence[str], weights: Sequence[float]) -> tupl
 
     Where there is no such function it is FTS5's own rank, which knows no weights (Soleri's document).
     """
-    if ranks(fields):
+    if ranks_by_bm25(fields):
         return f"-{RANKING}({table}, {', '.join('?' * len(weights))})", tuple(weights)
     return f"-{table}.rank", ()
 
 
-def ranks(fields: Sequence[str]) -> bool:
+def ranks_by_bm25(fields: Sequence[str]) -> bool:
     """Whether `ranking` is by bm25."""
     return _has(RANKING, tuple(fields))
 

@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 
 import apsw
 
-from steelyard.stores.sqlite.damage import checked
+from steelyard.stores.sqlite.damage import run_checked
 
 T = TypeVar("T")
-TABLES = frozenset(
+FIXED_TABLES = frozenset(
     """meta entries edges keyword_indexes spaces models model_arrays
     changes word_indexes postings""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 )
@@ -109,7 +109,7 @@ class CheckedCursor(apsw.Cursor):
         return self._run(super().fetchall)
 
     def _begin(self) -> None:
-        db = checked(self, lambda: self.connection)
+        db = run_checked(self, lambda: self.connection)
         if isinstance(db, GuardedConnection):
             db.spent, db.worked = 0, 0.0
 
@@ -122,7 +122,7 @@ class CheckedCursor(apsw.Cursor):
                 db.since = monotonic()
             return action(*args, **options)
 
-        return checked(self, timed)
+        return run_checked(self, timed)
 
 
 class GuardedConnection(apsw.Connection):
@@ -172,7 +172,7 @@ def _authorize(
 
 
 def _table(name: str | None, _: str | None = None) -> bool:
-    return name is not None and (name in TABLES or bool(OWN.fullmatch(name)))
+    return name is not None and (name in FIXED_TABLES or bool(OWN.fullmatch(name)))
 
 
 def _readable(name: str | None, _: str | None) -> bool:

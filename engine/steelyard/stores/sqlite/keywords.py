@@ -15,7 +15,7 @@ from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import Found, KeywordIndex
 from steelyard.stores.postings import Counted
 from steelyard.stores.sqlite.budget import budget
-from steelyard.stores.sqlite.fts5 import ranking, ranks, readable
+from steelyard.stores.sqlite.fts5 import ranking, ranks_by_bm25, readable
 from steelyard.stores.sqlite.phrases import Phrases, TokenError, columns, phrases
 from steelyard.stores.sqlite.schema import index_statements, where
 from steelyard.stores.sqlite.words import WordTables
@@ -122,7 +122,7 @@ class KeywordTables(WordTables):
     ) -> list[tuple[str, float]] | None:
         """The best matches as (id, score); None for what FTS5 had better answer, or has to."""
         self._searches[index.name] += 1
-        if self._searches[index.name] <= OFTEN or self._writing or not ranks(index.fields):
+        if self._searches[index.name] <= OFTEN or self._writing or not ranks_by_bm25(index.fields):
             return None
         if ("words", columns(index).key) not in self._memory_of and self._size() * ENTRY > budget():
             return None  # the entries are counted once, because that takes as long as a search

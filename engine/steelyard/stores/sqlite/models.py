@@ -54,5 +54,5 @@ class ModelTable(VaultFile):
         except (ValueError, TypeError, RecursionError) as error:
             raise damaged(self.path, error) from None
         if not isinstance(settings, dict):
-            raise damaged(self.path, f"the settings of model {name!r} are no object")
+            raise damaged(self.path, f"the settings of model {name!r} are not an object")
         return row[0], settings, arrays

@@ -46,7 +46,7 @@ class TokenPhrase(NamedTuple):
     prefix: bool
 
 
-def tokens(tokenizer: str, text: str) -> list[str]:
+def fts5_tokens(tokenizer: str, text: str) -> list[str]:
     """The tokens that FTS5 finds in a text.
 
     Raises TokenError for one that it would cut, or where apsw cannot ask a tokenizer.
@@ -79,7 +79,7 @@ def columns(index: KeywordIndex) -> Analysis:
         for at, value in enumerate(values):
             if not isinstance(value, str):
                 raise TokenError("a field holds no text")
-            own = tokens(index.tokenizer, value)
+            own = fts5_tokens(index.tokenizer, value)
             words += own
             places += range(at << FIELD, (at << FIELD) + len(own))
         return words, places
@@ -95,7 +95,7 @@ def phrases(match: str, tokenizer: str) -> list[TokenPhrase] | None:
     found, at = [], 0
     while (part := _PART.match(match, at)) is not None and part[2] not in _KEYWORDS:
         text = part[2] if part[1] is None else part[1].replace('""', '"')
-        found.append(TokenPhrase(tuple(tokens(tokenizer, text)), bool(part[3])))
+        found.append(TokenPhrase(tuple(fts5_tokens(tokenizer, text)), bool(part[3])))
         at = part.end()
         if at == len(match):
             return found

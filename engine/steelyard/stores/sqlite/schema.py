@@ -45,7 +45,7 @@ TABLES = (
     "CREATE TABLE model_arrays(model TEXT NOT NULL REFERENCES models(name) ON DELETE CASCADE, name TEXT NOT NULL, "
     "data BLOB NOT NULL, PRIMARY KEY(model, name)) STRICT",
     "INSERT INTO meta VALUES('revision', '0')",
-    # What a graph is searched by. Triggers keep it equal to the relations; those only proposed are no edges.
+    # What a graph is searched by. Triggers keep it equal to the relations that are not only proposed.
     "CREATE TABLE edges(source TEXT NOT NULL, target TEXT NOT NULL, type TEXT NOT NULL, strength REAL) STRICT",
     "CREATE INDEX edges_source ON edges(source)",
     "CREATE INDEX edges_target ON edges(target)",
@@ -152,13 +152,13 @@ def _id(value: Any) -> str:  # noqa: ANN401 -- whatever the file holds, here and
 
 def _text(value: Any) -> str:  # noqa: ANN401 -- as above
     if type(value) is not str:
-        raise TypeError("a field of text holds none")
+        raise TypeError("a field of text holds something else")
     return value
 
 
 def _number(value: Any) -> float | None:  # noqa: ANN401 -- as above
     if value is not None and not (isinstance(value, float | int) and -math.inf < value < math.inf):
-        raise ValueError("a number is none, or not finite")
+        raise ValueError("a number is something else, or not finite")
     return value
 
 
@@ -173,7 +173,7 @@ def _texts(value: Any) -> tuple[str, ...]:  # noqa: ANN401 -- as above
         return ()
     found = STRICT_JSON.decode(value)
     if not isinstance(found, list):
-        raise TypeError("a list is none")
+        raise TypeError("a list is something else")
     return tuple(map(_text, found))
 
 
@@ -189,7 +189,7 @@ def _relations(value: Any) -> tuple[Relation, ...]:  # noqa: ANN401 -- as above
 def _extra(value: Any) -> dict[str, Any]:  # noqa: ANN401 -- as above
     found = {} if value == "{}" else STRICT_JSON.decode(value)
     if not isinstance(found, dict):
-        raise TypeError("unknown fields are no object")
+        raise TypeError("unknown fields are not an object")
     return found
 
 
@@ -206,7 +206,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
 
 def where(filters: Filters) -> tuple[str, tuple[str | float, ...]]:
     """An SQL condition on ``entries e`` and its bound values; field names were checked by Filters."""
-    filters = EVERYTHING & filters  # refuses what is none
+    filters = EVERYTHING & filters  # refuses what is not a filter
     clauses = [" OR ".join(_condition(rule) for rule in clause) for clause in filters.clauses]
     condition = " AND ".join(f"({clause})" for clause in clauses) or "1"
     return condition, tuple(value for clause in filters.clauses for rule in clause for value in rule.values)

@@ -1,4 +1,4 @@
-"""Vectors in memory, as they are or in 8 bits a number, and between which bounds their cosine with a query lies.
+"""Vectors in memory, in full precision or in 8 bits a number, with bounds on their cosine with a query.
 
 A product and sqlite-vec round differently. Of float32 vectors of length 1 and dimension n, with u = 2**-24, the
 product is wrong by (n + 4) u at most, and sqlite-vec, which adds in order and divides by two lengths that it adds
@@ -20,11 +20,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices, Vectors
 from steelyard.stores.base import COSINE
 from steelyard.stores.sqlite.budget import PRECISIONS
 
-Vectors = NDArray[np.float32]
 SHORTEST, LONGEST = 1e-6, 1e6
 """Lengths between which the error bounds above are right; others would overflow or vanish in float32."""
 UNIT = 2.0**-24

@@ -98,7 +98,7 @@ class TermSegment:
 def _lengths(blobs: Sequence[bytes], fields: int) -> Indices:
     """How many tokens each row has: blobs of a varint a field, seven bits a byte with the highest first.
 
-    Raises TypeError for a value that is no blob, ValueError for one that is cut off or counts other fields.
+    Raises TypeError for a value that is not a blob, ValueError for one that is cut off or counts other fields.
     Source: SQLite, Database File Format, section 1.6, and fts5_storage.c.
     """
     raw = np.frombuffer(b"".join(blobs), dtype=np.uint8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import cast
 from weakref import WeakValueDictionary
 
 from steelyard.memory.filters import Filters
@@ -30,7 +31,7 @@ class Vault(EntryTable, KeywordTables, VectorTables, ModelTable):
         """See Readable.seen_by; kept for the next one who asks."""
         if not visible:
             return self
-        return self._views.setdefault(visible, ScopedStore(self, visible))
+        return cast(Readable, self._views.setdefault(visible, ScopedStore(self, visible)))
 
     def copied(self, visible: Filters) -> tuple[int, Vault]:
         """The revision, and a vault in memory with the entries that the filters admit and their vectors."""

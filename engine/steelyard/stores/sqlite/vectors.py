@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Indices
+from steelyard.base.arrays import Indices, Vectors
 from steelyard.base.errors import DimensionMismatchError, VaultError, shown
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import COSINE, Found, Space
@@ -22,7 +22,7 @@ from steelyard.stores.sqlite.file import REAL, TEXT, table_of
 from steelyard.stores.sqlite.journal import Journal
 from steelyard.stores.sqlite.matrix import Matrix
 from steelyard.stores.sqlite.schema import space_statement, where
-from steelyard.stores.sqlite.segments import KINDS, Vectors, VectorSegment
+from steelyard.stores.sqlite.segments import KINDS, VectorSegment
 
 K_MAX = 4096
 """The most neighbours a vec0 table returns."""
@@ -35,6 +35,17 @@ MANY = 32
 """A share of the vectors that takes as long to read one by one as sqlite-vec takes for all of them."""
 DISTANCES = {COSINE: "vec_distance_cosine", "l2": "vec_distance_L2"}
 """The distance of two vectors by metric; the vec0 tables themselves have the cosine metric."""
+
+
+class _Asked(NamedTuple):
+    """A search in the table of a space; see Readable.nearest."""
+
+    table: str
+    vector: Vectors
+    filters: Filters
+    depth: int
+    filter_first: bool
+    metric: str
 
 
 class VectorTables(Journal):
@@ -100,13 +111,12 @@ class VectorTables(Journal):
         self._check_dim(space, dim, len(vector))
         if depth < 1 or not vector.any():
             return []
+        asked = _Asked(table, np.ascontiguousarray(vector, np.float32), filters, depth, filter_first, metric)
         with self._steady():
             matrix = self._matrix(table, dim) if depth <= K_MAX else None
-            rows = (
-                self._recomputed(table, matrix, vector, filters, depth, filter_first, metric) if matrix else None
-            )
+            rows = self._recomputed(matrix, asked) if matrix else None
             if rows is None:
-                rows = self._scanned(table, vector, filters, depth, filter_first, metric)
+                rows = self._scanned(asked)
         return [
             Found(id_, 1.0 - distance, place) for place, (id_, distance, inside) in enumerate(rows, 1) if inside
         ]
@@ -150,8 +160,8 @@ class VectorTables(Journal):
             sample = matrix.rowids[:: max(1, len(matrix.rowids) // SAMPLE)]
             wanted = found = 0
             for vector in self._stored(table, dim, sample[:SAMPLE])[1]:
-                nearest = {id_ for id_, _, _ in self._scanned(table, vector, EVERYTHING, depth, True, COSINE)}
-                rows = self._recomputed(table, matrix, vector, EVERYTHING, depth, True, COSINE)
+                asked = _Asked(table, vector, EVERYTHING, depth, True, COSINE)
+                nearest, rows = {id_ for id_, _, _ in self._scanned(asked)}, self._recomputed(matrix, asked)
                 wanted += len(nearest)
                 found += len(nearest if rows is None else nearest.intersection(id_ for id_, _, _ in rows))
         return found / wanted if wanted else 1.0
@@ -188,95 +198,76 @@ class VectorTables(Journal):
         return known.updated(self.revision(), changed, *self._stored(table, known.base.dim, changed))
 
     def _stored(self, table: str, dim: int, rowids: Indices) -> tuple[Indices, Vectors]:
-        """Those of some entries that have vectors, and their vectors."""
+        """Read the vectors of some entries: the rows of those that have one, and the vectors."""
         sql = f"SELECT v.rowid, v.embedding FROM json_each(?) j JOIN {table} v ON v.rowid = j.value"
         rows: list[Any] = self._db.execute(sql, (json.dumps(rowids.tolist()),)).fetchall()
         vectors = np.frombuffer(b"".join(blob for _, blob in rows), dtype=np.float32).reshape(len(rows), dim)
         return np.array([rowid for rowid, _ in rows], dtype=np.int64), vectors
 
-    def _recomputed(
-        self,
-        table: str,
-        matrix: Matrix,
-        vector: Vectors,
-        filters: Filters,
-        depth: int,
-        filter_first: bool,
-        metric: str,
-    ) -> list[tuple[str, float, int]] | None:
+    def _recomputed(self, matrix: Matrix, asked: _Asked) -> list[tuple[str, float, int]] | None:
         """As `_scanned`, of the candidates that the matrix finds."""
-        mask = matrix.mask(filters, self._inside) if filters and filter_first else None
-        asked = np.ascontiguousarray(vector, dtype=np.float32)
-        at = matrix.near(asked, depth, metric, mask)
-        if at is None:
+        filters, late = asked.filters, bool(asked.filters) and not asked.filter_first
+        mask = matrix.mask(filters, self._inside) if filters and not late else None
+        rows = matrix.near(asked.vector, asked.depth, asked.metric, mask)
+        if rows is None:
             return None
-        rowids, vectors = matrix.chosen(at)
-        if vectors is None and len(at) > max(4 * depth, len(matrix) // MANY):
+        rowids, vectors = matrix.chosen(rows)
+        if vectors is None and len(rows) > max(4 * asked.depth, len(matrix) // MANY):
             return None
-        computed = self._distances(table, asked, rowids, vectors, metric)
-        late = bool(filters) and not filter_first
+        distances = self._distances(asked, rowids, vectors)
         inside = np.isin(rowids, self._inside(filters)).tolist() if late else [True] * len(rowids)
-        return sorted(zip(self._named(rowids), computed, inside, strict=True), key=_by_distance)[:depth]
+        return sorted(zip(self._named(rowids), distances, inside, strict=True), key=_by_distance)[: asked.depth]
 
-    def _distances(
-        self, table: str, vector: Vectors, rowids: Indices, vectors: Vectors | None, metric: str
-    ) -> list[float]:
-        """Those of some entries, by sqlite-vec; `vectors` are theirs, which the file has too."""
+    def _distances(self, asked: _Asked, rowids: Indices, vectors: Vectors | None) -> list[float]:
+        """Distances of some entries, computed by sqlite-vec; `vectors` spares reading theirs from the file."""
+        bound: tuple[Any, ...] = ()
         if vectors is None:
             self._map()
-            values, sql = (
-                rowids.tolist(),
-                f"v.embedding) FROM json_each(?2) j CROSS JOIN {table} v ON v.rowid = j.value",
-            )
-            bound: tuple[Any, ...] = ()
+            stored = f"v.embedding) FROM json_each(?2) j CROSS JOIN {asked.table} v ON v.rowid = j.value"
+            places = rowids.tolist()
         else:
             size = 4 * vectors.shape[1]
-            values, sql = list(range(1, vectors.nbytes + 1, size)), "substr(?3, j.value, ?4)) FROM json_each(?2) j"
-            bound = (vectors.tobytes(), size)
-        rows: list[Any] = self._db.execute(
-            f"SELECT {DISTANCES[metric]}(?1, {sql}", (vector.tobytes(), json.dumps(values), *bound)
-        ).fetchall()
+            stored = "substr(?3, j.value, ?4)) FROM json_each(?2) j"
+            places, bound = list(range(1, vectors.nbytes + 1, size)), (vectors.tobytes(), size)
+        sql = f"SELECT {DISTANCES[asked.metric]}(?1, {stored}"
+        rows: list[Any] = self._db.execute(sql, (asked.vector.tobytes(), json.dumps(places), *bound)).fetchall()
         if len(rows) < len(rowids):
-            raise damaged(self.path, f"{table} lacks a vector that it lists")
+            raise damaged(self.path, f"{asked.table} lacks a vector that it lists")
         return [distance for (distance,) in rows]
 
-    def _scanned(
-        self, table: str, vector: Vectors, filters: Filters, depth: int, filter_first: bool, metric: str
-    ) -> list[tuple[str, float, int]]:
+    def _scanned(self, asked: _Asked) -> list[tuple[str, float, int]]:
         """The nearest as (id, distance, in scope), by sqlite-vec.
 
         vec0 leaves ties at its cut open, so it is asked for more until none crosses.
         """
-        asked = depth + 1
-        rows = self._neighbours(table, vector, filters, asked, filter_first, metric)
-        while len(rows) == asked and rows[-1][1] == rows[depth - 1][1]:
-            asked *= 2
-            rows = self._neighbours(table, vector, filters, asked, filter_first, metric)
+        depth = asked.depth
+        count = depth + 1
+        rows = self._neighbours(asked, count)
+        while len(rows) == count and rows[-1][1] == rows[depth - 1][1]:
+            count *= 2
+            rows = self._neighbours(asked, count)
         return sorted(rows, key=_by_distance)[:depth]
 
-    def _neighbours(
-        self, table: str, vector: NDArray[np.float32], filters: Filters, k: int, filter_first: bool, metric: str
-    ) -> list[tuple[str, float, int]]:
-        """The k nearest as (id, distance, in scope).
+    def _neighbours(self, asked: _Asked, count: int) -> list[tuple[str, float, int]]:
+        """So many of the nearest as (id, distance, in scope).
 
         vec0 finds at most `K_MAX` by cosine; more, or those by another metric, are found by a scan.
         """
-        indexed = metric == COSINE and k <= K_MAX
-        condition, values = where(filters)
-        scope = (
-            f"AND rowid IN (SELECT e.rowid FROM entries e WHERE {condition})" if filters and filter_first else ""
-        )
+        indexed = asked.metric == COSINE and count <= K_MAX
+        condition, values = where(asked.filters)
+        first = bool(asked.filters) and asked.filter_first
+        scope = f"AND rowid IN (SELECT e.rowid FROM entries e WHERE {condition})" if first else ""
         near = "embedding MATCH ? AND k = ?" if indexed else "true"
-        distance = "distance" if indexed else f"{DISTANCES[metric]}(embedding, ?) AS distance"
+        distance = "distance" if indexed else f"{DISTANCES[asked.metric]}(embedding, ?) AS distance"
         last = "" if indexed else "ORDER BY distance LIMIT ?"
         sql = (
-            f"WITH near AS (SELECT rowid, {distance} FROM {table} WHERE {near} {scope} {last}) "
+            f"WITH near AS (SELECT rowid, {distance} FROM {asked.table} WHERE {near} {scope} {last}) "
             f"SELECT e.id, near.distance, ({condition}) FROM near JOIN entries e ON e.rowid = near.rowid "
             "ORDER BY near.distance"
         )
-        blob = np.ascontiguousarray(vector, dtype=np.float32).tobytes()
         inside = values if scope else ()
-        bound = (blob, k, *inside) if indexed else (blob, *inside, k)
+        blob = asked.vector.tobytes()
+        bound = (blob, count, *inside) if indexed else (blob, *inside, count)
         return self._rows(sql, (*bound, *values), (TEXT, REAL))  # no distance: a vector of zeros
 
     def unembedded(self, spaces: Sequence[Space], filters: Filters) -> list[str]:

@@ -17,7 +17,17 @@ import numpy as np
 from steelyard.base.arrays import Bools, Indices
 from steelyard.base.errors import VaultError
 from steelyard.memory.filters import Filters
-from steelyard.stores.postings import NOTHING, Analysis, Counted, Posting, Postings, Read, Segment, sums
+from steelyard.stores.postings import (
+    MOST_WORDS,
+    NOTHING,
+    Analysis,
+    Counted,
+    Posting,
+    Postings,
+    Read,
+    Segment,
+    sums,
+)
 from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.file import BLOB, INTEGER, NULL, TEXT
 from steelyard.stores.sqlite.journal import SCOPES, Journal
@@ -30,8 +40,6 @@ CHANGES, CHANGES_SHARE = 1_024, 1 / 16
 """More changes than these since an index was stored, or than this share of its entries, and it is stored anew."""
 BLOCK = 2**15
 """Texts whose words are in memory at a time while an index is made; of the others, how often each occurs where."""
-MOST_WORDS = 50_000
-"""How many words' postings are kept of what is stored."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from steelyard.memory.text import CONTENT
 from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import System
-from steelyard.systems.cortex_mem.direct import address, direct, rows_shown, rows_shown_shipped
+from steelyard.systems.cortex_mem.direct import direct, rows_shown, rows_shown_shipped, uri_or_id
 from steelyard.systems.cortex_mem.intents import (
     GENERAL,
     SHIPPED_THRESHOLDS,
@@ -95,7 +95,7 @@ def content(entry: Entry) -> str:
 
 def scan(hit: Hit) -> dict[str, Any]:
     """The documented result: where it lies, and how similar it is."""
-    return {"uri": address(hit.entry), "score": hit.score}
+    return {"uri": uri_or_id(hit.entry), "score": hit.score}
 
 
 def quoted(hit: Hit, found: SearchResult) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def rows(found: SearchResult) -> list[Row]:
     least = max(stage.score for stage in found.finish if isinstance(stage, AtLeast))
     limit = min(stage.limit for stage in found.finish if isinstance(stage, Cut))
     every = [row for hit in found.hits for row in _layers(hit, found) if row.score >= least]
-    return sorted(every, key=lambda row: (-row.score, address(row.entry).encode(), row.layer))[:limit]
+    return sorted(every, key=lambda row: (-row.score, uri_or_id(row.entry).encode(), row.layer))[:limit]
 
 
 def _layers(hit: Hit, found: SearchResult) -> Iterator[Row]:
@@ -51,7 +51,7 @@ def _layers(hit: Hit, found: SearchResult) -> Iterator[Row]:
             yield Row(entry, layer, float(columns[layer][found.row(hit)]), text)
 
 
-def address(entry: Entry) -> str:
+def uri_or_id(entry: Entry) -> str:
     """The URI of an entry, or its id where it has none."""
     return entry.uri or entry.id
 
@@ -72,4 +72,4 @@ def rows_shown_shipped(found: SearchResult, content: bool) -> list[dict[str, Any
 
 
 def _shown(row: Row) -> dict[str, Any]:
-    return {"uri": address(row.entry), "score": row.score, "layer": row.layer}
+    return {"uri": uri_or_id(row.entry), "score": row.score, "layer": row.layer}

@@ -1,4 +1,4 @@
-"""A query as a language model would put it: synonyms, the profile of the user, no ambiguous references."""
+"""Rewrites a query by a language model: synonyms, the profile of the user, no ambiguous references."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from steelyard.retrievers.cache import ScopeCache
 from steelyard.stores.base import Readable
 
 LONGEST = 3
-"""Times the bytes of the query; what is longer is no rewritten query (the real program)."""
+"""Times the bytes of the query; what is longer is not a rewritten query (the real program)."""
 PROFILE = 2000
 """Characters of the profile that are sent."""
 

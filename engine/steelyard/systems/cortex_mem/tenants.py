@@ -1,4 +1,4 @@
-"""A vault per tenant: what one stores, no search of another can read, whatever it asks."""
+"""A vault file for each tenant, so that no search of one tenant can read what another stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def vault_of(folder: str | Path, tenant: str) -> Path:
     """
     if not NAME.fullmatch(tenant):
         raise ConfigError(
-            f"tenant {shown(tenant)} is no name; write 1 to 64 of a-z, 0-9, - and _, "
+            f"tenant {shown(tenant)} cannot be a name; write 1 to 64 of a-z, 0-9, - and _, "
             "the first and the last a letter or a digit"
         )
     path = Path(folder) / f"cortex-mem-{tenant}.db"

@@ -22,7 +22,7 @@ def check_uri(uri: str) -> str:
     scheme, _, path = uri.partition("://")
     parts = path.split("/")
     if f"{scheme}://" != SCHEME or parts[0] not in DIMENSIONS:
-        raise DataError(f"{shown(uri)} is no URI of a memory; write {SCHEME}{'|'.join(DIMENSIONS)}/...")
+        raise DataError(f"{shown(uri)} is not the URI of a memory; write {SCHEME}{'|'.join(DIMENSIONS)}/...")
     inner = parts[1:-1] if parts[-1] == "" else parts[1:]
     if any(part in ("", ".", "..") for part in inner) or any(mark in uri for mark in ("\\", "\0")):
         raise DataError(f"{shown(uri)} has a part that leaves its folder or names none; write each folder by name")
@@ -39,7 +39,7 @@ def is_timeline(uri: str) -> bool:
 
 
 def directory_of(uri: str) -> str:
-    """The directory whose abstract and overview stand for a URI; itself where it is no file.
+    """The directory whose abstract and overview stand for a URI; itself where it is not a file.
 
     >>> directory_of("cortex://user/preferences/language.md")
     'cortex://user/preferences'

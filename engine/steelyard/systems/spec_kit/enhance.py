@@ -100,7 +100,7 @@ _STOP_WORDS = frozenset(
     which who whom whose where when why how all each every both few more most other some such no nor not only
     own same so than too very just also now here there""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 )
-"""The 82 words that are no misspelled acronym."""
+"""The 82 words that are not misspelled acronyms."""
 
 _BLANKS = re.compile(r"(?:[^\S\x1c-\x1f\x85]|\ufeff)+")
 """White space as JavaScript has it."""
@@ -150,15 +150,6 @@ def acronyms_like(term: str) -> list[str]:
     if term.lower() in _STOP_WORDS:
         return []
     return [text for name, texts in ACRONYMS.items() if _is_near(term.upper(), name) for text in texts]
-
-
-def distance(first: str, second: str) -> int:
-    """Levenshtein's edit distance, without regard to case.
-
-    >>> distance("databse", "Database")
-    1
-    """
-    return Levenshtein.distance(first.lower(), second.lower())
 
 
 def _expansions(term: str) -> Iterator[str]:

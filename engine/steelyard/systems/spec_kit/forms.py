@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steelyard.base.fields import format_time
 from steelyard.finish import Rerank
 from steelyard.fusion import RECIPROCAL, Linear
 from steelyard.memory.entry import Hit
 from steelyard.signals import PRIORS
+from steelyard.systems.forms import shown_fields
 from steelyard.table.signal_table import NO_FACTS, RERANK
 
 if TYPE_CHECKING:
@@ -24,19 +24,11 @@ RANKS = {"vectorRank": "vector", "bm25Rank": "bm25", "ftsRank": "fts", "graphRan
 
 def result(hit: Hit) -> dict[str, Any]:
     """What a hit alone has; `result_within` adds what depends on the whole result."""
-    entry = hit.entry
-    return {
-        "id": entry.id,
-        "title": entry.title,
-        "specFolder": entry.project,
-        "filePath": entry.uri,
-        "documentType": entry.document_type,
-        "memoryType": entry.memory_type,
-        "importanceTier": entry.importance_tier,
-        "triggerPhrases": list(entry.tags),
-        "createdAt": format_time(entry.created_at),
-        "score": hit.score,
-    }
+    form = (
+        "id title specFolder=project filePath=uri documentType=document_type memoryType=memory_type "
+        "importanceTier=importance_tier triggerPhrases=tags createdAt=created_at score"
+    )
+    return shown_fields(hit, form)
 
 
 def result_within(hit: Hit, whole: SearchResult) -> dict[str, Any]:
@@ -55,7 +47,7 @@ def result_within(hit: Hit, whole: SearchResult) -> dict[str, Any]:
         "sourceCount": len(sources),
         "intent": whole.query.intent,
         "intentConfidence": whole.query.confidence,
-        "snippet": snippet(hit.entry.text, whole.query.keywords),
+        "snippet": snippet_around(hit.entry.text, whole.query.keywords),
     }
     return shown | _reranked(whole, hit)
 
@@ -80,10 +72,10 @@ def _reranked(whole: SearchResult, hit: Hit) -> dict[str, Any]:
     return own | fused | {"finalScore": own["crossEncoderScore"] * penalty}
 
 
-def snippet(text: str, words: str) -> str:
+def snippet_around(text: str, words: str) -> str:
     """At most 200 characters of a text, from a little before the first word of the query that it holds.
 
-    >>> snippet("We keep sessions as random tokens.", "tokens")
+    >>> snippet_around("We keep sessions as random tokens.", "tokens")
     'We keep sessions as random tokens.'
     """
     lower = text.lower()

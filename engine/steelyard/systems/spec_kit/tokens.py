@@ -49,10 +49,10 @@ _porter = Stemmer.Stemmer("porter", 0)
 
 
 @lru_cache(maxsize=200_000)
-def stem(word: str) -> str:
+def porter_stem(word: str) -> str:
     """Porter's stem (Porter, 1980), as the document's example has it.
 
-    >>> stem("authentication")
+    >>> porter_stem("authentication")
     'authent'
     """
     found: str = _porter.stemWord(word)
@@ -89,7 +89,7 @@ def tokens_documented(text: str) -> list[str]:
     >>> tokens_documented("the user_authentication_flow")
     ['user', 'authent', 'flow']
     """
-    return [stem(word) for word in _WORDS.findall(text.lower()) if word not in STOP_WORDS]
+    return [porter_stem(word) for word in _WORDS.findall(text.lower()) if word not in STOP_WORDS]
 
 
 def tokens_shipped(text: str) -> list[str]:

@@ -1,1 +1,66 @@
-"""The commands of the command line: what reads and writes vaults, and what works on data sets."""
+"""The commands of the command line, thin: they read options, call the API, and print.
+
+The module of a command is imported when the command is named, so that `steelyard --help` loads nothing that
+searches.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+import click
+
+from steelyard_eval.cli.commands.manners import mannered
+
+COMMANDS = {
+    "act": "Log what was done with the entries of a search.",
+    "check": "Validate a data set and report every fault at once.",
+    "compare": "Compare systems, strategies, weights files, runs, endpoints.",
+    "context": "Print relevant entries, filled up with recent ones.",
+    "demo": "Do the main jobs on the data set that comes with the package.",
+    "doctor": "Check this machine, and vault files page by page.",
+    "explain": "Explain one query, signal by signal.",
+    "export": "Translate a search-weights.json for another system.",
+    "feedback": "Convert feedback of another system into a log.",
+    "gate": "Say whether search got worse since the committed baseline.",
+    "get": "Print whole entries by id, including details.",
+    "import": "Read the store of another program into a data set.",
+    "index": "Build or update a vault: entries, indexes, vectors.",
+    "init": "Write a first baseline, and a workflow that gates changes.",
+    "interleave": "Search with two rankings interleaved, to learn the better.",
+    "judge": "Label pairs of query and entry, the most telling first.",
+    "learn": "Learn weights from a feedback log.",
+    "list": "List every entry that passes the filters, newest first.",
+    "recommend": "Say which strategy and which weights to use, and why.",
+    "record": "Save what retrievers return, to compare and tune on later.",
+    "refresh": "Import again from the store that a folder is from.",
+    "reindex": "Rebuild keyword indexes and vectors.",
+    "report": "Write HTML, Markdown, JSON and CSV from a result.",
+    "search": "Search a vault, or several as tiers of one memory.",
+    "simulate": "Simulate a feedback log, with known truth.",
+    "tune": "Choose the settings and weights of one strategy.",
+}
+"""Every command with its line in `steelyard --help`. A new one stands in the module of its name."""
+_MODULES = {
+    "context": "search",
+    "feedback": "learn",
+    "get": "search",
+    "import": "importing",
+    "init": "gate",
+    "list": "search",
+    "record": "compare",
+    "refresh": "importing",
+    "reindex": "index",
+    "simulate": "learn",
+    "tune": "recommend",
+}
+"""Modules of the commands that stand beside another one."""
+
+
+@cache
+def load_command(name: str) -> click.Command:
+    """Import a command with all that it needs."""
+    module = import_module(f"{__name__}.{_MODULES.get(name, name)}")
+    commands = {one.name: one for one in vars(module).values() if isinstance(one, click.Command)}
+    return mannered(commands[name])

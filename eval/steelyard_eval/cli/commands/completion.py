@@ -1,6 +1,7 @@
 """What the shell completes: names of systems, fusions, signals, metrics and export targets.
 
-The shell asks the command line itself; README.md says how to switch it on.
+The shell asks the command line itself; docs/commands.md says how to switch it on. What is completed is imported
+when the shell asks for it: every command has such options, and most load none of this.
 """
 
 from __future__ import annotations
@@ -10,16 +11,6 @@ from collections.abc import Callable, Iterable
 
 import click
 from click.shell_completion import CompletionItem
-
-from steelyard_eval.common.later import later
-
-with later(__name__):  # --help needs none of it
-    from steelyard.fusion.parse import FAMILIES
-    from steelyard.signals import PRIORS
-    from steelyard.systems import SYSTEMS
-    from steelyard.table.signal_table import FETCHED
-    from steelyard_eval.export import TARGETS
-    from steelyard_eval.measures.metrics import COMMON
 
 
 class Completed(click.types.StringParamType):
@@ -42,21 +33,31 @@ class Completed(click.types.StringParamType):
 
 def system_names() -> list[str]:
     """Every system, with its profile where that is not the documented one."""
+    from steelyard.systems import SYSTEMS
+
     return sorted(name.removesuffix(":documented") for name in SYSTEMS)
 
 
 def expression_names() -> list[str]:
     """Fusions, with their bracket, and signals."""
+    from steelyard.fusion.parse import FAMILIES
+    from steelyard.signals import PRIORS
+    from steelyard.table.signal_table import FETCHED
+
     return sorted([*(f"{name}(" for name in FAMILIES), *FETCHED, *PRIORS])
 
 
 def metric_names() -> list[str]:
     """Measures, cut at 10 where they need a cutoff."""
+    from steelyard_eval.measures.metrics import COMMON
+
     return list(COMMON)
 
 
 def target_names() -> list[str]:
     """Export targets."""
+    from steelyard_eval.export import TARGETS
+
     return list(TARGETS)
 
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import click
 
+from steelyard.base.files import write_text
+from steelyard.config.search_config import SearchConfig
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import json_option, put
-from steelyard_eval.common.later import later
-
-with later(__name__):  # --help needs none of it
-    from steelyard.base.files import write_text
-    from steelyard.config.search_config import SearchConfig
-    from steelyard_eval.export import export as run_export
+from steelyard_eval.export import export as run_export
 
 
 @click.command()
@@ -33,6 +30,3 @@ def export(weights: str, target: str, out: str | None, as_json: bool) -> None:
         write_text(out, str(document))
     text = f"written: {out}" if out else str(document).rstrip("\n")
     put({**document.to_json(), **({"file": out} if out else {})}, as_json, text)
-
-
-COMMANDS = (export,)

@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from steelyard_eval.cli.commands import completion
+from steelyard_eval.cli.commands.contenders import contenders_of, strategies_of
 from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import (
     EMBEDDERS,
-    contenders_of,
     embedder_option,
     intents_option,
     json_option,
@@ -20,19 +20,14 @@ from steelyard_eval.cli.commands.options import (
     put,
     seed_option,
     split_option,
-    strategies_of,
 )
-from steelyard_eval.common.later import later
-
-with later(__name__):  # --help needs none of it
-    from steelyard_eval.compare.contenders import Given, read_strategy, separate
-    from steelyard_eval.datasets import load
-    from steelyard_eval.datasets.labels import COMPLETE, JudgedPool
-    from steelyard_eval.gate.faces import write_faces
-    from steelyard_eval.gate.gating import Gate
-    from steelyard_eval.gate.result import Gating
-    from steelyard_eval.gate.starting import start
-
+from steelyard_eval.compare.contenders import Given, read_strategy, separate
+from steelyard_eval.datasets import load
+from steelyard_eval.datasets.labels import COMPLETE, JudgedPool
+from steelyard_eval.gate.faces import write_faces
+from steelyard_eval.gate.gating import Gate
+from steelyard_eval.gate.result import Gating
+from steelyard_eval.gate.starting import start
 
 baseline_option = click.option(
     "--baseline", type=click.Path(), default="reports/baseline.json", show_default=True, help="The committed file."
@@ -197,6 +192,3 @@ def init(
         pool=judged,
     )
     put(found.to_json(), as_json, str(found))
-
-
-COMMANDS = (gate, init)

@@ -9,15 +9,12 @@ from typing import Any
 import click
 
 from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig, is_foreign, read_json
+from steelyard.systems.spec_kit.foreign import read_foreign
 from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import json_option, put
-from steelyard_eval.common.later import later
-
-with later(__name__):  # --help needs none of it
-    from steelyard.config.search_config import is_foreign, read_json
-    from steelyard.systems.spec_kit.foreign import read_foreign
-    from steelyard_eval.importers import Import, Options, import_store, importers
-    from steelyard_eval.importers import refresh as import_again
+from steelyard_eval.importers import Import, Options, import_store, importers
+from steelyard_eval.importers import refresh as import_again
 
 KIND = "The kind of store, where it is not to be recognised; see --list."
 COLUMN = "The column or key that stands for a field of entries, such as text=content; repeatable."
@@ -105,7 +102,7 @@ def _list(as_json: bool) -> None:
     )
 
 
-def _weights(source: str) -> Any:  # noqa: ANN401 -- a SearchConfig, which is imported late
+def _weights(source: str) -> SearchConfig | None:
     """The configuration in system-spec-kit's own weights file; None for any other source."""
     path = Path(source)
     if path.suffix != ".json" or not path.is_file() or path.stat().st_size > LARGEST_WEIGHTS:
@@ -122,6 +119,3 @@ def _pairs(columns: tuple[str, ...]) -> dict[str, str]:
     if wrong := [text for text, (field, _, column) in zip(columns, pairs, strict=True) if not field or not column]:
         raise click.BadParameter(f"{wrong[0]!r} is no pair; write FIELD=COLUMN", param_hint="--map")
     return {field.strip(): column.strip() for field, _, column in pairs}
-
-
-COMMANDS = (import_, refresh)

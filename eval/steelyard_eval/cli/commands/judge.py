@@ -13,15 +13,11 @@ from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.manners import note as tell_user
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option, split_option
 from steelyard_eval.common.console import wrapped
-from steelyard_eval.common.later import later
-
-with later(__name__):  # --help needs none of it
-    from steelyard_eval.datasets import load
-    from steelyard_eval.notebook.label.desk import Record, desk
-    from steelyard_eval.notebook.label.duel_session import open_duel
-    from steelyard_eval.notebook.label.open import open_session
-    from steelyard_eval.notebook.label.session import Session
-
+from steelyard_eval.datasets import load
+from steelyard_eval.notebook.label.desk import Record, desk
+from steelyard_eval.notebook.label.duel_session import open_duel
+from steelyard_eval.notebook.label.open import open_session
+from steelyard_eval.notebook.label.session import Session
 
 DEFAULT = "bm25, vector"
 """Of whole queries, and of a second judge."""
@@ -141,6 +137,3 @@ def _card(found: Record) -> str:
         for at, line in enumerate(text.splitlines())
     ]
     return "\n".join(["", f"{found['given']} judged, {found['left']} left. {found['sentence']}", *lines])
-
-
-COMMANDS = (judge,)

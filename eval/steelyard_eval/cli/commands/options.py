@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 
 import click
 
 from steelyard.base.escape import harmless
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.common.later import later
-
-with later(__name__):  # --help needs none of it
-    from steelyard_eval.compare.contenders import Given, read_run_file, read_weights, separate
-
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 SYSTEM = "name or name:profile, with parameters of its retrievers where wanted, as in 'spec_kit[graph.hops=1]'."
@@ -38,6 +32,11 @@ scope_option = click.option(
     metavar="FIELD=VALUE",
     help="What the caller may see, such as vault=notes or tenant=team; repeat it to see more. "
     "By default everything.",
+)
+tenant_option = click.option(
+    "--tenant",
+    metavar="NAME",
+    help="VAULT is the folder of all tenants' vaults; read or write that of this tenant alone.",
 )
 split_option = click.option("--split", help="train, dev, test, all; the data set's own choice by default.")
 EMBEDDERS = ("auto", "recorded", "lsa", "none", "minilm", "minilm-int8", "api")
@@ -93,17 +92,3 @@ def tell(text: str) -> None:
 def listed(text: str) -> list[str]:
     """Split names at commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def contenders_of(
-    named: Sequence[str], more: Sequence[str], weights: Sequence[str], runs: Sequence[str]
-) -> list[Given] | None:
-    """Collect the contenders of a command, in the order of its options; None when there are none."""
-    texts = [part for text in (*named, *more) for part in separate(text)]
-    found: list[Given] = [*texts, *map(read_weights, weights), *map(read_run_file, runs)]
-    return found or None
-
-
-def strategies_of(texts: Sequence[str]) -> list[str]:
-    """Split --strategies options at semicolons, because strategies contain commas."""
-    return [part.strip() for text in texts for part in text.split(";") if part.strip()]

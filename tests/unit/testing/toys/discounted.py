@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
 from steelyard.base.arrays import Bools
-from steelyard.fusion.call import CallReader
-from steelyard.fusion.description import Description
-from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.fusion.plan import Column
 from steelyard.fusion.sums import Sum, ranked_column
 from steelyard.table.signal_table import SignalTable
 
@@ -21,27 +19,8 @@ class Discounted(Sum):
 
     keyword: ClassVar[str] = "discounted"
     shown_as: ClassVar[str] = "discounted ranks"
+    no_counterpart: ClassVar[str] = "no hybrid query adds 1 / log2(rank + 1)"
 
-    @classmethod
-    def read(cls, call: CallReader) -> Self:
-        """A weight that is not written is 1."""
-        call.finish()
-        return cls(call.terms(1.0))
-
-    def describe(self) -> Description:
-        """Why no exporter can write it."""
-        return Description("discounted(...) has no counterpart: no hybrid query adds 1 / log2(rank + 1)")
-
-    def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """One branch with a column for each list."""
-        rows = self.members(table, within)
-        columns = tuple(_discount(table, column, present) for column, present in self._columns(table, rows))
-        return Plan(len(table), (Branch(rows, columns, self.weights, "discounted ranks"),))
-
-    def __str__(self) -> str:
-        return f"discounted({', '.join(self._bare_terms())})"
-
-
-def _discount(table: SignalTable, column: Column, present: Bools) -> Column:
-    formula = f"1 / log2(rank in {column.label} + 1), 0 when not in the list"
-    return ranked_column(table, column, present, lambda rank: 1.0 / np.log2(rank + 1.0), formula)
+    def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools) -> Column:
+        formula = f"1 / log2(rank in {column.label} + 1), 0 when not in the list"
+        return ranked_column(table, column, present, lambda rank: 1.0 / np.log2(rank + 1.0), formula)

@@ -1,16 +1,21 @@
-"""Commands on a vault file: build it, search it, read from it."""
+"""The commands search, context, get and list: what reads vault files."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from steelyard.base.errors import shown
 from steelyard.base.escape import visible
+from steelyard.feedback.log import FeedbackLog
+from steelyard.finish import Cut
+from steelyard.fusion import progress as layer_progress
+from steelyard.live.search import Searcher
+from steelyard.memory.query import Query
+from steelyard.results import SearchResult
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import (
@@ -20,27 +25,13 @@ from steelyard_eval.cli.commands.options import (
     put,
     scope_option,
     system_option,
-    vault_embedder_option,
+    tenant_option,
     weights_option,
 )
 from steelyard_eval.cli.commands.typed_query import QueryCommand
-from steelyard_eval.common.later import later
-
-with later(__name__):  # --help needs none of it
-    from steelyard.feedback.log import FeedbackLog
-    from steelyard.finish import Cut
-    from steelyard.fusion import progress as layer_progress
-    from steelyard.live.search import Searcher
-    from steelyard.memory.query import Query
-    from steelyard.results import SearchResult
-    from steelyard.systems.cortex_mem.tenants import vault_of
-    from steelyard_eval.datasets.duplicates import duplicates_in_words
-    from steelyard_eval.importers import open_dataset
-    from steelyard_eval.show.terminal import hits, listing, scan
-    from steelyard_eval.vaults import index_dataset, reindex_vault
-    from steelyard_eval.vaults.arguments import parse_filters, parse_weights
-    from steelyard_eval.vaults.read import list_entries, open_searcher, read_entries, record_of
-
+from steelyard_eval.show.terminal import hits, listing, scan
+from steelyard_eval.vaults.arguments import parse_filters, parse_weights, vault_file
+from steelyard_eval.vaults.read import list_entries, open_searcher, read_entries, record_of
 
 MODES = "full: the system's own fields and the signals behind each score; scan: title, snippet and size."
 CONTENT = "With --json: also the whole texts, where the system's results lack them (Cortex-Mem)."
@@ -50,10 +41,6 @@ WEIGHT = "Change the weight of a term of the strategy, such as recency=0.2 (Molt
 INTENT = "The intent of the query, which selects the configuration's strategy for it (by_intent)."
 CONFIGURED = "By default as in the weights file (context), else the system's own setting."
 PRIORITIES = "Weight of a tier; the system's own by default (Soleri: agent 1, project 0.8, team 0.6, else 0.5)."
-
-
-LAYERS = ("none", "extractive", "llm")
-ABSTRACTS = "Where abstracts and overviews come from that are not written: the text, or a model at LLM_BASE_URL."
 THRESHOLD = "How similar results are at least, -1 to 1 (Cortex-Mem); its own, by the query's intent, by default."
 DETECT = "Whether an intent that is not named is read from the query; without, it is the system's usual one."
 DIRECT = (
@@ -62,67 +49,9 @@ DIRECT = (
 DIMENSION = "Only memories of this dimension: resources, user, agent or session (Cortex-Mem)."
 REWRITE = "Let the model at LLM_BASE_URL rewrite the query before it is embedded."
 LOG = "Add the list to this feedback log, to which `steelyard act` adds acts, for `steelyard learn`."
-TENANT = "VAULT is the folder of all tenants' vaults; read or write that of this tenant alone."
 
-tenant_option = click.option("--tenant", metavar="NAME", help=TENANT)
 model_option = click.option("--model", default="", metavar="MODEL", help=MODEL)
 weight_option = click.option("--weight", "changed", multiple=True, metavar="NAME=NUMBER", help=WEIGHT)
-
-
-@click.command()
-@click.argument("dataset", type=click.Path())
-@click.argument("vault", type=click.Path())
-@vault_embedder_option
-@click.option("--prune", is_flag=True, help="Remove entries of the vault that are not in the data set.")
-@click.option("--layers", default="none", show_default=True, type=click.Choice(LAYERS), help=ABSTRACTS)
-@tenant_option
-@json_option
-def index(
-    dataset: str, vault: str, embedder: str | None, prune: bool, layers: str, tenant: str | None, as_json: bool
-) -> None:
-    """Build or update a vault from a data set, or from a store that import reads: entries, indexes, vectors.
-
-    --embedder adds a model to those the vault already has; `steelyard reindex` replaces them.
-    """
-    found = open_dataset(dataset)
-    vault = _vault_of(vault, tenant)
-    counts = index_dataset(found, vault, embedder, prune=prune, layers=layers)
-    for text in found.notices if not found.queries else ():
-        note(text)
-    for text in _index_notes(counts, found.name):
-        note(text)
-    put(counts, as_json, f"{vault}: {_counted(counts)}")
-
-
-def _index_notes(counts: dict[str, Any], dataset: str) -> Iterator[str]:
-
-    if counts["outside"]:
-        yield f"{counts['outside']} entries of the vault are not in {dataset}; --prune removes them"
-    if line := duplicates_in_words(counts["duplicates"]):
-        yield line
-    for model in counts["stale"]:
-        yield f"changed entries have no vectors of {model} now: it could not be opened here; index again with it"
-
-
-def _counted(counts: dict[str, Any]) -> str:
-    """The number of entries, and the counts of a run that are not 0."""
-    told = {name: value for name, value in counts.items() if isinstance(value, int) and name != "outside"}
-    return ", ".join(f"{value} {name}" for name, value in told.items() if value or name != "removed")
-
-
-@click.command()
-@click.argument("vault", type=click.Path())
-@vault_embedder_option
-@tenant_option
-@json_option
-def reindex(vault: str, embedder: str | None, tenant: str | None, as_json: bool) -> None:
-    """Rebuild keyword indexes and vectors after a change of model, dimension or tokenizer.
-
-    All models of the vault are rebuilt; with --embedder only that one is kept.
-    """
-    vault = _vault_of(vault, tenant)
-    counts = reindex_vault(vault, embedder)
-    put(counts, as_json, f"{vault}: {_counted(counts)}")
 
 
 @click.command(cls=QueryCommand)
@@ -192,7 +121,7 @@ def search(
     if strategy and click.get_current_context().get_parameter_source("system") is ParameterSource.DEFAULT:
         system = "plain"
     opened = open_searcher(
-        [_vault_of(path, tenant) for path in vaults],
+        [vault_file(path, tenant) for path in vaults],
         system,
         weights,
         limit,
@@ -208,7 +137,7 @@ def search(
     with opened as searcher:
         scope = parse_filters(filters)
         if dimension:
-            from steelyard.live.cortex_mem import SearchOptions
+            from steelyard.live.cortex_mem import SearchOptions  # it loads asyncio
 
             scope &= SearchOptions(dimension=dimension).filters()
         named = intent or ("" if detect_intent else searcher.system.reading.classify(""))
@@ -250,11 +179,6 @@ def search(
     put(document, as_json, text)
 
 
-def _vault_of(path: str, tenant: str | None) -> str:
-    """The vault file, or that of a tenant in the folder of all."""
-    return path if tenant is None else str(vault_of(path, tenant))
-
-
 def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iterator[str]:
     """Notes on an intent without a strategy, and on a list that is longer than its limit."""
     config = searcher.config
@@ -282,7 +206,7 @@ def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iter
 @json_option
 def get(vault: str, ids: tuple[str, ...], scopes: tuple[str, ...], tenant: str | None, as_json: bool) -> None:
     """Print whole entries by id, including details."""
-    records = read_entries(_vault_of(vault, tenant), ids, scopes)
+    records = read_entries(vault_file(vault, tenant), ids, scopes)
     lines = [json.dumps(record, indent=2, sort_keys=True) for record in records]
     put({"entries": records}, as_json, "\n".join(lines))
 
@@ -319,7 +243,7 @@ def context(
     """Print relevant entries, filled up with recent ones; without a QUERY, only recent ones."""
     size = limit or (None if weights else 10)
     numbers = parse_weights(changed)
-    vault = _vault_of(vault, tenant)
+    vault = vault_file(vault, tenant)
     with open_searcher([vault], system, weights, size, scopes=scopes, model=model, changed=numbers) as searcher:
         found, total = searcher.context(query, parse_filters(filters), semantic=semantic, topup_recent=topup)
         shown = [searcher.system.showing.show(hit, None, content=True) for hit in found]
@@ -342,9 +266,6 @@ def list_(
     as_json: bool,
 ) -> None:
     """List every entry that passes the filters, newest first, without ranking."""
-    entries, total = list_entries(_vault_of(vault, tenant), parse_filters(filters), limit, scopes)
+    entries, total = list_entries(vault_file(vault, tenant), parse_filters(filters), limit, scopes)
     document = {"total": total, "entries": [record_of(entry) for entry in entries]}
     put(document, as_json, f"{listing(entries)}\n{len(entries)} of {total} entries")
-
-
-COMMANDS = (list_, index, reindex, search, get, context)

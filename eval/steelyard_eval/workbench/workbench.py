@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import ConfigError
 from steelyard.base.extras import require
 from steelyard.config.search_config import SearchConfig
+from steelyard.memory.query import Query
 from steelyard.systems import find_system
-from steelyard_eval.common.later import later
 from steelyard_eval.common.usual import SYSTEMS
 from steelyard_eval.compare import METRICS, Comparison, compare
 from steelyard_eval.compare.contenders import Contender, Given, GivenMany, Named, Setting, separate, usable
@@ -27,19 +27,18 @@ from steelyard_eval.gate.result import Gating
 from steelyard_eval.gate.rule import BUDGET
 from steelyard_eval.learn import Learned, learn
 from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.notebook.explorer.bench import Bench
+from steelyard_eval.notebook.explorer.exploration import Exploration
+from steelyard_eval.notebook.label.duel_session import open_duel
+from steelyard_eval.notebook.label.open import open_session
 from steelyard_eval.recording.record import needed, record_systems
 from steelyard_eval.recording.select import open_recording, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune import Tuning, tune
 from steelyard_eval.tune.recommendation import DEFAULT, Recommendation, recommend
 
-with later(__name__):  # widgets need an extra
-    from steelyard.memory.query import Query
-    from steelyard_eval.notebook.explorer.bench import Bench
-    from steelyard_eval.notebook.explorer.exploration import Exploration
+if TYPE_CHECKING:
     from steelyard_eval.notebook.explorer.widget import Explorer
-    from steelyard_eval.notebook.label.duel_session import open_duel
-    from steelyard_eval.notebook.label.open import open_session
     from steelyard_eval.notebook.label.widget import Judge
 
 
@@ -266,6 +265,7 @@ class Workbench:
             A folder that `record` wrote with all queries, to be replayed instead of searching.
         """
         require("notebooks", "the explorer")
+        from steelyard_eval.notebook.explorer.widget import Explorer  # it needs the extra
 
         table = None if recording is None else open_recording(Path(recording), self.dataset)
         lists = recorded_lists(table)
@@ -308,6 +308,7 @@ class Workbench:
             Whole queries that are drawn at random, which can carry a ship, instead of the pairs that tell most.
         """
         require("notebooks", "the judging widget")
+        from steelyard_eval.notebook.label.widget import Judge  # it needs the extra
 
         if contenders is None and not (random or second_to):
             own = open_duel(self.dataset, Path(out), judge, split, seed, workspace=lambda: self.workspace)

@@ -1,0 +1,202 @@
+"""The commands compare and record: which strategy, by searching or by a recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from steelyard.base.files import canonical, write_text
+from steelyard_eval.cli.commands import completion
+from steelyard_eval.cli.commands.contenders import contenders_of, strategies_of
+from steelyard_eval.cli.commands.manners import note
+from steelyard_eval.cli.commands.options import (
+    embedder_option,
+    intents_option,
+    jobs_option,
+    json_option,
+    limit_option,
+    listed,
+    put,
+    recording_option,
+    seed_option,
+    split_option,
+)
+from steelyard_eval.common.usual import SYSTEMS
+from steelyard_eval.compare import compare as run_compare
+from steelyard_eval.compare.list_recording import save_lists
+from steelyard_eval.compare.verification import refuse_differences
+from steelyard_eval.datasets import load
+from steelyard_eval.recording.record import record_systems
+from steelyard_eval.recording.select import intents_of
+from steelyard_eval.show.terminal import comparison, layers, tests, unlabelled, verification
+
+RERANK = (
+    "Which candidates a re-ranker scores: those that the systems read, or all, so that any top can be replayed."
+)
+
+
+@click.command()
+@click.argument("dataset", type=click.Path())
+@click.argument("out", type=click.Path())
+@click.option(
+    "--systems",
+    default=",".join(SYSTEMS),
+    show_default=True,
+    type=completion.SYSTEM,
+    help="Names, separated by commas.",
+)
+@click.option(
+    "--runs",
+    metavar="NAME=CONTENDER,...",
+    help="Record lists of other engines (TREC runs, URLs) into OUT instead: --runs bm25=a.run,mine=b.run.",
+)
+@split_option
+@limit_option
+@intents_option
+@embedder_option
+@click.option("--rerank", default="top", show_default=True, type=click.Choice(["top", "all"]), help=RERANK)
+@jobs_option
+@json_option
+def record(
+    dataset: str,
+    out: str,
+    systems: str,
+    runs: str | None,
+    split: str | None,
+    limit: int | None,
+    intents: str | None,
+    embedder: str,
+    rerank: str,
+    jobs: int,
+    as_json: bool,
+) -> None:
+    """Save signal tables of systems, a folder for each under OUT, or of lists of other engines."""
+    data = load(dataset, intents)
+    if runs is None:
+        folders = record_systems(data, listed(systems), Path(out), split, limit or 10, embedder, rerank, jobs)
+    else:
+        folders, notices = save_lists(data, runs, Path(out), split or "all")
+        for notice in notices:
+            note(notice)
+    which = f", intents {own}" if (own := intents_of(data)) else ""
+    text = "\n".join(f"{folder}: {rows} rows{which}" for folder, rows in folders.items())
+    document = {"recordings": [{"folder": k, "rows": v} for k, v in folders.items()], "intents": own}
+    put(document, as_json, text)
+
+
+@click.command()
+@click.argument("dataset", type=click.Path())
+@click.argument("contenders", nargs=-1, metavar="[CONTENDER]...", type=completion.CONFIGURATION)
+@click.option(
+    "--contender",
+    "more",
+    multiple=True,
+    metavar="[LABEL=]CONTENDER",
+    type=completion.CONFIGURATION,
+    help="A system, a strategy, a weights file (*.json), a TREC run (*.run) or a URL with {query}; repeatable.",
+)
+@click.option("--weights", multiple=True, metavar="[LABEL=]FILE", help="A search-weights.json; repeatable.")
+@click.option("--run", "lists", multiple=True, metavar="[LABEL=]FILE", help="A TREC run; repeatable.")
+@click.option(
+    "--systems",
+    type=completion.SYSTEM,
+    help=f"Systems, separated by commas; {','.join(SYSTEMS)} when no contender is named.",
+)
+@click.option(
+    "--strategies",
+    multiple=True,
+    type=completion.STRATEGY,
+    help="A strategy over fts, bm25, vector, l0-l2; repeatable, or separated by semicolons.",
+)
+@click.option(
+    "--metrics",
+    default="nDCG@10,R@10,RR@10,RecallAll@10,Judged@10",
+    show_default=True,
+    type=completion.METRIC,
+    help="Names of ir_measures, separated by commas; the first one is tested.",
+)
+@click.option(
+    "--baseline",
+    "--current",
+    "baseline",
+    metavar="LABEL|CONTENDER",
+    type=completion.CONFIGURATION,
+    help="What the others are tested against, such as what you run today; by default the first contender.",
+)
+@recording_option
+@split_option
+@limit_option
+@click.option("--runs", type=click.Path(), help="Write TREC runs to this folder.")
+@click.option("--verify", is_flag=True, help="Compute every metric of the runs again with ir_measures.")
+@click.option("--out", type=click.Path(), help="Write the JSON document to this file, for `steelyard report`.")
+@intents_option
+@embedder_option
+@jobs_option
+@seed_option
+@json_option
+def compare(
+    dataset: str,
+    contenders: tuple[str, ...],
+    systems: str | None,
+    more: tuple[str, ...],
+    weights: tuple[str, ...],
+    lists: tuple[str, ...],
+    strategies: tuple[str, ...],
+    metrics: str,
+    baseline: str | None,
+    recording: str | None,
+    split: str | None,
+    limit: int | None,
+    runs: str | None,
+    verify: bool,
+    out: str | None,
+    intents: str | None,
+    embedder: str,
+    jobs: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Compare systems, strategies, weights files, TREC runs and endpoints on the judged queries of a split.
+
+    Where no query has judgments: how far the contenders' lists agree, and which queries to label first.
+
+    A CONTENDER is a system (echovault:shipped), a strategy (rrf(bm25, vector)), a weights file (*.json), a TREC
+    run (*.run), a search endpoint (http://localhost:8000/search?q={query}&limit={limit}) or a tool of an MCP
+    server (mcp:COMMAND#TOOL), which is started for it; LABEL= may precede it. After # an endpoint's address may
+    have ids=PATH, scores=PATH (JMESPath) and body=JSON, sent by POST; after a tool &ids=, &scores=, &arguments=.
+
+    With --verify the exit code is 2 when a value differs from that of ir_measures by more than 1e-9.
+    """
+    found = run_compare(
+        load(dataset, intents),
+        contenders_of(contenders, more, weights, lists),
+        strategies_of(strategies),
+        systems=listed(systems) if systems is not None else None,
+        metrics=listed(metrics),
+        baseline=baseline,
+        split=split,
+        limit=limit,
+        embedder=embedder,
+        jobs=jobs,
+        recording=recording,
+        runs=runs,
+        verify=verify,
+        seed=seed,
+    )
+    document = found.to_json()
+    if out:
+        write_text(out, canonical(document))
+    for notice in document["notices"]:
+        note(notice)
+    facts = document["dataset"]
+    if "agreement" in document:
+        put(document, as_json, unlabelled(document))
+        return
+    head = f"{facts['name']} ({document['split']}): {facts['judged']} queries, limit {document['limit']}"
+    head += f", intents {document['intents']}" if document["intents"] else ""
+    parts = [f"{head}, vectors {document['model'] or 'none'}", comparison(document), tests(document)]
+    parts += [layers(document), verification(document["verification"]) if verify else ""]
+    put(document, as_json, "\n\n".join(filter(None, parts)))
+    if verify:
+        refuse_differences(document["verification"])

@@ -1,0 +1,79 @@
+"""The commands index and reindex: what writes vault files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from steelyard_eval.cli.commands.manners import note
+from steelyard_eval.cli.commands.options import json_option, put, tenant_option, vault_embedder_option
+from steelyard_eval.datasets.duplicates import duplicates_in_words
+from steelyard_eval.importers import open_dataset
+from steelyard_eval.vaults import index_dataset, reindex_vault
+from steelyard_eval.vaults.arguments import vault_file
+
+LAYERS = ("none", "extractive", "llm")
+ABSTRACTS = "Where abstracts and overviews come from that are not written: the text, or a model at LLM_BASE_URL."
+THRESHOLD = "How similar results are at least, -1 to 1 (Cortex-Mem); its own, by the query's intent, by default."
+DETECT = "Whether an intent that is not named is read from the query; without, it is the system's usual one."
+DIRECT = (
+    "Compare every layer of everything with the query, without abstracts first (Cortex-Mem's semantic_search)."
+)
+ABSTRACTS = "Where abstracts and overviews come from that are not written: the text, or a model at LLM_BASE_URL."
+
+
+@click.command()
+@click.argument("dataset", type=click.Path())
+@click.argument("vault", type=click.Path())
+@vault_embedder_option
+@click.option("--prune", is_flag=True, help="Remove entries of the vault that are not in the data set.")
+@click.option("--layers", default="none", show_default=True, type=click.Choice(LAYERS), help=ABSTRACTS)
+@tenant_option
+@json_option
+def index(
+    dataset: str, vault: str, embedder: str | None, prune: bool, layers: str, tenant: str | None, as_json: bool
+) -> None:
+    """Build or update a vault from a data set, or from a store that import reads: entries, indexes, vectors.
+
+    --embedder adds a model to those the vault already has; `steelyard reindex` replaces them.
+    """
+    found = open_dataset(dataset)
+    vault = vault_file(vault, tenant)
+    counts = index_dataset(found, vault, embedder, prune=prune, layers=layers)
+    for text in found.notices if not found.queries else ():
+        note(text)
+    for text in _index_notes(counts, found.name):
+        note(text)
+    put(counts, as_json, f"{vault}: {_counted(counts)}")
+
+
+def _index_notes(counts: dict[str, Any], dataset: str) -> Iterator[str]:
+    if counts["outside"]:
+        yield f"{counts['outside']} entries of the vault are not in {dataset}; --prune removes them"
+    if line := duplicates_in_words(counts["duplicates"]):
+        yield line
+    for model in counts["stale"]:
+        yield f"changed entries have no vectors of {model} now: it could not be opened here; index again with it"
+
+
+def _counted(counts: dict[str, Any]) -> str:
+    """The number of entries, and the counts of a run that are not 0."""
+    told = {name: value for name, value in counts.items() if isinstance(value, int) and name != "outside"}
+    return ", ".join(f"{value} {name}" for name, value in told.items() if value or name != "removed")
+
+
+@click.command()
+@click.argument("vault", type=click.Path())
+@vault_embedder_option
+@tenant_option
+@json_option
+def reindex(vault: str, embedder: str | None, tenant: str | None, as_json: bool) -> None:
+    """Rebuild keyword indexes and vectors after a change of model, dimension or tokenizer.
+
+    All models of the vault are rebuilt; with --embedder only that one is kept.
+    """
+    vault = vault_file(vault, tenant)
+    counts = reindex_vault(vault, embedder)
+    put(counts, as_json, f"{vault}: {_counted(counts)}")

@@ -1,0 +1,141 @@
+"""The commands recommend and tune: which weights, over all families or for one strategy."""
+
+from __future__ import annotations
+
+import click
+
+from steelyard_eval.cli.commands import completion
+from steelyard_eval.cli.commands.manners import note
+from steelyard_eval.cli.commands.options import (
+    SYSTEM,
+    embedder_option,
+    intents_option,
+    jobs_option,
+    json_option,
+    limit_option,
+    put,
+    recording_option,
+    seed_option,
+)
+from steelyard_eval.datasets import load
+from steelyard_eval.show.terminal import recommendation, tuning
+from steelyard_eval.tune import tune as run_tune
+from steelyard_eval.tune.attempt import save_weights
+from steelyard_eval.tune.recommendation import recommend as run_recommend
+
+
+@click.command()
+@click.argument("dataset", type=click.Path())
+@click.option("--system", default="plain", show_default=True, type=completion.SYSTEM, help=SYSTEM)
+@click.option(
+    "--strategy", type=completion.STRATEGY, help="The strategy to start from; the system's own by default."
+)
+@click.option("--metric", default="nDCG@10", show_default=True, type=completion.METRIC)
+@click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
+@click.option("--ablate", is_flag=True, help="Measure what each signal, each weight and more labels are worth.")
+@recording_option
+@limit_option
+@intents_option
+@embedder_option
+@seed_option
+@json_option
+def tune(
+    dataset: str,
+    system: str,
+    strategy: str | None,
+    metric: str,
+    out: str,
+    ablate: bool,
+    recording: str | None,
+    limit: int | None,
+    intents: str | None,
+    embedder: str,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Choose the settings and weights of one strategy, estimate their gain, and write search-weights.json.
+
+    With the verdict ship the file has the chosen weights. With try and keep it has the current ones, and what is
+    worth trying is written beside it as *.try.json. Ctrl-C ends the search with the best found so far, which never
+    ships, and the exit code is 130. A second Ctrl-C ends the command.
+    """
+    found = run_tune(
+        load(dataset, intents),
+        system,
+        strategy,
+        metric=metric,
+        limit=limit,
+        embedder=embedder,
+        recording=recording,
+        seed=seed,
+        ablate=ablate,
+    )
+    for notice in found.record["notices"]:
+        note(notice)
+    files = [str(path) for path in save_weights(out, found.config, found.attempt)]
+    put(found.to_json(), as_json, f"{tuning(found.to_json())}\nwritten: {', '.join(files)}")
+    if found.interrupted:
+        raise KeyboardInterrupt  # the result is printed; the exit code marks it as incomplete
+
+
+@click.command()
+@click.argument("dataset", type=click.Path())
+@click.option(
+    "--current",
+    metavar="CONTENDER",
+    type=completion.CONFIGURATION,
+    help="What you use today: a system, a strategy, a weights file. The data set's own, else bm25, by default.",
+)
+@click.option("--metric", default="nDCG@10", show_default=True, type=completion.METRIC)
+@click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
+@click.option("--report", "folder", type=click.Path(), help="Write HTML, Markdown and JSON to this folder.")
+@recording_option
+@limit_option
+@intents_option
+@embedder_option
+@jobs_option
+@seed_option
+@json_option
+def recommend(
+    dataset: str,
+    current: str | None,
+    metric: str,
+    out: str,
+    folder: str | None,
+    recording: str | None,
+    limit: int | None,
+    intents: str | None,
+    embedder: str,
+    jobs: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Say which strategy and which weights to use instead of what you use today, and what to expect of them.
+
+    Every family and system is tuned over all signals of the data set. Under ship the file holds what was chosen.
+    Under try and keep it holds the current weights, and what is worth trying goes beside it as *.try.json. Ctrl-C
+    decides on what was tried so far, of which nothing ships, and the exit code is 130.
+    """
+    found = run_recommend(
+        load(dataset, intents),
+        current,
+        metric=metric,
+        limit=limit,
+        embedder=embedder,
+        jobs=jobs,
+        seed=seed,
+        recording=recording,
+    )
+    document = found.to_json()
+    for notice in document["notices"]:
+        note(notice)
+    files = [
+        str(path)
+        for path in [
+            *found.save_weights(out),
+            *(found.report(folder) if folder else []),
+        ]
+    ]
+    put(document, as_json, f"{recommendation(document)}\nwritten: {', '.join(files) or 'nothing'}")
+    if found.interrupted:
+        raise KeyboardInterrupt  # the result is printed; the exit code marks it as incomplete

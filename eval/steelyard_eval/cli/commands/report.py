@@ -1,0 +1,23 @@
+"""The command report: HTML, Markdown, JSON and CSV of what other commands wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from steelyard_eval.cli.commands.options import json_option, put
+from steelyard_eval.show.report import load_results, write_report
+
+
+@click.command()
+@click.argument("results", type=click.Path())
+@click.option("--out", type=click.Path(), default="reports/report", show_default=True)
+@json_option
+def report(results: str, out: str, as_json: bool) -> None:
+    """Write HTML, Markdown, JSON and CSV from the document of compare, recommend, tune, gate or learn (--json).
+
+    From a feedback log (*.jsonl): how far the layered searches of `search --log` went, in total.
+    """
+    files = [str(path) for path in write_report(load_results(Path(results)), Path(out))]
+    put({"files": files}, as_json, "\n".join(files))
