@@ -62,6 +62,11 @@ class Layered(WeightedTerms):
     depths: tuple[int, ...] = ()
     scope: str = "all"
 
+    @property
+    def absolute(self) -> bool:
+        """Always: its layers are cosines, added as they are."""
+        return True
+
     @classmethod
     def starts(cls, there: Available) -> dict[str, list[str]]:
         """The three layers at Cortex-Mem's weights and thresholds."""

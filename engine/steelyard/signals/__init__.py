@@ -38,6 +38,9 @@ class Prior:
     factor: bool = False
     """Whether it is made to multiply a score, which 1 leaves as it is, and not to be added to one."""
 
+    unit: bool = True
+    """Whether its values lie in 0..1."""
+
     def written(self, name: str) -> list[str]:
         """The signal as tuning tries it at first: once with each of its words, as expressions write them."""
         spans = [f"{option}={span.amount:g}{span.unit}" for option, span in self.first.items()]
@@ -64,7 +67,7 @@ PRIORS: dict[str, Prior] = {
     "retrievability": Prior(retrievability),
     "popularity": Prior(popularity),
     "corrections": Prior(corrections, factor=True),
-    "created": Prior(created),
+    "created": Prior(created, unit=False),
     "one": Prior(one),
     "length": Prior(length, factor=True),
     "promised": Prior(promised, intents=frozenset(PROMISED), factor=True),
