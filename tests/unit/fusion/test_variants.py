@@ -98,3 +98,10 @@ def test_what_a_strategy_drops_of_another_is_named():
 def test_strategies_of_another_shape_differ_as_a_whole():
     (change,) = changes(parse_strategy("rrf(fts, vector)"), parse_strategy("rrf(fts, vector, bm25)"))
     assert (change.name, change.dropped) == ("strategy", False)
+
+
+def test_variants_of_a_factor_leave_the_others_as_they_are():
+    expr = parse_strategy("boost(rrf(fts, vector), decay, 0.3*importance)")
+    found = [tuple(term.weight for term in one.factors) for one in list(expr.variants())[1:]]
+    assert found == [(0, 0.3), (0.5, 0.3), (1, 0), (1, 0.5), (1, 1), (0, 0)]
+    assert {tuple(str(term.expr) for term in one.factors) for one in expr.variants()} == {("decay", "importance")}
