@@ -16,10 +16,10 @@ from evidence_rows import LOSS, Differences, priors_of
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.decide.decision import decide
-from steelyard_eval.decide.priors import key_of
+from steelyard_eval.decide.priors import PriorGains, key_of
 from steelyard_eval.decide.promise import usual_over
 from steelyard_eval.decide.refusal import Side, refusal
-from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence, holds
+from steelyard_eval.decide.rule import ALL_FAMILIES, ONE_STRATEGY, Evidence, doubt
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recording.workspace import judged
 from steelyard_eval.tune.families import starts
@@ -87,6 +87,12 @@ class Labelling:
         whole = self.sides[key]
         parts = {name: getattr(whole, name)[at] for name in ("values", "bare", "judged", "found", "relevant")}
         return replace(whole, **parts)
+
+    def around(self, config):
+        """int64[c]: the settings of a configuration's own strategy; none where it is a retriever alone."""
+        own = [at for at, start in enumerate(self.layout.starts) if key_of(start.config) == key_of(config)]
+        several = len(config.effective.retrievers()) > 1
+        return np.flatnonzero(np.isin(self.layout.owner, own if several else []))
 
     def differences(self, config, at):
         """float32[C, n] of metric and composite, against a configuration."""
@@ -172,9 +178,12 @@ def _exchanged(own, others, rng):
 
 
 def chosen_row(relabelled, others, case, count):
-    """Counts over draws: what ships by the figures alone, where the set states its labels, where it does not."""
+    """Counts over draws: what ships by the figures alone, where the set states its labels, where it does not.
+
+    Under `tune` the same of the settings of one strategy, where that is what is used.
+    """
     way, currents, stated = CASES[case]
-    rows = []
+    rows, tuned = [], []
     for number, current in enumerate(currents):
         name = ONE[current] if way == "one" else way
         config = relabelled.config(current)
@@ -187,8 +196,11 @@ def chosen_row(relabelled, others, case, count):
         usable = np.flatnonzero(made.side(current, config, slice(None)).relevant > 0)
         for draw in range(number, count, len(currents)):
             at = _drawn(case, base, usable, np.random.default_rng([draw, len(usable)]))
-            rows.append(_outcome(made, bare, config, current, at, priors, known, gains))
-    return {"draws": len(rows), **_counts(rows)}
+            asked = made, bare, config, current, at, known, gains
+            rows.append(_outcome(*asked, priors, ALL_FAMILIES, np.arange(len(gains))))
+            if len(own := made.around(config)):
+                tuned.append(_outcome(*asked, priors, ONE_STRATEGY, own))
+    return {"draws": len(rows), **_counts(rows), "tune": {"draws": len(tuned), **_counts(tuned)}}
 
 
 def _drawn(case, base, usable, rng):
@@ -206,21 +218,22 @@ def _priors(others, current, relabelled, made):
     return priors_of([Differences.of(other, current) for other in others], keys_of(made.layout.grid))
 
 
-def _outcome(made, bare, config, current, at, priors, known, gains):
-    """Verdict by the figures, its refusals stated and not, and what it gains and promises."""
-    evidence = Evidence.of(*made.differences(config, at), priors)
-    found = decide(evidence, ALL_FAMILIES, 0, usual=usual_over(config))
+def _outcome(made, bare, config, current, at, known, gains, priors, gates, rows):
+    """Verdict by the figures of some candidates, its refusals stated and not, and what it gains and promises."""
+    sides = (side[rows] for side in made.differences(config, at))
+    prior = tuple(PriorGains(*(values[rows] for values in vars(one).values())) for one in priors)
+    evidence = Evidence.of(*sides, prior)
+    found = decide(evidence, gates, 0, usual=usual_over(config))
     if found.verdict != "ship":
         return None
-    picked = made.layout.grid.config(found.candidate)
+    candidate = int(rows[found.candidate])
+    picked = made.layout.grid.config(candidate)
 
     def passes(labels, sampled, pool):
         dataset = replace(labels.source.dataset, sampled=sampled, pool=pool)
         sides = labels.side(current, config, at), labels.side(str(picked.effective), picked, at)
         finders = (labels.side(start.label, start.config, at) for start in labels.layout.starts)
-        return not refusal(
-            dataset, METRIC, *sides, finders, lambda gain: holds(evidence, found.candidate, gain, ALL_FAMILIES)
-        )
+        return not refusal(dataset, METRIC, *sides, finders, lambda gain: doubt(evidence, found.candidate, gain))
 
     ships = {
         "figures": True,
@@ -228,7 +241,7 @@ def _outcome(made, bare, config, current, at, priors, known, gains):
         "unstated": passes(made, "", None),
         "no zeros": passes(bare, "", None),
     }
-    return ships, float(gains[found.candidate]), found.gain.mean
+    return ships, float(gains[candidate]), found.gain.mean
 
 
 def _counts(rows):

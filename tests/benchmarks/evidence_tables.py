@@ -6,6 +6,7 @@ SYSTEMS = ("echovault", "soleri", "moltnet", "spec_kit", "cortex_mem")
 RETRIEVERS = ("fts", "bm25", "vector")
 DRAWS = 2000
 WAYS = ("apart", "as one")
+TOLD = ("figures", "stated", "unstated", "no zeros")
 
 
 def mean_of(rows, value):
@@ -129,19 +130,33 @@ def _cells(rows):
 
 
 def chosen_table(rows):
-    """Per case and collection: what ships by figures alone, with labels stated and not, and how much is false."""
-    ways = ("figures", "stated", "unstated", "no zeros")
-    lines = [
-        "labels that were chosen (% of draws: ships, false ships; gain on all queries over promise by the figures)"
-    ]
-    lines.append(
-        f"{'case':14}{'collection':12}{'draws':>6}" + "".join(f"{way:>16}" for way in ways) + f"{'kept':>7}"
+    """Per case and collection: what ships by figures alone, with labels stated and not, and how much is false.
+
+    Of all families first, then of the settings of one strategy.
+    """
+    return "\n\n".join(
+        (_chosen(rows, "recommend"), _chosen({key: row["tune"] for key, row in rows.items()}, "tune"))
     )
-    for name, case in sorted(rows, key=lambda key: key[1]):
-        row = rows[name, case]
-        share = [f"{row[way] / row['draws']:.1%} {row[f'{way} false'] / row['draws']:.1%}" for way in ways]
-        kept = row["figures gained"] / row["figures promised"] if row["figures promised"] else 0
-        lines.append(
-            f"{case:14}{name:12}{row['draws']:>6}" + "".join(f"{cell:>16}" for cell in share) + f"{kept:>7.0%}"
-        )
+
+
+def _chosen(rows, command):
+    heads = "".join(f"{way:>16}" for way in TOLD)
+    lines = [
+        f"{command}, labels that were chosen (% of draws: ships, false ships; gain on all queries over promise)",
+        f"{'case':14}{'collection':12}{'draws':>6}{heads}{'kept':>7}",
+    ]
+    for case in dict.fromkeys(case for _, case in rows):
+        own = {name: row for (name, of), row in rows.items() if of == case and row["draws"]}
+        lines += [_told(case, name, [row]) for name, row in own.items()]
+        lines += [_told(case, "mean", list(own.values()))] if own else []
     return "\n".join(lines)
+
+
+def _told(case, name, rows):
+    cells = []
+    for way in TOLD:
+        ships, wrong = (np.mean([row[key] / row["draws"] for row in rows]) for key in (way, f"{way} false"))
+        cells.append(f"{f'{ships:.1%} {wrong:.1%}':>16}")
+    promised = sum(row["figures promised"] for row in rows)
+    kept = sum(row["figures gained"] for row in rows) / promised if promised else 0
+    return f"{case:14}{name:12}{sum(row['draws'] for row in rows):>6}{''.join(cells)}{kept:>7.0%}"

@@ -32,6 +32,9 @@ SPREAD = 0.75
 samples of 25 queries or more have more of it in 98 to 99%, and 30 queries of its worst third less in 98%."""
 LEAST = 20
 """Relevant entries from which on it tells something that all of them are in one list."""
+UNSTATED, COVERED = 0.05, 0.2
+"""The largest doubt in a gain among judged entries: where no pool is stated, and where it covers the current one.
+Then few entries are missing, and fewer queries with two judged entries or more tell the sides apart."""
 CUTOFF = 10
 """The first places that have to be judged, for a metric without a cutoff."""
 WAYS = {
@@ -110,19 +113,19 @@ def refusal(
     current: Side,
     chosen: Side,
     finders: Iterable[Side],
-    holds: Callable[[Floats], bool],
+    doubt: Callable[[Floats], float],
 ) -> Refusal | None:
     """Why the labels cannot carry a ship; None where nothing speaks against it.
 
     Parameters
     ----------
     finders : contenders whose lists may have been all that was judged.
-    holds : whether differences between the two sides, float64[Q], pass the gate of the metric.
+    doubt : the probability that differences between the two sides, float64[Q], are no gain.
     """
     return chosen_queries(dataset.sampled) or (
         (None if dataset.sampled else _flat(current, chosen))
         or uncovered(dataset.pool, metric, current.label, current.config, chosen.label)
-        or _unjudged(dataset.pool, metric, current, chosen, holds)
+        or _unjudged(dataset.pool, metric, current, chosen, doubt)
         or (None if dataset.pool else _one_list(metric, current, [chosen, *finders]))
     )
 
@@ -160,10 +163,12 @@ def uncovered(
 
 
 def _unjudged(
-    pool: JudgedPool | None, metric: Measure, current: Side, chosen: Side, holds: Callable[[Floats], bool]
+    pool: JudgedPool | None, metric: Measure, current: Side, chosen: Side, doubt: Callable[[Floats], float]
 ) -> Refusal | None:
     """That the gain is gone where entries that were not judged are taken out."""
-    if not current.negatives or (pool is not None and pool.complete) or holds(chosen.bare - current.bare):
+    if not current.negatives or (pool is not None and pool.complete):
+        return None
+    if doubt(chosen.bare - current.bare) <= (UNSTATED if pool is None else COVERED):
         return None
     reason = (
         f"it does not hold among judged entries ({current.judged.mean():.0%} of the first places of your "

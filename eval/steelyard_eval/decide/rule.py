@@ -90,7 +90,7 @@ class Evidence:
         return posterior(Moments.of(self.composite, self.groups), self.prior_composite)
 
     def on(self, queries: Bools) -> Evidence:
-        """The same on the queries where bool[n] is true."""
+        """The evidence on some of the queries: those where bool[n] is true."""
         kept = self.metric[:, queries], self.composite[:, queries]
         return Evidence(*kept, self.prior_metric, self.prior_composite, self.groups[queries])
 
@@ -170,12 +170,10 @@ def shrinkage(differences: Floats, groups: Indices) -> float:
     return 1.0 - 1.0 / t**2 if t > 1 else 0.0
 
 
-def holds(evidence: Evidence, candidate: int, differences: Floats, gates: Gates) -> bool:
-    """Whether other differences of a candidate, float64[n], would pass the gate of the reported metric, too."""
+def doubt(evidence: Evidence, candidate: int, differences: Floats) -> float:
+    """The probability that a candidate gains nothing, by other differences of the metric, float64[n]."""
     prior = PriorGains(*(values[[candidate]] for values in vars(evidence.prior_metric).values()))
-    found = posterior(Moments.of(differences[None, :], evidence.groups), prior)
-    tail = np.array([gates.metric])
-    return bool(found.mean[0] >= _quantile(tail, found.degrees)[0] * found.deviation[0])
+    return float(posterior(Moments.of(differences[None, :], evidence.groups), prior).harm()[0])
 
 
 def bound(metric: Matrix, groups: Indices) -> float:

@@ -81,8 +81,8 @@ def trust(record: Record) -> str:
         return "No planted regression could be measured, so what this gate can see is not known."
     least = percent(power["least"])
     seen = (
-        f"This gate catches a change of {drop_text(record)} nDCG@10 in at least {least} of cases, and blocks one "
-        f"that is neither better nor worse in at most {percent(alarms)}, contender by contender."
+        f"This gate catches a change of {drop_text(record)} nDCG@10 in about {least} of cases, and blocks one "
+        f"that is neither better nor worse in about {percent(alarms)}, each for its worst contender."
     )
     if power["asleep"]:
         seen += (

@@ -5,8 +5,8 @@ match without stemming, the final order is noised. Each regression is diluted to
 of the units keeps its difference, and of these some with the opposite sign, because real changes win some of what
 they lose elsewhere. The units are drawn again and the rule is applied: the share blocked is the power. With the
 signs drawn at random the same changes are neither better nor worse, and the share blocked is the rate of false
-alarms, an upper figure because most harmless changes touch fewer queries. The difference to the baseline is not
-looked at.
+alarms. Both are near the truth and no bounds: real drops may be caught .1 less often, and real changes that are as
+good are blocked up to .01 more often (docs/gate.md). The difference to the baseline is not looked at.
 """
 
 from __future__ import annotations

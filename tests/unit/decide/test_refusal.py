@@ -9,7 +9,7 @@ from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.decide.decision import decide
 from steelyard_eval.decide.promise import Usual, promise
 from steelyard_eval.decide.refusal import Refusal, Side, refusal
-from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence
+from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence, doubt
 from steelyard_eval.measures.metrics import Judgments, Measure, condensed
 
 METRIC = Measure("nDCG", 10)
@@ -28,8 +28,8 @@ def side(label, values, found=0.5, judged=0.5, bare=None, negatives=False):
     )
 
 
-def refused(dataset, current, chosen, finders=(), holds=lambda gain: True):
-    found = refusal(dataset, METRIC, current, chosen, finders, holds)
+def refused(dataset, current, chosen, finders=(), doubt=0.0):
+    found = refusal(dataset, METRIC, current, chosen, finders, lambda gain: doubt)
     return found.reason if found else None
 
 
@@ -66,9 +66,22 @@ def test_a_gain_has_to_hold_among_judged_entries_where_some_are_not_relevant():
     sides = side("mine", WIDE, judged=0.3, negatives=True), side("other", WIDE, judged=0.9, negatives=True)
     stated = load(sampled="random", pool={"contenders": ["mine"], "depth": 10})
 
-    assert "30% of the first places of your mine" in refused(stated, *sides, holds=lambda gain: False)
-    assert refused(stated, *sides) is None
-    assert refused(load(sampled="random", pool="complete"), *sides, holds=lambda gain: False) is None
+    assert "30% of the first places of your mine" in refused(stated, *sides, doubt=0.21)
+    assert refused(stated, *sides, doubt=0.2) is None
+    assert refused(load(sampled="random", pool="complete"), *sides, doubt=1.0) is None
+    assert refused(stated, side("mine", WIDE), side("other", WIDE), doubt=1.0) is None  # only positive labels
+
+
+def test_a_gain_among_judged_entries_has_to_be_surer_where_no_pool_is_stated():
+    sides = side("mine", WIDE, negatives=True), side("other", WIDE, negatives=True)
+    assert "it does not hold among judged entries" in refused(load(), *sides, doubt=0.06)
+    assert refused(load(), *sides, doubt=0.05) is None
+
+
+def test_doubt_is_the_tail_of_students_t():
+    # Gains 0, .1, .2: mean .1, error .1 / sqrt(3), so t = sqrt(3) = 1.732 of 2 degrees: .1127 by tables.
+    zeros = np.zeros((1, 3))
+    assert doubt(Evidence.of(zeros, zeros), 0, np.array([0.0, 0.1, 0.2])) == pytest.approx(0.1127, abs=1e-4)
 
 
 def test_labels_that_are_all_in_one_list_are_a_trace_only_where_no_pool_is_stated():

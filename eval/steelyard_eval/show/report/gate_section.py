@@ -188,10 +188,10 @@ def _trust(record: Record) -> Iterator[Block]:
     yield TermList(
         (
             (
-                f"drops of {power['drop']:g} that it catches, at least",
+                f"share of drops of {power['drop']:g} that it catches, for the worst contender",
                 _share(least),
             ),
-            ("harmless changes that it blocks, at most", _share(alarms)),
+            ("share of harmless changes that it blocks, for the worst contender", _share(alarms)),
         )
     )
     rows = tuple(
