@@ -1,4 +1,4 @@
-"""What of a JSON Schema a value breaks, in words.
+"""Says in words which rules of a JSON Schema a value breaks.
 
 jsonschema-rs checks it: jsonschema builds grammars for a second and a half when it is imported beside Jupyter.
 """

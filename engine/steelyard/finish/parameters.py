@@ -1,4 +1,4 @@
-"""What stands between the parentheses of a stage; ValueError for what cannot stand there."""
+"""Reads the parameters of a finish stage, which stand in parentheses; ValueError for what cannot stand there."""
 
 from __future__ import annotations
 

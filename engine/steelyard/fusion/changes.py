@@ -1,4 +1,4 @@
-"""What one strategy has otherwise than another of the same shape: weight by weight, option by option."""
+"""The differences between two strategies of the same shape: weight by weight, option by option."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which entry's abstract and overview stand for an entry: those of the folder that its file lies in."""
+"""Finds the entry whose abstract and overview stand for a file: that of the folder in which the file lies."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ class Readable(Protocol):
         """Id, URI, and whether it has an abstract or an overview, of every entry that has one of them, by id."""
 
     def within(self, ids: Sequence[str], filters: Filters) -> set[str]:
-        """Those of the ids that are in scope."""
+        """Which of these ids belong to entries in scope."""
 
     def recent(self, filters: Filters, limit: int) -> list[Entry]:
         """The newest entries in scope by creation date, ties and undated ones by ascending id; all below 0."""

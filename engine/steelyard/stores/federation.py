@@ -309,7 +309,7 @@ class Federation:
             asked *= 2
 
     def _stands(self, at: int, ids: Sequence[str]) -> set[str]:
-        """Those of the entries of one tier that no tier before it holds; all, where the best copy stands."""
+        """Which entries of a tier are kept: what no tier before it holds, or all where the best copy wins."""
         left = set(ids)
         for tier in [] if self.rule.best_copy else self.tiers[:at]:
             left -= tier.store.within(sorted(left), EVERYTHING)

@@ -48,7 +48,7 @@ class Searching:
     """From a threshold of similarity (None: the system's own) and a limit to the strategy, where it depends on
     them."""
     direct: Callable[[float | None, int], tuple[Expr, tuple[Stage, ...]]] | None = None
-    """The same to strategy and stages of a search that bypasses the usual one, where there is such a one."""
+    """From a threshold and a limit to the strategy and stages of a second search, where a system has one."""
     finish: Callable[[int], tuple[Stage, ...]] = default_finish
     """From the limit to the stages after fusion."""
     keywords_only: Expr | None = None

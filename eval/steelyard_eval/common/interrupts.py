@@ -1,4 +1,4 @@
-"""What Ctrl-C leaves behind, wherever it falls."""
+"""The message after Ctrl-C, and how to recognise Ctrl-C behind another error."""
 
 from __future__ import annotations
 

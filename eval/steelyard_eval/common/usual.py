@@ -1,4 +1,4 @@
-"""What is taken where nothing else is said."""
+"""The systems that are compared when none are named."""
 
 from __future__ import annotations
 

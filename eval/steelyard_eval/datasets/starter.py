@@ -1,4 +1,4 @@
-"""Where the data set is that comes with the package."""
+"""Finds the data set that comes with the package."""
 
 from __future__ import annotations
 

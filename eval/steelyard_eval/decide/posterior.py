@@ -150,7 +150,7 @@ class Posterior:
         return np.asarray(stdtr(self.degrees, -self.mean / self.deviation), dtype=np.float64)
 
     def stated_harm(self, candidate: int) -> float:
-        """The same of a candidate that was chosen among all, with its deviation widened to what was measured."""
+        """The printed probability of harm of the one chosen among many: its deviation is widened."""
         z = float(self.mean[candidate] / (WIDENED * self.deviation[candidate]))
         return float(stdtr(self.degrees[candidate], -z))
 

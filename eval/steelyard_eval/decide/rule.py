@@ -90,7 +90,7 @@ class Evidence:
         return posterior(Moments.of(self.composite, self.groups), self.prior_composite)
 
     def on(self, queries: Bools) -> Evidence:
-        """The same on the queries where bool[n] is true."""
+        """The evidence on some of the queries: those where bool[n] is true."""
         kept = self.metric[:, queries], self.composite[:, queries]
         return Evidence(*kept, self.prior_metric, self.prior_composite, self.groups[queries])
 

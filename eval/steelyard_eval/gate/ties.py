@@ -1,4 +1,4 @@
-"""What another processor may change and code may not: the order of entries whose scores are equal to 1e-6.
+"""Ties: another processor may exchange entries whose scores are equal to 1e-6; a change of code may not.
 
 A list is kept with the runs of places whose scores are that close. Its settled form has the ids of a run in
 ascending order, and none for the last run, whose entries change places with some that the list no longer shows.

@@ -1,4 +1,4 @@
-"""A log joined to the search that it came from: recorded, recognised, counted."""
+"""A log joined to a recording of its data set: which of its lists our search gives again, and their counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums by number, as float64."""
+"""Adds up weights by group number."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Weighed:
 
     @classmethod
     def of(cls, case: LogCase) -> Weighed:
-        """Those of the policies that were recognised."""
+        """Weigh the shows of the policies that were recognised."""
         hits = case.hits
         kept = case.recognised & (hits.tally.weighed[:, 0] > 0) & (hits.query >= 0)
         place = np.minimum(hits.place, case.lists.top.shape[2] - 1)

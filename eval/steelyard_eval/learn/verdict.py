@@ -25,7 +25,7 @@ from steelyard_eval.learn.views import Views, statistics, views
 SURE = (3.0, 2.0)
 """Query errors and refit errors that a gain has to exceed in every view."""
 SURER = (4.0, 2.5)
-"""The same for weights of one intent of several: each is another chance to be wrong."""
+"""As much for the weights of one intent of several, because each is another chance to be wrong."""
 Z_POOLED = 2.0
 """Errors of the pooled gain, where labels are pooled with the log."""
 Z_TRY = 1.0

@@ -13,6 +13,7 @@ from steelyard.systems.forms import scan_result
 from steelyard_eval.common.console import painted, wrapped
 from steelyard_eval.common.console import table as table
 from steelyard_eval.common.console import width as width
+from steelyard_eval.show import silence_table
 from steelyard_eval.show.layers_table import COLUMNS, rows
 
 SHOWN = 3
@@ -76,6 +77,12 @@ def layers(record: Mapping[str, Any]) -> str:
     """Print how far layered searches went and how long their layers took; nothing where none was layered."""
     found = rows(record)
     return table(found, COLUMNS) if found else ""
+
+
+def silence(record: Mapping[str, Any]) -> str:
+    """Print what contenders show and keep silent about; nothing where neither floors nor queries ask for it."""
+    found = silence_table.rows(record)
+    return table(found, silence_table.COLUMNS) if found else ""
 
 
 def verification(record: Mapping[str, Any]) -> str:

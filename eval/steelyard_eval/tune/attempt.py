@@ -1,4 +1,4 @@
-"""The weights file, and beside it what is worth trying."""
+"""Writes the weights file, and `*.try.json` beside it where something is worth trying."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers in as few digits as rank alike; the middle of a plateau has sixteen."""
+"""Rounds weights to the fewest digits that still rank every query alike; the middle of a plateau has sixteen."""
 
 from __future__ import annotations
 

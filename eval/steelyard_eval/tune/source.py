@@ -143,7 +143,7 @@ class Recorded:
 
     @property
     def intents(self) -> str | None:
-        """Those of the recording."""
+        """Where the intents of the recorded queries are from; see `intents_of`."""
         return intents_of(self.dataset, self.table)
 
     @property

@@ -217,7 +217,7 @@ def test_what_is_chosen_without_a_fold_does_not_depend_on_its_labels(mixed):
     for name, other in zip(names, names[1:] + names[:1], strict=True):
         shuffled[name] = mixed.dataset.qrels[other]
     judgments = Judgments.of(shuffled, mixed.table.queries, mixed.table.entries)
-    other = replace(mixed, judgments=judgments)
+    other = replace(mixed, recordings=(replace(mixed.recordings[0], judgments=judgments),))
 
     assert not np.array_equal(other.values(mixed.config), mixed.values(mixed.config))
     assert best(other.evidence.on(rest)) == best(mixed.evidence.on(rest))

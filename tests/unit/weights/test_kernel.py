@@ -496,7 +496,7 @@ def test_metrics_that_do_not_follow_from_relevant_ranks_are_refused():
     config = configured("fts")
     form = Form.of(table, config, config.strategy, judgments)
 
-    with pytest.raises(ConfigError, match="metric 'Judged@10' cannot be searched for"):
+    with pytest.raises(ConfigError, match="Judged@10 cannot be searched for"):
         Kernel.of(form, parse_measures(["nDCG@10", "Judged@10"]))
 
 

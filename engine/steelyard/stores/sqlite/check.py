@@ -37,7 +37,7 @@ class _Thing(NamedTuple):
     sql: str | None
 
     def numbered(self, number: int) -> _Thing:
-        """The same of another vector space than 1."""
+        """Return the same thing as vector space `number` has it; the statements at hand are those of space 1."""
         own = partial(_SPACE.sub, f"vec_{number:d}")
         return _Thing(self.type, own(self.name), own(self.table), self.sql and own(self.sql))
 

@@ -1,4 +1,4 @@
-"""What SQLite says of a file whose bytes were changed, as VaultError."""
+"""Turns what SQLite raises on a damaged file into VaultError."""
 
 from __future__ import annotations
 

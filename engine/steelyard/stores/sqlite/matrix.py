@@ -122,7 +122,7 @@ class Matrix:
         return alive if mask is None else alive & mask
 
     def _bounds(self, vector: Vectors, metric: str) -> tuple[Vectors, Vectors]:
-        """Those of all rows, see VectorSegment.bounds."""
+        """Bounds on the similarity of every row to a vector; see VectorSegment.bounds."""
         parts = self._parts
         products = zip(parts, self._products(vector), strict=True)
         found = [part.bounds(own, vector, metric) for part, own in products]
@@ -132,7 +132,7 @@ class Matrix:
         return np.concatenate(low), np.concatenate(high)
 
     def _products(self, vector: Vectors) -> list[NDArray[Any]]:
-        """Those of each part, and in the same go those of the vectors that are expected after this one."""
+        """Products of each part with a vector, computed together with those of the vectors expected next."""
         key = vector.tobytes()
         known = self._ahead.get(key)
         if known is None:

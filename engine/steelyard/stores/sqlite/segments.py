@@ -1,4 +1,4 @@
-"""Vectors in memory, as they are or in 8 bits a number, and between which bounds their cosine with a query lies.
+"""Vectors in memory, in full precision or in 8 bits a number, with bounds on their cosine with a query.
 
 A product and sqlite-vec round differently. Of float32 vectors of length 1 and dimension n, with u = 2**-24, the
 product is wrong by (n + 4) u at most, and sqlite-vec, which adds in order and divides by two lengths that it adds

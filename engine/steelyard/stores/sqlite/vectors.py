@@ -198,7 +198,7 @@ class VectorTables(Journal):
         return known.updated(self.revision(), changed, *self._stored(table, known.base.dim, changed))
 
     def _stored(self, table: str, dim: int, rowids: Indices) -> tuple[Indices, Vectors]:
-        """Those of some entries that have vectors, and their vectors."""
+        """Read the vectors of some entries: the rows of those that have one, and the vectors."""
         sql = f"SELECT v.rowid, v.embedding FROM json_each(?) j JOIN {table} v ON v.rowid = j.value"
         rows: list[Any] = self._db.execute(sql, (json.dumps(rowids.tolist()),)).fetchall()
         vectors = np.frombuffer(b"".join(blob for _, blob in rows), dtype=np.float32).reshape(len(rows), dim)
@@ -219,11 +219,12 @@ class VectorTables(Journal):
         return sorted(zip(self._named(rowids), distances, inside, strict=True), key=_by_distance)[: asked.depth]
 
     def _distances(self, asked: _Asked, rowids: Indices, vectors: Vectors | None) -> list[float]:
-        """Those of some entries, by sqlite-vec; `vectors` are theirs, which the file has too."""
+        """Distances of some entries, computed by sqlite-vec; `vectors` spares reading theirs from the file."""
+        bound: tuple[Any, ...] = ()
         if vectors is None:
             self._map()
             stored = f"v.embedding) FROM json_each(?2) j CROSS JOIN {asked.table} v ON v.rowid = j.value"
-            places, bound = rowids.tolist(), ()
+            places = rowids.tolist()
         else:
             size = 4 * vectors.shape[1]
             stored = "substr(?3, j.value, ?4)) FROM json_each(?2) j"

@@ -1,4 +1,4 @@
-"""A query as a language model would put it: synonyms, the profile of the user, no ambiguous references."""
+"""Rewrites a query by a language model: synonyms, the profile of the user, no ambiguous references."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A vault per tenant: what one stores, no search of another can read, whatever it asks."""
+"""A vault file for each tenant, so that no search of one tenant can read what another stored."""
 
 from __future__ import annotations
 

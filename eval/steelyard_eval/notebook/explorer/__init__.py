@@ -1,4 +1,4 @@
-"""The live explorer: weights and parameters of a strategy under the hand, measured while they move.
+"""The live explorer: weights and parameters of a strategy are moved by hand and measured at once.
 
 `exploration.Exploration` is all of it in Python; `widget.Explorer` draws it in a notebook.
 """

@@ -1,4 +1,4 @@
-"""Describes what was measured and how: the facts above a report's tables and the definitions below them."""
+"""Describes what was measured, and how: the facts above a report's tables and the definitions below them."""
 
 from __future__ import annotations
 

@@ -34,22 +34,22 @@ from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.base.errors import ConfigError
+from steelyard_eval.measures import metrics
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.weights.kernel import Form
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
 SUM, BEST, PRECISION, ALL = range(4)
-_KINDS = {
-    "nDCG": SUM,
-    "R": SUM,
-    "P": SUM,
-    "RR": BEST,
-    "Success": BEST,
-    "RecallAny": BEST,
-    "AP": PRECISION,
-    "RecallAll": ALL,
+_SHAPES = {
+    metrics.GAIN: SUM,
+    metrics.HITS: SUM,
+    metrics.FIRST: BEST,
+    metrics.ANY: BEST,
+    metrics.PRECISIONS: PRECISION,
+    metrics.ALL: ALL,
 }
+"""Which of the four each kind of measure is."""
 
 
 def compiled(function: Function) -> Function:
@@ -95,10 +95,7 @@ class Objective:
 
         Raises ConfigError for Judged@k, which is not a function of relevant ranks, and without any query.
         """
-        if measure.family not in _KINDS:
-            raise ConfigError(
-                f"{measure} cannot be searched for: it rewards no ranks; name nDCG@10, R@10 or RR@10"
-            )
+        kind = measure.kind
         part = _part(form, np.ones(form.queries, dtype=bool) if queries is None else queries)
         gain = _gain(form, measure)[part.relevant_rows]
         depth = _depth(form, measure)
@@ -107,8 +104,8 @@ class Objective:
             offsets=part.offsets,
             relevant=part.relevant,
             relevant_offsets=part.relevant_offsets,
-            kind=_KINDS[measure.family],
-            by_rank=_by_rank(measure.family, depth),
+            kind=_SHAPES[kind],
+            by_rank=_by_rank(kind, depth),
             gain=gain,
             graded=_graded(gain, part.relevant_offsets),
         )
@@ -177,14 +174,10 @@ def _offsets(counts: Indices) -> Indices:
 
 def _gain(form: Form, measure: Measure) -> Floats:
     """float64[R]; see the module."""
-    counts = np.diff(form.relevant_offsets)
-    if measure.family == "nDCG":
-        return form.grade / np.repeat(form.ideal_at(measure.cutoff), counts)
-    if measure.family == "P":
-        return np.full(len(form.relevant), 1.0 / (measure.cutoff or 1))
-    if _KINDS[measure.family] == BEST:
+    if _SHAPES[measure.kind] == BEST:
         return np.ones(len(form.relevant))
-    return 1.0 / np.repeat(form.total_relevant, counts)
+    divisor = np.repeat(measure.divisor(form.ideal_at, form.total_relevant), np.diff(form.relevant_offsets))
+    return (form.grade if measure.kind == metrics.GAIN else np.ones(len(form.relevant))) / divisor
 
 
 def _depth(form: Form, measure: Measure) -> int:
@@ -193,13 +186,13 @@ def _depth(form: Form, measure: Measure) -> int:
     return min(cut for cut in (longest, measure.cutoff, form.limit) if cut is not None)
 
 
-def _by_rank(family: str, depth: int) -> Floats:
+def _by_rank(kind: int, depth: int) -> Floats:
     worth = np.zeros(depth + 2)
     rank = np.arange(1, depth + 1, dtype=np.float64)
-    if family == "nDCG":
+    if kind == metrics.GAIN:
         worth[1:-1] = 1.0 / np.log2(rank + 1.0)
     else:
-        worth[1:-1] = 1.0 / rank if family in ("RR", "AP") else 1.0
+        worth[1:-1] = 1.0 / rank if kind in (metrics.FIRST, metrics.PRECISIONS) else 1.0
     return worth
 
 
