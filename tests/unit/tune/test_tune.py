@@ -16,6 +16,7 @@ from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import load, tuning_queries
+from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.decide.rule import best, folds
 from steelyard_eval.measures.metrics import Judgments, evaluate
 from steelyard_eval.recording.workspace import Workspace, judged
@@ -299,6 +300,27 @@ def test_ship_means_that_the_gain_is_proven_and_the_file_holds_what_was_chosen(s
     assert found.attempt is None
     for part in ("in_sample", "baseline", "plateau", "promise", "verdict"):
         assert found.config.provenance[part] == record[part]
+
+
+@pytest.mark.parametrize(
+    ("about", "reason"),
+    [
+        ({"sampled": "duel"}, "chosen because contenders disagree"),
+        ({"sampled": "failing"}, "chosen for failing"),
+        ({"pool": JudgedPool(("vector",), 10)}, "the first 10 of vector alone was judged"),
+    ],
+)
+def test_what_chosen_labels_prove_is_worth_a_try_and_no_gain_is_promised(space, about, reason):
+    start = "weighted_sum(0.001*fts, 0.999*importance)"
+    chosen = replace(space.dataset, **about)
+    found = tune(chosen, "plain", start, workspace=space)
+
+    assert tune(space.dataset, "plain", start, workspace=space).record["verdict"] == "ship"
+    assert found.record["verdict"] == "try"
+    assert reason in found.record["sentence"]
+    assert "expected" not in found.record["sentence"]
+    assert str(found.config.strategy) == start
+    assert str(found.attempt.strategy) == found.record["tuned"]
 
 
 def test_under_keep_the_file_vouches_for_the_current_strategy(space):
