@@ -19,16 +19,18 @@ from steelyard_eval.common.usual import SYSTEMS
 
 if TYPE_CHECKING:
     from steelyard_eval.compare.http_search import HttpSearch
+    from steelyard_eval.compare.mcp_search import McpSearch
     from steelyard_eval.workbench import Workbench, demo, load
 
 _MODULES = {
     "HttpSearch": "compare.http_search",
+    "McpSearch": "compare.mcp_search",
     "Workbench": "workbench",
     "demo": "workbench",
     "load": "workbench",
 }
 
-__all__ = ["SYSTEMS", "HttpSearch", "Workbench", "demo", "load"]
+__all__ = ["SYSTEMS", "HttpSearch", "McpSearch", "Workbench", "demo", "load"]
 
 
 def __getattr__(name: str) -> object:

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from steelyard.stores.sqlite import Vault, words
 from steelyard.systems import SYSTEMS, analyses, find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load as load_dataset
+from steelyard_eval.importers.remembered import remember
 from steelyard_eval.recording.disk import load as load_recording
 from steelyard_eval.vaults import index_dataset
 
@@ -34,7 +36,7 @@ class LostError(AssertionError):
 @dataclass(frozen=True)
 class Command:
     """`prepare` fills a folder; `words` are run in it; `state` reads what it holds, raising LostError when it is
-    broken.
+    broken. `arrive` is called before, in each copy of the folder.
 
     `allowed` says whether a state after a kill is right, given the states before and after a whole run.
     """
@@ -44,6 +46,7 @@ class Command:
     words: tuple[str, ...]
     state: Callable[[Path], dict]
     allowed: Callable[[dict, dict, dict], bool]
+    arrive: Callable[[Path], None] = lambda folder: None
 
 
 def piecewise(found, before, after):
@@ -152,7 +155,12 @@ def commands():
         "act": [Command("append", logged, act, log_state, growing)],
         "search": [Command("append", searched, search, log_state, growing)],
         "feedback": [Command("new", ubi, feedback, report_state, piecewise)],
-        "import": [Command("new", foreign, import_, report_state, piecewise)],
+        "import": [
+            Command("weights", foreign, import_, report_state, piecewise),
+            Command("new", new_store, ("import", "out/store.db", "out/mine"), imported_state, whole),
+            Command("again", grown_store, ("import", "out/store.db", "out/mine"), imported_state, whole),
+        ],
+        "refresh": [Command("grown", grown_store, ("refresh", "out/mine"), imported_state, whole, remembered)],
     }
 
 
@@ -190,6 +198,54 @@ def foreign(data, folder):
     find_system("spec_kit").config().save(folder / "w.json")
     command("export", folder / "w.json", "--to", "spec_kit", "--out", folder / "foreign.json")
     (folder / "w.json").unlink()
+
+
+def new_store(data, folder):
+    """A store as LangGraph writes it, of every entry but the first five, with a vector each."""
+    _store(folder / "store.db", load_dataset(data).entries[5:])
+
+
+def grown_store(data, folder):
+    """A folder that was imported when the store had other items, with labels that are the user's; both changed."""
+    os.environ["XDG_STATE_HOME"] = str(folder.parent / "state")
+    entries = load_dataset(data).entries
+    _store(folder / "store.db", [replace(entry, title="formerly") for entry in entries[: ENTRIES // 2]])
+    command("import", folder / "store.db", folder / "mine")
+    (folder / "mine" / "queries.jsonl").write_text('{"id": "q1", "text": "mine"}\n')
+    labels = [f"q1 0 notes/{entry.id} 1\n" for entry in entries[3:8]]  # two of them will have left
+    (folder / "mine" / "qrels.txt").write_text("".join(labels))
+    (folder / "mine" / "notes.txt").write_text("kept")
+    (folder / "store.db").unlink()
+    new_store(data, folder)
+
+
+def _store(path, entries):
+    with contextlib.closing(apsw.Connection(str(path))) as db, db:
+        db.execute("CREATE TABLE store (prefix, key, value, created_at, updated_at, expires_at, ttl_minutes)")
+        db.execute("CREATE TABLE store_vectors (prefix, key, field_name, embedding, created_at, updated_at)")
+        for entry in entries:
+            value = json.dumps({"title": entry.title, "text": entry.text})
+            day = "2026-03-01 10:00:00"
+            db.execute("INSERT INTO store VALUES ('notes', ?, ?, ?, ?, NULL, NULL)", (entry.id, value, day, day))
+            vector = np.full(8, len(entry.text), dtype="<f4").tobytes()
+            db.execute("INSERT INTO store_vectors VALUES ('notes', ?, '$', ?, ?, ?)", (entry.id, vector, day, day))
+
+
+def remembered(place):
+    """The user imported the folder where it lies now."""
+    os.environ["XDG_STATE_HOME"] = str(place / "state")
+    remember(place / "out" / "mine", json.loads((place / "out" / "mine" / "dataset.json").read_text())["source"])
+
+
+def imported_state(folder):
+    """Every file of an imported folder, which has to be a sound data set; its source is named by its file."""
+    if not (folder / "mine").exists():
+        return {}
+    load_dataset(folder / "mine")
+    states = {path.name: _digest(path) for path in (folder / "mine").iterdir() if not path.name.startswith(".")}
+    about = json.loads((folder / "mine" / "dataset.json").read_text())
+    about["source"]["path"] = Path(about["source"]["path"]).name
+    return states | {"dataset.json": json.dumps(about)}
 
 
 def log_state(folder):

@@ -118,6 +118,7 @@ class Yard:
         for target, name in ((1, "out.txt"), (2, "said.txt")):
             os.dup2(os.open(place / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), target)
         sys.stdout = sys.__stdout__
+        self.command.arrive(place)
         begin()
         commands.main(list(self.command.words))
 

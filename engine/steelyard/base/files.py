@@ -162,8 +162,7 @@ def draft(target: Path, *, folder: bool = False) -> Iterator[Path]:
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        for left in target.parent.glob(f".{_escaped(target.name)}.*.part"):
-            _sweep(left)
+        sweep(target)
         path, lock = _new(target, folder)
         try:
             yield path
@@ -232,6 +231,12 @@ def _lock(path: Path) -> int:
         os.close(handle)
         raise
     return handle
+
+
+def sweep(target: Path) -> None:
+    """Remove the drafts of a target that a process left which was killed."""
+    for left in target.parent.glob(f".{_escaped(target.name)}.*.part"):
+        _sweep(left)
 
 
 def _sweep(path: Path) -> None:

@@ -12,6 +12,7 @@ import os
 import stat
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,8 @@ def open_regular(path: str | Path) -> io.BufferedReader:
             raise OSError(errno.EFBIG, reason, str(path))
         return os.fdopen(handle, "rb")
     except BaseException:
-        os.close(handle)
+        with suppress(OSError):  # an interrupt may come when the stream that owns it is gone already
+            os.close(handle)
         raise
 
 

@@ -1,8 +1,8 @@
 """Reads contenders, and reduces their configurations to what a data set can supply.
 
 A contender is a system (``echovault:shipped``, ``spec_kit[graph.hops=1]``), a strategy (``rrf(bm25, vector)``), a
-weights file (``*.json``), a TREC run (``*.run``), an HTTP endpoint (``http://...``), a table of lists, or a
-function; ``label=`` may precede any of them.
+weights file (``*.json``), a TREC run (``*.run``), an HTTP endpoint (``http://...``), a tool of an MCP server
+(``mcp:COMMAND#TOOL``), a table of lists, or a function; ``label=`` may precede any of them.
 """
 
 from __future__ import annotations
@@ -25,19 +25,22 @@ from steelyard.systems import SYSTEMS, find_system, plain_name
 from steelyard.table.signal_table import FETCHED, RERANK
 from steelyard_eval.compare.http_search import HttpSearch
 from steelyard_eval.compare.list_contenders import ListContender, Search, of_frame, of_run, of_search
+from steelyard_eval.compare.mcp_search import PREFIX, McpSearch
 from steelyard_eval.recording.record import needed
 from steelyard_eval.recording.workspace import Workspace
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Given: TypeAlias = "str | Path | SearchConfig | Search | HttpSearch | Named | ListContender | pd.DataFrame"
+Given: TypeAlias = (
+    "str | Path | SearchConfig | Search | HttpSearch | McpSearch | Named | ListContender | pd.DataFrame"
+)
 """One contender, as it may be written."""
 GivenMany: TypeAlias = "Given | Sequence[Given] | Mapping[str, Given]"
 """Several contenders: one string separated by commas, a list, or a mapping from labels to contenders."""
 
 LIMIT = 10
-_LABELLED = re.compile(r"\s*([^=()/{}\[\]]+?)\s*=\s*(.+)", re.DOTALL)
+_LABELLED = re.compile(rf"\s*(?!{PREFIX})([^=()/{{}}\[\]]+?)\s*=\s*(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,8 @@ def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | 
         return replace(given, label=label or given.label)
     if isinstance(given, HttpSearch):
         return of_search(label or given.address, "endpoint", given.shown, given)
+    if isinstance(given, McpSearch):
+        return of_search(label or given.tool, "endpoint", given.shown, given)
     if hasattr(given, "columns"):
         return of_frame(label or "frame", cast("pd.DataFrame", given))
     if callable(given):
@@ -149,6 +154,9 @@ def _read_text(text: str, label: str, lists: Collection[str]) -> Named | ListCon
     if text.startswith(("http://", "https://")):
         search = HttpSearch.of(text)
         return of_search(label or search.address, "endpoint", search.shown, search)
+    if text.startswith(PREFIX):
+        tool = McpSearch.of(text)
+        return of_search(label or tool.tool, "endpoint", tool.shown, tool)
     if text.endswith(".run"):
         return of_run(label or Path(text).name, Path(text))
     if text.endswith(".json"):
@@ -167,7 +175,7 @@ def _read_name(text: str, label: str, lists: Collection[str]) -> Named:
     if Path(text).is_file():
         return read_weights(text if not label else f"{label}={text}")
     raise ConfigError(
-        f"{shown(text)} is no system, strategy, weights file (*.json), TREC run (*.run) or URL"
+        f"{shown(text)} is no system, strategy, weights file (*.json), TREC run (*.run), URL or mcp:COMMAND#TOOL"
         f"{nearest(text.partition(':')[0], {name.removesuffix(':documented') for name in SYSTEMS} | set(lists))}"
     )
 
@@ -186,7 +194,8 @@ def written_as(label: str, given: str) -> str:
 def separate(text: str) -> list[str]:
     """Split a string into contenders at commas and semicolons outside brackets.
 
-    In a string with a URL only a comma before white space separates, because URLs may contain commas.
+    In a string with a URL or an MCP server only a comma before white space separates, because both may contain
+    commas.
 
     >>> separate("bm25, rrf(bm25, vector); mine=prod.run")
     ['bm25', 'rrf(bm25, vector)', 'mine=prod.run']
@@ -194,7 +203,8 @@ def separate(text: str) -> list[str]:
     parts, depth, start = [], 0, 0
     for at, character in enumerate(text):
         depth += (character in "([{") - (character in ")]}")
-        comma = character == "," and ("://" not in text or text[at + 1 : at + 2].isspace())
+        plain = "://" not in text and PREFIX not in text
+        comma = character == "," and (plain or text[at + 1 : at + 2].isspace())
         if not depth and (comma or character == ";"):
             parts.append(text[start:at])
             start = at + 1

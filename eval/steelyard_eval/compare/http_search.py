@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
@@ -12,23 +11,14 @@ from urllib.parse import quote, unquote, urldefrag, urlsplit
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.memory.query import Query
 from steelyard.net.secret import MASK, Secret
+from steelyard_eval.compare.answer_form import MOST_VALUES, AnswerForm, FormError, Results, filled, template_of
 from steelyard_eval.compare.transport import exchange
 
-IDS = "[*].id || hits[*].id || results[*].id || [*]"
-"""Where ids are looked for by default: objects with an id in a list, in `hits` or in `results`; ids alone."""
 OPTIONS = ("ids", "scores", "body")
 TIMEOUT = 10.0
-MANY = 10_000
-"""The largest number of results of one query that are read."""
-MOST_VALUES = 200_000
-"""Commas of an answer: jmespath takes microseconds for each value, however few bytes it has."""
-LONGEST_TEXT = 10_000
-"""Characters of an id."""
 _NAMES = r'[^=&"]*(?:key|token|secret|passw|pwd|auth|cred|jwt|session)[^=&"]*|sig|signature|code|pass|k'
 _KEYED = re.compile(rf"(?P<name>[?&;](?:{_NAMES}))=(?P<value>[^&;#\s]+)", re.IGNORECASE)
 """The parameters of an address that are keys."""
-_HALF = re.compile("[\ud800-\udfff]")
-"""Half a surrogate pair, which no file can hold."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +35,7 @@ class HttpSearch:
         number, ``{query}`` inside any string by the text.
     ids, scores : str
         JMESPath expressions (a leading ``$.`` is allowed) for the ids of the answer, best first, and for their
-        scores; scores may be left out.
+        scores. Without `ids` the first list that looks like results is read; scores may be left out.
     timeout : float
         Seconds that one exchange may take as a whole.
 
@@ -57,10 +47,11 @@ class HttpSearch:
 
     url: str = field(repr=False)
     body: str = field(default="", repr=False)
-    ids: str = IDS
+    ids: str = ""
     scores: str = ""
     timeout: float = TIMEOUT
     _template: Any = field(init=False, repr=False, compare=False, default=None)
+    _form: AnswerForm = field(init=False, repr=False, compare=False, default=AnswerForm())
 
     def __post_init__(self) -> None:
         _check_address(self.url)
@@ -68,8 +59,8 @@ class HttpSearch:
             raise ConfigError(
                 f"endpoint {shown(self.shown)} never mentions {{query}}; write it where the text goes"
             )
-        object.__setattr__(self, "_template", self._read_body())
-        self._ids, self._scores  # noqa: B018 -- read now, so that a faulty path is named before anything runs
+        object.__setattr__(self, "_template", template_of(self.body, "body") if self.body else None)
+        object.__setattr__(self, "_form", AnswerForm(self.ids, self.scores))
 
     @classmethod
     def of(cls, text: str) -> HttpSearch:
@@ -86,7 +77,7 @@ class HttpSearch:
                 f"endpoint {shown(masked(url))}: unknown {shown(unknown[0])}{nearest(unknown[0], OPTIONS)}"
             )
         given = {name: unquote(value) for name, _, value in pairs}
-        return cls(url, given.get("body", ""), given.get("ids", IDS), given.get("scores", ""))
+        return cls(url, given.get("body", ""), given.get("ids", ""), given.get("scores", ""))
 
     @property
     def address(self) -> str:
@@ -99,10 +90,10 @@ class HttpSearch:
         """The address as messages and documents have it: keys in it are masked."""
         return masked(self.url)
 
-    def ask(self, query: Query, limit: int) -> list[tuple[str, float]] | list[str]:
+    def ask(self, query: Query, limit: int) -> Results:
         """Return the results of one query, best first; DataError for an unusable answer."""
         values = {"{query}": quote(query.text, safe=""), "{limit}": str(limit)}
-        body = None if self._template is None else _filled(self._template, query.text, limit)
+        body = None if self._template is None else filled(self._template, query.text, limit)
         answer = exchange(_replaced(self.url, values), body, self.timeout, self._hide)
         if answer.status != 200:
             raise self._failure(query, f"answered with status {answer.status}: {shown(answer.text, 200)}")
@@ -111,38 +102,17 @@ class HttpSearch:
         except ValueError as error:
             problem = f"answered with {shown(answer.text, 200)}, which is not JSON that can be read ({error})"
             raise self._failure(query, f"{problem}; ask for ids alone") from None
-        return self._results(query, document)
+        try:
+            return self._form.results(document)
+        except FormError as error:
+            raise self._failure(query, str(error)) from None
 
     def _hide(self, text: str) -> str:
         """The text without the keys of the address, however they are repeated."""
         return reduce(lambda told, secret: secret.scrub(told), self._secrets, masked(text))
 
-    def _results(self, query: Query, document: object) -> list[tuple[str, float]] | list[str]:
-        ids = self._ids.search(document)
-        if not isinstance(ids, list) or not all(isinstance(id_, str | int) for id_ in ids):
-            raise self._failure(query, f"has no list of ids at {self.ids}; name the path with #ids=")
-        names = [str(id_) for id_ in ids[:MANY]]
-        if not all(map(_is_id, names)):
-            raise self._failure(query, f"has an id that is no Unicode, or longer than {LONGEST_TEXT} characters")
-        if self._scores is None:
-            return names
-        scores = self._scores.search(document)
-        if not isinstance(scores, list) or len(scores) != len(ids):
-            raise self._failure(query, f"does not have one score per id at {self.scores}; correct the path")
-        return list(zip(names, scores[:MANY], strict=True))
-
     def _failure(self, query: Query, what: str) -> DataError:
         return DataError(f"endpoint {self.address}, query {shown(query.id)}: {what}")
-
-    def _read_body(self) -> object:
-        if not self.body:
-            return None
-        try:
-            return json.loads(self.body)
-        except (ValueError, RecursionError) as error:
-            raise ConfigError(
-                f'the body {shown(self.body)} is not JSON ({error}); write placeholders in quotes, as "{{limit}}"'
-            ) from None
 
     @cached_property
     def _secrets(self) -> tuple[Secret, ...]:
@@ -150,13 +120,10 @@ class HttpSearch:
         found = (unquote(one["value"]) for one in _KEYED.finditer(self.url) if "{" not in one["value"])
         return tuple(Secret(value, "a key in the address of the endpoint") for value in found)
 
-    @cached_property
-    def _ids(self) -> Any:  # noqa: ANN401 -- jmespath publishes no types
-        return _path(self.ids)
 
-    @cached_property
-    def _scores(self) -> Any:  # noqa: ANN401 -- as above
-        return _path(self.scores) if self.scores else None
+def key_names() -> str:
+    """The names of what is a key, as a regular expression."""
+    return _NAMES
 
 
 def masked(url: str) -> str:
@@ -173,11 +140,6 @@ def holds_key(text: str) -> bool:
     return masked(text) != text or re.search(rf'"(?:{_NAMES})"\s*:', unquote(text), re.IGNORECASE) is not None
 
 
-def _is_id(text: str) -> bool:
-    """Whether an id can be written down."""
-    return len(text) <= LONGEST_TEXT and not _HALF.search(text)
-
-
 def _check_address(url: str) -> None:
     try:
         parts = urlsplit(url)
@@ -192,28 +154,7 @@ def _check_address(url: str) -> None:
         raise ConfigError("the address of an endpoint may not hold a user or a password: reports show it")
 
 
-def _path(text: str) -> Any:  # noqa: ANN401 -- jmespath publishes no types
-    import jmespath
-
-    try:
-        return jmespath.compile(text.removeprefix("$."))
-    except jmespath.exceptions.JMESPathError as error:
-        reason = str(error).splitlines()[0]
-        raise ConfigError(f"path {shown(text)} cannot be read ({reason}); write it as hits.hits[*]._id") from None
-
-
 def _replaced(text: str, values: dict[str, str]) -> str:
     """Replace every placeholder in one pass, so that placeholders inside a query stay unchanged."""
     for_limit = [part.replace("{limit}", values["{limit}"]) for part in text.split("{query}")]
     return values["{query}"].join(for_limit)
-
-
-def _filled(template: Any, text: str, limit: int) -> Any:  # noqa: ANN401 -- any JSON value
-    """The body of one request."""
-    if isinstance(template, dict):
-        return {name: _filled(value, text, limit) for name, value in template.items()}
-    if isinstance(template, list):
-        return [_filled(value, text, limit) for value in template]
-    if template == "{limit}":
-        return limit
-    return template.replace("{query}", text) if isinstance(template, str) else template

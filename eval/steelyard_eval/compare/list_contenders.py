@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from steelyard.base.errors import ConfigError, DataError, shown
+from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.measures.runs import Ranked, Scored, best_first, read_run
@@ -41,6 +43,22 @@ class Limited(Protocol):
         """Answer one query, best first."""
 
 
+@runtime_checkable
+class Opened(Protocol):
+    """A search that runs only while it is asked, as a server of our own starting does."""
+
+    def opened(self, entries: Sequence[Entry]) -> AbstractContextManager[RunningSearch]:
+        """Start it, for the corpus whose entries it is to name."""
+
+
+class RunningSearch(Limited, Protocol):
+    """A search that is running; `notices` say how it was asked and read."""
+
+    @property
+    def notices(self) -> list[str]:
+        """A sentence each."""
+
+
 @dataclass(frozen=True)
 class AnsweredLists:
     """The answers of a contender: scored ids of every query, notices, and milliseconds where measured."""
@@ -59,17 +77,17 @@ class ListContender:
     """A contender that has lists only.
 
     `kind` is run, frame, function or endpoint; `source` is where the lists come from; `ask` answers queries with
-    lists of a given length.
+    lists of a given length that name the entries of a corpus.
     """
 
     label: str
     kind: str
     source: str
-    ask: Callable[[str, Sequence[Query], int], AnsweredLists]
+    ask: Callable[[str, Sequence[Query], int, Sequence[Entry]], AnsweredLists]
 
-    def answers(self, queries: Sequence[Query], limit: int) -> AnsweredLists:
+    def answers(self, queries: Sequence[Query], limit: int, entries: Sequence[Entry]) -> AnsweredLists:
         """Return the lists of these queries; an entry that is in a list twice counts at its first place."""
-        found = self.ask(self.label, queries, limit)
+        found = self.ask(self.label, queries, limit, entries)
         lists = [_firsts(own) for own in found.lists]
         repeated = sum(map(len, found.lists)) - sum(map(len, lists))
         notice = f"{self.label}: {repeated} places repeat an entry of their list and are dropped"
@@ -102,7 +120,7 @@ def of_frame(label: str, frame: pd.DataFrame) -> ListContender:
     return lists_of(label, "frame", "a table of lists", {q: best_first(own) for q, own in lists.items()})
 
 
-def of_search(label: str, kind: str, source: str, search: Search | Limited) -> ListContender:
+def of_search(label: str, kind: str, source: str, search: Search | Limited | Opened) -> ListContender:
     """Make a contender of a function or an endpoint, which is queried one query at a time and timed."""
     return ListContender(label, kind, source, partial(_searched, search))
 
@@ -113,14 +131,20 @@ def lists_of(label: str, kind: str, source: str, lists: Mapping[str, list[Scored
 
 
 def _looked_up(
-    lists: Mapping[str, list[Scored]], label: str, queries: Sequence[Query], limit: int
+    lists: Mapping[str, list[Scored]], label: str, queries: Sequence[Query], limit: int, entries: Sequence[Entry]
 ) -> AnsweredLists:
     missing = sum(query.id not in lists for query in queries)
     notice = f"{label} has no list for {missing} of {len(queries)} queries, which score 0"
     return AnsweredLists([lists.get(query.id, []) for query in queries], [notice] if missing else [])
 
 
-def _searched(search: Search | Limited, label: str, queries: Sequence[Query], limit: int) -> AnsweredLists:
+def _searched(
+    search: Search | Limited | Opened, label: str, queries: Sequence[Query], limit: int, entries: Sequence[Entry]
+) -> AnsweredLists:
+    if isinstance(search, Opened):
+        with search.opened(entries) as session:
+            found = _searched(session, label, queries, limit, entries)
+            return replace(found, notices=[*found.notices, *(f"{label}: {one}" for one in session.notices)])
     lists, taken = [], []
     for query in bar(f"asking {label}")(queries):
         begin = time.perf_counter()

@@ -52,7 +52,7 @@ def record_lists(
     """
     _check_names(lists)
     queries = dataset.asked(dataset.split(split))
-    answers = {name: one.answers(queries, DEPTH) for name, one in lists.items()}
+    answers = {name: one.answers(queries, DEPTH, dataset.entries) for name, one in lists.items()}
     for name, found in answers.items():
         _check_order(name, queries, found)
     known = {entry.id: entry for entry in dataset.entries}

@@ -131,7 +131,7 @@ def explain(
     views = [
         View.of(space, query, one.config(setting))
         if isinstance(one, Named)
-        else ListView.of(one, query, setting.size)
+        else ListView.of(one, dataset, query, setting.size)
         for one in named
     ]
     return QueryExplanation(_Case.of(space, query, views).record(known))

@@ -9,6 +9,7 @@ from typing import Any
 from steelyard.fusion.explain import Explanation
 from steelyard.memory.query import Query
 from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.runs import Ranked
 
 
@@ -22,9 +23,9 @@ class ListView:
     lists: Ranked
 
     @classmethod
-    def of(cls, contender: ListContender, query: Query, limit: int) -> ListView:
+    def of(cls, contender: ListContender, dataset: Dataset, query: Query, limit: int) -> ListView:
         """Ask the contender."""
-        answers = contender.answers([query], limit)
+        answers = contender.answers([query], limit, dataset.entries)
         return cls(contender, limit, dict(answers.lists[0][:limit]), answers.ranked([query], limit))
 
     @property

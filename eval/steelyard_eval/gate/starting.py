@@ -19,8 +19,10 @@ from steelyard import __version__
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.base.fields import format_time
 from steelyard.base.files import canonical, regular_target, write_text
+from steelyard.net.secret import MASK
 from steelyard_eval.compare.contenders import Given, read
 from steelyard_eval.compare.http_search import holds_key
+from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset, check, load
 from steelyard_eval.datasets.beir import is_beir
 from steelyard_eval.datasets.file_reader import FolderReader
@@ -145,9 +147,10 @@ def _check_plain(*paths: Path) -> None:
 
 def _asked(current: Given | None) -> str:
     """An endpoint, which the workflow has to name because no baseline may; empty for anything else."""
-    if current is None or read(current).kind != "endpoint":
+    if current is None or (one := read(current)).kind != "endpoint":
         return ""
-    if not isinstance(current, str) or holds_key(current) or "${{" in current:
+    keyed = isinstance(one, ListContender) and MASK in one.source
+    if not isinstance(current, str) or keyed or holds_key(current) or "${{" in current:
         raise ConfigError("an endpoint with a key cannot stand in a workflow; gate it by `steelyard gate` alone")
     return current
 

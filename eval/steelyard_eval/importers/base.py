@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard_eval.importers.postgres import LiveDatabase
 from steelyard_eval.importers.source import ForeignStore
 
 Record = dict[str, Any]
@@ -61,6 +62,20 @@ class Imported:
 
 
 @dataclass(frozen=True)
+class LiveTables:
+    """How a kind is read from a database that is running: the tables that it has to have, and the reading."""
+
+    tables: tuple[str, ...]
+    columns: tuple[str, ...]
+    read: Callable[[LiveDatabase], Imported]
+
+    def matches(self, database: LiveDatabase) -> bool:
+        """Whether the first table is there with these columns, and the others."""
+        have = database.columns
+        return set(self.tables) <= set(have) and set(self.columns) <= set(have[self.tables[0]])
+
+
+@dataclass(frozen=True)
 class Importer:
     """One kind of store.
 
@@ -76,6 +91,8 @@ class Importer:
         The parts of the data set; DataError where the store is damaged.
     homes : callable
         The places where the program keeps its store, best first, from the environment; they need not exist.
+    live : LiveTables, optional
+        How it is read from a PostgreSQL database.
     """
 
     name: str
@@ -83,6 +100,7 @@ class Importer:
     matches: Callable[[ForeignStore], bool]
     read: Callable[[ForeignStore], Imported]
     homes: Callable[[Mapping[str, str]], Iterable[Path]] = lambda environ: ()
+    live: LiveTables | None = None
 
 
 _UNFIT = re.compile(r"[\s%\x00-\x1f\x7f-\x9f]")

@@ -33,6 +33,13 @@ FORBIDDEN = frozenset(("load_extension", "fts3_tokenizer"))
 _READING = {apsw.SQLITE_SELECT, apsw.SQLITE_READ}
 
 
+class StoreRow(dict[str, Any]):
+    """A row by column; a column that this age of the program's schema does not have is None."""
+
+    def __missing__(self, column: str) -> None:
+        """Not given."""
+
+
 class Database:
     """Tables of a copy of an SQLite file."""
 
@@ -44,14 +51,14 @@ class Database:
         self._db.set_progress_handler(self._look, STEPS)
         self.columns = self._columns()
 
-    def rows(self, table: str, order: str = "rowid") -> Iterator[dict[str, Any]]:
+    def rows(self, table: str, order: str = "rowid") -> Iterator[StoreRow]:
         """Every row of a table by column, ordered by a column; none where there is no such table."""
         known = self.columns.get(table)
         if known is None:
             return
         by = f" ORDER BY {_quoted(order)}" if order == "rowid" or order in known else ""
         for row in self._run(f"SELECT {', '.join(map(_quoted, known))} FROM {_quoted(table)}{by}"):  # noqa: S608 -- quoted names
-            yield dict(zip(known, row, strict=True))
+            yield StoreRow(zip(known, row, strict=True))
 
     def query(self, statement: str) -> Iterator[dict[str, Any]]:
         """The rows of a SELECT that the user wrote; ConfigError when SQLite does not take it."""

@@ -6,11 +6,13 @@ newest text, so the Markdown files are not read. A golden query that expects not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from steelyard.base.errors import DataError
+from steelyard.base.errors import DataError, shown
+from steelyard.base.files import canonical
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier
 from steelyard_eval.importers.database import Database
@@ -88,7 +90,7 @@ def _entry(row: Record, details: Mapping[str, str], db: Database) -> Record:
     return filled(known | {name: row[name] for name in OWN if name in row})
 
 
-def _vectors(found: Imported, rows: list[Record], db: Database) -> None:
+def _vectors(found: Imported, rows: Sequence[Record], db: Database) -> None:
     """Vectors of the memories that are in the store; those of deleted memories are still in the file."""
     vectors = db.vectors("memories_vec")
     meta = {row["key"]: row["value"] for row in db.rows("meta")}
@@ -98,7 +100,7 @@ def _vectors(found: Imported, rows: list[Record], db: Database) -> None:
         found.notes.append("the store does not name the model of its vectors, so queries cannot be embedded by it")
 
 
-def _counters(found: Imported, rows: list[Record]) -> None:
+def _counters(found: Imported, rows: Sequence[Record]) -> None:
     """A note on the counters; without places and queries they are no feedback log."""
     sums = {name: sum(row.get(name) or 0 for row in rows) for name in COUNTERS}
     if any(sums.values()):
@@ -112,7 +114,7 @@ def _counters(found: Imported, rows: list[Record]) -> None:
         found.notes.append(f"{counted(archived, 'memory is', 'memories are')} archived: the program hides them")
 
 
-def _golden(found: Imported, document: Any, rows: list[Record], place: str) -> None:  # noqa: ANN401 -- any YAML value
+def _golden(found: Imported, document: Any, rows: Sequence[Record], place: str) -> None:  # noqa: ANN401 -- any YAML value
     """Golden queries as queries and labels; an expected entry is named by its id or its title."""
     named = {row["title"]: row["id"] for row in reversed(rows)} | {row["id"]: row["id"] for row in rows}
     queries = document.get("queries") if isinstance(document, dict) else None
@@ -121,10 +123,14 @@ def _golden(found: Imported, document: Any, rows: list[Record], place: str) -> N
     ):
         raise DataError(f"{place} has no list of golden queries; restore it or move it away")
     missing: list[str] = []
-    for number, golden in enumerate(queries, 1):
+    for golden in queries:
         expected = golden.get("expected") or []
-        id_ = f"golden-{number}"
+        expected = [expected] if isinstance(expected, str) else expected
         project = golden.get("project")
+        id_ = _golden_id(golden["query"], project)
+        if id_ in found.qrels or id_ in {query["id"] for query in found.queries}:
+            found.notes.append(f"the golden query {shown(golden['query'])} is there twice; the first counts")
+            continue
         record = {
             "id": id_,
             "text": golden["query"],
@@ -144,6 +150,11 @@ def _golden(found: Imported, document: Any, rows: list[Record], place: str) -> N
         found.notes.append(
             f"{counted(len(missing), 'expected entry is', 'expected entries are')} not in the store"
         )
+
+
+def _golden_id(text: str, project: object) -> str:
+    """The id of a golden query, by what it asks: its place changes when another is added before it."""
+    return "golden-" + sha256(canonical([text, project]).encode()).hexdigest()[:12]
 
 
 IMPORTER = Importer("echovault", "EchoVault: index.db, golden.yaml", matches, read, homes)

@@ -1,19 +1,22 @@
-"""LangGraph's store of long-term memory in SQLite: the tables `store` and `store_vectors`.
+"""LangGraph's store of long-term memory in SQLite or PostgreSQL: the tables `store` and `store_vectors`.
 
-Columns are those of langgraph-checkpoint-sqlite 3. A value is any JSON object, so its text is looked for by name.
-Vectors of deleted items are still in the file.
+Columns are those of langgraph-checkpoint-sqlite and langgraph-checkpoint-postgres 3. A value is any JSON object,
+so its text is looked for by name. Vectors of deleted items are still in an SQLite file.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from steelyard.base.errors import DataError
 from steelyard.base.files import STRICT_JSON
-from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier
+from steelyard_eval.importers.base import Imported, Importer, LiveTables, Record, filled, identifier
 from steelyard_eval.importers.columns import named
-from steelyard_eval.importers.database import Database
+from steelyard_eval.importers.postgres import LiveDatabase
 from steelyard_eval.importers.source import ForeignStore
 
 MODEL = "langgraph"
@@ -31,23 +34,45 @@ def _columns(source: ForeignStore) -> list[str]:
 
 def read(source: ForeignStore) -> Imported:
     """Every item, with the vector of its whole value."""
-    found = Imported()
     with source.database(source.path.name) as db:
-        ids = {}
-        for row in db.rows("store", "prefix"):
-            entry = _entry(row, db)
-            ids[row["prefix"], row["key"]] = entry["id"]
-            found.entries.append(entry)
-        for row in db.rows("store_vectors", "prefix"):
-            if (row["prefix"], row["key"]) in ids and row["field_name"] == "$":
-                vector = np.frombuffer(db.blob(row["embedding"]), "<f4")
-                found.vectors.setdefault(MODEL, {})[ids[row["prefix"], row["key"]]] = vector
+        return _imported(
+            db.rows("store", "prefix"),
+            db.rows("store_vectors", "prefix"),
+            lambda blob: np.frombuffer(db.blob(blob), "<f4"),
+            db.damaged,
+        )
+
+
+def read_live(database: LiveDatabase) -> Imported:
+    """The same of the tables of a running database."""
+    return _imported(
+        database.rows("store", ("prefix", "key")),
+        database.rows("store_vectors", ("prefix", "key")),
+        lambda text: np.array(STRICT_JSON.decode(text), dtype=np.float32),
+        lambda reason: DataError(f"the table store is damaged ({reason})"),
+    )
+
+
+def _imported(
+    items: Iterable[Mapping[str, Any]],
+    vectors: Iterable[Mapping[str, Any]],
+    vector_of: Callable[[Any], NDArray[np.float32]],
+    damaged: Callable[[object], DataError],
+) -> Imported:
+    found, ids = Imported(), {}
+    for row in items:
+        entry = _entry(row, damaged)
+        ids[row["prefix"], row["key"]] = entry["id"]
+        found.entries.append(entry)
+    for row in vectors:
+        if (row["prefix"], row["key"]) in ids and row["field_name"] == "$" and row["embedding"] is not None:
+            found.vectors.setdefault(MODEL, {})[ids[row["prefix"], row["key"]]] = vector_of(row["embedding"])
     return found
 
 
-def _entry(row: Record, db: Database) -> Record:
+def _entry(row: Mapping[str, Any], damaged: Callable[[object], DataError]) -> Record:
     raw = row["value"]
-    value = _value(raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw), db)
+    value = _value(raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw), damaged)
     prefix = row["prefix"]
     entry = named(value)
     return filled(
@@ -60,17 +85,21 @@ def _entry(row: Record, db: Database) -> Record:
             "item_key": row["key"],
             "created_at": _time(row["created_at"]),
             "updated_at": _time(row["updated_at"]),
-            "ttl_minutes": row.get("ttl_minutes"),
+            "ttl_minutes": _number(row.get("ttl_minutes")),
             "value": value,
         }
     )
 
 
-def _value(text: str, db: Database) -> dict[str, Any]:
+def _number(value: object) -> float | None:
+    return None if value in (None, "") else float(str(value))
+
+
+def _value(text: str, damaged: Callable[[object], DataError]) -> dict[str, Any]:
     try:
         value = STRICT_JSON.decode(text)
     except (ValueError, RecursionError) as error:
-        raise db.damaged(f"a value is no JSON: {error}") from None
+        raise damaged(f"a value is no JSON: {error}") from None
     return value if isinstance(value, dict) else {"text": str(value)}
 
 
@@ -79,4 +108,10 @@ def _time(value: object) -> str | None:
     return f"{value}".replace(" ", "T") if value else None
 
 
-IMPORTER = Importer("langgraph", "LangGraph: the SQLite file of a store", matches, read)
+IMPORTER = Importer(
+    "langgraph",
+    "LangGraph: the SQLite file of a store, or postgresql://...",
+    matches,
+    read,
+    live=LiveTables(("store",), ("prefix", "key", "value"), read_live),
+)

@@ -19,7 +19,7 @@ from steelyard_eval.importers.database import Database
 from steelyard_eval.importers.pickled import plain
 from steelyard_eval.importers.source import ForeignStore
 
-HISTORY, STORAGE = "history.db", "storage.sqlite"
+HISTORY, META, STORAGE = "history.db", "meta.json", "storage.sqlite"
 MODEL = "mem0"
 RECIPE = "{text}"
 FIELDS = ("title", "category", "tags", "project", "type", "domain", "source")
@@ -33,11 +33,11 @@ def homes(environ: Mapping[str, str]) -> Iterable[Path]:
 
 
 def matches(source: ForeignStore) -> bool:
-    """A folder with mem0's history, or with a collection of a local Qdrant that mem0 filled."""
+    """A folder with mem0's history, or the folder of a local Qdrant alone, which mem0 keeps in /tmp by default."""
     if source.has(HISTORY):
         with source.database(HISTORY) as db:
             return "memory_id" in db.columns.get("history", [])
-    return False
+    return source.has(META) and next(source.files(STORAGE), None) is not None
 
 
 def read(source: ForeignStore) -> Imported:
@@ -53,6 +53,8 @@ def read(source: ForeignStore) -> Imported:
                     unread += 1
     if unread:
         found.notes.append(f"{counted(unread, 'point')} of Qdrant left out: not plain values, and never unpickled")
+    if not source.has(HISTORY):
+        return found
     known = {entry["id"] for entry in found.entries}
     with source.database(HISTORY) as db:
         left = _last(db, known)

@@ -1,4 +1,4 @@
-"""MoltNet: a plain dump of its database, a folder of CSV files of its tables, or a JSON export.
+"""MoltNet: its database while it runs, a plain dump of it, a folder of CSV files of its tables, or a JSON export.
 
 Tables are those of commit 25e711d: `diaries`, `diary_entries`, `entry_relations`. The newer entry of a relation is
 its source, the superseded one its target.
@@ -15,8 +15,9 @@ import numpy as np
 
 from steelyard.base.errors import DataError
 from steelyard.base.files import STRICT_JSON
-from steelyard_eval.importers.base import Imported, Importer, Record, filled
+from steelyard_eval.importers.base import Imported, Importer, LiveTables, Record, filled
 from steelyard_eval.importers.copied import array_of, copied_rows
+from steelyard_eval.importers.postgres import LiveDatabase
 from steelyard_eval.importers.source import ForeignStore
 
 TABLES = ("diaries", "diary_entries", "entry_relations")
@@ -29,6 +30,12 @@ FILES = {
 MODEL = "e5-small-v2"
 """The model of the program's vectors; texts have the prefix "passage: ", which recorded queries lack here."""
 RECIPE = "{title}\n{text}\ntag:{tag}"
+ORDERS = {
+    "diaries": ("id",),
+    "diary_entries": ("created_at", "id"),
+    "entry_relations": ("source_id", "created_at", "id"),
+}
+"""The columns that the rows of a running database are ordered by."""
 SUSPICIOUS = "suspicious"
 OWN = ("creator_agent_id", "creator_human_id", "content_hash", "content_signature", "signing_nonce")
 
@@ -146,4 +153,15 @@ def _without_blanks(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value or None for name, value in row.items()}
 
 
-IMPORTER = Importer("moltnet", "MoltNet: a plain dump, a JSON export, CSV files of its tables", matches, read)
+def read_live(database: LiveDatabase) -> Imported:
+    """The same of the tables of a running database."""
+    return _imported({table: list(database.rows(table, ORDERS[table])) for table in TABLES})
+
+
+IMPORTER = Importer(
+    "moltnet",
+    "MoltNet: postgresql://..., a plain dump, a JSON export, CSV files of its tables",
+    matches,
+    read,
+    live=LiveTables(("diary_entries", "diaries", "entry_relations"), ("diary_id", "content"), read_live),
+)

@@ -17,6 +17,7 @@ from steelyard_eval.datasets.parts import assemble
 from steelyard_eval.importers.base import Imported, Importer
 from steelyard_eval.importers.benchmark import IR_DATASETS
 from steelyard_eval.importers.kinds import importers
+from steelyard_eval.importers.postgres import connected, is_address
 from steelyard_eval.importers.remembered import is_remembered, remember
 from steelyard_eval.importers.source import ForeignStore, Options
 from steelyard_eval.importers.write import ABOUT, FolderFiles, check_target, files_of, write_folder
@@ -34,8 +35,10 @@ class Import:
     ----------
     kind : str
         The name of the importer.
-    source, folder : Path
-        Where it read from and wrote to.
+    source : str
+        The path or the address that it read from.
+    folder : Path
+        What it wrote to.
     counts : dict
         entries, queries, labels, runs, impressions; those that are not 0.
     models : tuple of str
@@ -47,7 +50,7 @@ class Import:
     """
 
     kind: str
-    source: Path
+    source: str
     folder: Path
     counts: dict[str, int]
     models: tuple[str, ...]
@@ -58,7 +61,7 @@ class Import:
         """As plain JSON values."""
         return {
             "kind": self.kind,
-            "source": str(self.source),
+            "source": self.source,
             "folder": str(self.folder),
             "counts": self.counts,
             "models": list(self.models),
@@ -75,7 +78,8 @@ def import_store(
     Parameters
     ----------
     source : str or Path
-        A file or folder, or the name of a kind, whose program's own place is then looked up.
+        A file or folder, the address of a PostgreSQL database, or the name of a kind, whose program's own place
+        is then looked up.
     folder : str or Path
         A new folder, or one that an import made.
     kind : str, optional
@@ -98,7 +102,7 @@ def import_store(
     changed = write_folder(target, files)
     remember(target, about["source"])
     return Import(
-        importer.name, place.path, target, _counts(imported), _models(files), tuple(files.notes), changed
+        importer.name, place.place, target, _counts(imported), _models(files), tuple(files.notes), changed
     )
 
 
@@ -141,7 +145,8 @@ def open_dataset(source: str | Path, intents: str | None = None) -> Dataset:
     own = any((folder / name).exists() for name in ("dataset.json", "corpus.jsonl", "corpus.jsonl.gz", "qrels"))
     if own or is_memory(folder) or (folder.is_dir() and not any(folder.iterdir())):
         return load(folder, intents)
-    known = folder.exists() or str(source) in importers() or str(source).startswith(IR_DATASETS)
+    named = str(source) in importers() or str(source).startswith(IR_DATASETS) or is_address(source)
+    known = folder.exists() or named
     return replace(load_store(source), intents=intents) if known else load(folder, intents)
 
 
@@ -150,7 +155,7 @@ def _read(
 ) -> tuple[Imported, FolderFiles]:
     """What the store holds, and the files of it; DataError for values that no such program writes."""
     try:
-        imported = importer.read(place)
+        imported = _live(importer, place) if place.address else importer.read(place)
         return imported, files_of(imported, about, old)
     except BROKEN as error:
         reason = shown(f"{type(error).__name__}: {error}", 200)
@@ -162,6 +167,8 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
     known = importers()
     if kind is not None and kind not in known:
         raise ConfigError(f"unknown kind {shown(kind)}{nearest(kind, known)}; see steelyard import --list")
+    if is_address(source):
+        return _of_database(str(source), known, kind, options)
     path = Path(source).expanduser()
     if not path.exists() and str(source) in known:
         return _at_home(known[str(source)], os.environ, options)
@@ -183,6 +190,29 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
     raise ConfigError(f"{place} is no store that is known; name its kind with --kind: {', '.join(known)}")
 
 
+def _of_database(
+    address: str, known: Mapping[str, Importer], kind: str | None, options: Options
+) -> tuple[Importer, ForeignStore]:
+    """The importer whose tables a database has."""
+    live = {name: one for name, one in known.items() if one.live}
+    place = ForeignStore(Path(address.rpartition("/")[2].partition("?")[0]), options, address)
+    if kind is not None and kind not in live:
+        raise ConfigError(f"{kind} is not read from a database; that can be {', '.join(live)}")
+    with connected(address) as database:
+        for name, importer in live.items():
+            if importer.live and kind in (None, name) and importer.live.matches(database):
+                return importer, place
+    looked = "; ".join(f"{name}: {', '.join(one.live.tables)}" for name, one in live.items() if one.live)
+    raise ConfigError(f"{place} has not the tables of a store that is known ({looked}); name another database")
+
+
+def _live(importer: Importer, place: ForeignStore) -> Imported:
+    if importer.live is None:
+        raise ConfigError(f"{importer.name} is not read from a database")
+    with connected(place.address) as database:
+        return importer.live.read(database)
+
+
 def _at_home(importer: Importer, environ: Mapping[str, str], options: Options) -> tuple[Importer, ForeignStore]:
     places = list(importer.homes(environ))
     for path in places:
@@ -197,7 +227,7 @@ def _about(importer: Importer, place: ForeignStore) -> dict[str, Any]:
     return {
         "name": f"{importer.name} {name}",
         "description": f"imported from {importer.about}",
-        "source": {"kind": importer.name, "path": str(place.path), **place.options.to_json()},
+        "source": {"kind": importer.name, "path": place.place, **place.options.to_json()},
     }
 
 

@@ -33,11 +33,11 @@ def homes(environ: Mapping[str, str]) -> Iterable[Path]:
 
 
 def matches(source: ForeignStore) -> bool:
-    """A vault.db with Soleri's tables."""
+    """A vault.db with Soleri's entries."""
     if not source.has(VAULT):
         return False
     with source.database(VAULT) as db:
-        return {"entries", "brain_feedback"} <= db.columns.keys() and "severity" in db.columns["entries"]
+        return {"severity", "domain"} <= set(db.columns.get("entries", ()))
 
 
 def read(source: ForeignStore) -> Imported:

@@ -52,13 +52,19 @@ class Options:
 
 @dataclass(frozen=True)
 class ForeignStore:
-    """A file or a folder that somebody else's program wrote."""
+    """A file or a folder that somebody else's program wrote; or the address of a database that is running."""
 
     path: Path
     options: Options = Options()
+    address: str = ""
 
     def __str__(self) -> str:
-        return shown(str(self.path), PATH_WIDTH)
+        return shown(self.place, PATH_WIDTH)
+
+    @property
+    def place(self) -> str:
+        """The path, or the address."""
+        return self.address or str(self.path)
 
     @property
     def folder(self) -> Path:

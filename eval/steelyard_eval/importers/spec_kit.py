@@ -8,7 +8,7 @@ on, its `query_id` is one of the evaluation's.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from steelyard.base.fields import format_time
@@ -146,7 +146,7 @@ def _evaluation(found: Imported, db: Database) -> None:
         )
 
 
-def _ledger(found: Imported, events: list[Record]) -> None:
+def _ledger(found: Imported, events: Sequence[Record]) -> None:
     """The lists of the ledger as impressions: what was shown for one query, in the order of its rows."""
     texts = {query["id"]: query["text"] for query in found.queries}
     shown: dict[str, list[Record]] = {}

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from steelyard.base.errors import ConfigError, DataError, Fault, shown
 from steelyard.base.fields import format_time
-from steelyard.base.files import canonical, draft, move_folder, write_bytes
+from steelyard.base.files import canonical, draft, move_folder, sweep, write_bytes
 from steelyard.memory.entry import Entry, read_entry
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers.base import Imported, Record, Scored
@@ -37,6 +37,7 @@ LOST = "qrels.lost.txt"
 """Labels of entries that are not in the corpus now."""
 MANAGED = ("as_of", "source", "text_for_embedding")
 """Keys of dataset.json that each import writes anew; the others are the user's once they are there."""
+GRADES = frozenset(range(-1, 5))
 SHOWN = 3
 """How many faults of one kind are named."""
 
@@ -60,7 +61,10 @@ def files_of(imported: Imported, about: Mapping[str, Any], old: ForeignStore | N
     kept, notes = _checked(imported.entries)
     entries = [entry for entry, _ in kept]
     labels = {(query, entry): grade for query, own in imported.qrels.items() for entry, grade in own.items()}
-    queries, feedback, manifest = imported.queries, imported.feedback, dict(about)
+    queries, faults = _whole(imported.queries)
+    labels, unusable = _usable(labels, queries)
+    notes += faults + unusable
+    feedback, manifest = imported.feedback, dict(about)
     if old is not None:
         labels = _old_labels(old) | labels
         queries = list(({q["id"]: q for q in _records(old, QUERIES)} | {q["id"]: q for q in queries}).values())
@@ -93,7 +97,9 @@ def write_folder(folder: Path, files: FolderFiles) -> bool:
     texts = {name: text.encode() for name, text in files.texts.items()}
     if folder.exists():
         stale = _stale(folder, texts, files)
-        if not stale and all(_same(folder / name, data) for name, data in texts.items()):
+        arrays = all(_same_array(folder / name, array) for name, array in files.arrays.items())
+        if arrays and not stale and all(_same(folder / name, data) for name, data in texts.items()):
+            sweep(folder)  # a process that was killed after the exchange left the folder that it replaced
             return False
     else:
         stale = []
@@ -154,12 +160,29 @@ def _arrays(imported: Imported, entries: list[Entry]) -> tuple[dict[str, NDArray
     return arrays, notes
 
 
+def _whole(queries: list[Record]) -> tuple[list[Record], list[str]]:
+    """The queries that have an id and a text, and a note on the others."""
+    whole = [query for query in queries if query.get("id") and isinstance(query.get("text"), str)]
+    lacking = len(queries) - len(whole)
+    return whole, [f"{counted(lacking, 'query', 'queries')} without an id or a text left out"] if lacking else []
+
+
+def _usable(labels: Labels, queries: list[Record]) -> tuple[Labels, list[str]]:
+    """The labels of queries that are there, with grades that are some, and notes on the others."""
+    asked = {query["id"] for query in queries}
+    strays = {pair for pair in labels if pair[0] not in asked}
+    odd = {pair for pair, grade in labels.items() if grade not in GRADES} - strays
+    notes = [f"{counted(len(strays), 'label')} left out, whose query is not there"] if strays else []
+    notes += [f"{counted(len(odd), 'label')} left out, whose grade is not one of -1 to 4"] if odd else []
+    return {pair: grade for pair, grade in labels.items() if pair not in strays | odd}, notes
+
+
 def _old_labels(old: ForeignStore) -> Labels:
     found: Labels = {}
     for name in (QRELS, LOST):
         for number, line in old.lines(name) if old.has(name) else ():
             words = line.split()
-            if len(words) != 4 or not words[3].isdigit():
+            if len(words) != 4 or not words[3].removeprefix("-").isdigit():
                 raise DataError(f"{old}: {name}:{number} is no judgment; correct it before importing again")
             found[words[0], words[2]] = int(words[3])
     return found
@@ -216,6 +239,13 @@ def _stale(folder: Path, texts: Mapping[str, bytes], files: FolderFiles) -> list
 
 def _same(path: Path, data: bytes) -> bool:
     return path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data
+
+
+def _same_array(path: Path, array: NDArray[np.float16]) -> bool:
+    try:
+        return path.is_file() and np.array_equal(np.load(path, mmap_mode="r", allow_pickle=False), array)
+    except (ValueError, OSError):
+        return False
 
 
 def _link(folder: Path, made: Path, own: set[str]) -> None:

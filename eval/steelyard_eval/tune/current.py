@@ -65,7 +65,7 @@ def of_lists(
     one: ListContender, dataset: Dataset, queries: Sequence[Query], limit: int, measures: Sequence[Measure]
 ) -> Current:
     """Lists as the current contender, asked for as deep as the composite looks."""
-    found = one.answers(queries, max(limit, DEEPEST))
+    found = one.answers(queries, max(limit, DEEPEST), dataset.entries)
     parts = parts_for(measures[0])
     deep = found.ranked(queries, max(limit, DEEPEST)).metrics(dataset.qrels, parts)
     ranked = found.ranked(queries, limit)

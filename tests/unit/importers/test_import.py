@@ -1,6 +1,8 @@
 """Importing into a folder: what is written, what stays on a second import, and what is refused."""
 
+import contextlib
 import json
+import shutil
 import sqlite3
 
 import numpy as np
@@ -274,3 +276,131 @@ def test_a_store_is_indexed_and_loaded_without_a_folder_between(notes, tmp_path)
     assert done.exit_code == 0, done.output
     assert "2 entries" in done.output
     assert len(sy.load(notes).dataset.entries) == 2
+
+
+def test_of_a_store_of_langgraph_the_vectors_of_whole_values_are_kept(tmp_path):
+    path = tmp_path / "store.db"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE store (prefix, key, value, created_at, updated_at)")
+        db.execute("CREATE TABLE store_vectors (prefix, key, field_name, embedding)")
+        db.execute("""INSERT INTO store VALUES ('p', 'k', '{"text": "token"}', '', '')""")
+        for field, vector in (("$", [1, 0]), ("text", [0, 1])):
+            db.execute("INSERT INTO store_vectors VALUES ('p', 'k', ?, ?)", (field, np.float32(vector).tobytes()))
+    data = load_store(path)
+    assert data.vectors["langgraph", "text"][0].tolist() == [1, 0]
+
+
+# What a store of the same program may have otherwise
+
+
+@pytest.fixture
+def vault(store_root, tmp_path):
+    """A copy of EchoVault's store that may be changed."""
+    place = tmp_path / "vault"
+    shutil.copytree(store_root / "echovault-newest", place)
+    for path in (place, *place.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    return place
+
+
+def change(path, *statements):
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        for name in [row[0] for row in db.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")]:
+            db.execute(f'DROP TRIGGER "{name}"')
+        for statement in statements:
+            db.execute(statement)
+
+
+def test_columns_that_an_older_schema_lacks_are_not_given(vault):
+    columns = ("why", "impact", "source", "category", "updated_at")
+    change(vault / "index.db", *(f"ALTER TABLE memories DROP COLUMN {name}" for name in columns))
+    entries = load_store(vault).entries
+
+    assert len(entries) == 26
+    assert {(entry.why, entry.impact, entry.source, entry.category) for entry in entries} == {("", "", "", "")}
+
+
+def test_a_golden_query_keeps_its_id_and_labels_when_another_comes_before_it(vault, tmp_path):
+    import_store(vault, tmp_path / "mine")
+    before = load(tmp_path / "mine")
+    golden = (vault / "golden.yaml").read_text()
+    (vault / "golden.yaml").write_text(
+        golden.replace("queries:\n", "queries:\n- query: a new one\n  expected: []\n", 1)
+    )
+    import_store(vault, tmp_path / "mine")
+    after = load(tmp_path / "mine")
+
+    assert {query.id: query.text for query in before.queries}.items() < {
+        q.id: q.text for q in after.queries
+    }.items()
+    assert after.qrels == before.qrels
+
+
+def test_labels_that_name_no_query_or_have_no_grade_are_left_out_and_counted(store_root, tmp_path):
+    place = tmp_path / "store"
+    shutil.copytree(store_root / "spec-kit", place)
+    for path in (place, *place.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    whole = import_store(place, tmp_path / "whole").counts["labels"]
+    change(
+        place / "speckit-eval.db",
+        "UPDATE eval_ground_truth SET relevance = 9 WHERE id = (SELECT min(id) FROM eval_ground_truth)",
+        "DELETE FROM eval_queries WHERE id = (SELECT max(query_id) FROM eval_ground_truth)",
+    )
+    done = import_store(place, tmp_path / "mine")
+
+    assert check(tmp_path / "mine").faults == ()
+    assert "1 label left out, whose grade is not one of -1 to 4" in done.notes
+    assert [note for note in done.notes if note.endswith("left out, whose query is not there")]
+    assert len((tmp_path / "mine" / "qrels.txt").read_text().splitlines()) < whole
+
+
+def test_a_label_of_minus_one_survives(notes, tmp_path):
+    import_store(notes, tmp_path / "mine")
+    (tmp_path / "mine" / "queries.jsonl").write_text('{"id": "q", "text": "keys"}\n')
+    (tmp_path / "mine" / "qrels.txt").write_text("q 0 keys -1\n")
+    (notes / "new.md").write_text("New.")
+    import_store(notes, tmp_path / "mine")
+
+    assert (tmp_path / "mine" / "qrels.txt").read_text() == "q 0 keys -1\n"
+
+
+def test_a_vault_of_soleri_without_feedback_is_one(store_root, tmp_path):
+    place = tmp_path / "store"
+    shutil.copytree(store_root / "soleri", place)
+    for path in (place, *place.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    change(place / "vault.db", "DROP TABLE brain_feedback", "DROP TABLE memories")
+
+    assert len(load_store(place).entries) == 23
+
+
+def test_the_folder_of_mem0_s_qdrant_alone_is_read(store_root):
+    whole, alone = load_store(store_root / "mem0"), load_store(store_root / "mem0" / "qdrant")
+
+    assert [entry.id for entry in alone.entries] == [entry.id for entry in whole.entries]
+
+
+def test_vectors_that_came_later_are_written(store_root, tmp_path):
+    place = tmp_path / "store.db"
+    shutil.copy(store_root / "langgraph-sqlite" / "store.db", place)
+    place.chmod(0o644)
+    assert import_store(place, tmp_path / "mine").models == ()
+    change(
+        place,
+        "INSERT INTO store_vectors (prefix, key, field_name, embedding) SELECT prefix, key, '$', zeroblob(256) "
+        "FROM store WHERE (prefix, key) NOT IN (SELECT prefix, key FROM store_vectors)",
+    )
+    done = import_store(place, tmp_path / "mine")
+
+    assert (done.models, done.changed) == (("langgraph",), True)
+    assert np.load(tmp_path / "mine" / "corpus.langgraph.f16.npy").shape == (25, 64)
+    assert not import_store(place, tmp_path / "mine").changed
+
+
+def test_what_a_killed_import_left_goes_though_nothing_has_changed(notes, tmp_path):
+    import_store(notes, tmp_path / "mine")
+    (tmp_path / ".mine.0f9a2b7c.part").mkdir()  # the folder that was replaced, of a process that is dead
+
+    assert not import_store(notes, tmp_path / "mine").changed
+    assert [path.name for path in tmp_path.glob(".mine.*")] == []

@@ -29,7 +29,7 @@ from steelyard_eval.compare.verification import refuse_differences
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.record import record_systems
 from steelyard_eval.recording.select import intents_of
-from steelyard_eval.show.terminal import comparison, layers, tests, unlabelled, verification
+from steelyard_eval.show.terminal import comparison, layers, silence, tests, unlabelled, verification
 
 RERANK = (
     "Which candidates a re-ranker scores: those that the systems read, or all, so that any top can be replayed."
@@ -162,8 +162,9 @@ def compare(
     Where no query has judgments: how far the contenders' lists agree, and which queries to label first.
 
     A CONTENDER is a system (echovault:shipped), a strategy (rrf(bm25, vector)), a weights file (*.json), a TREC
-    run (*.run) or a search endpoint (http://localhost:8000/search?q={query}&limit={limit}); LABEL= may precede
-    it. After # an endpoint's address may have ids=PATH, scores=PATH (JMESPath) and body=JSON, sent by POST.
+    run (*.run), a search endpoint (http://localhost:8000/search?q={query}&limit={limit}) or a tool of an MCP
+    server (mcp:COMMAND#TOOL), which is started for it; LABEL= may precede it. After # an endpoint's address may
+    have ids=PATH, scores=PATH (JMESPath) and body=JSON, sent by POST; after a tool &ids=, &scores=, &arguments=.
 
     With --verify the exit code is 2 when a value differs from that of ir_measures by more than 1e-9.
     """
@@ -195,7 +196,7 @@ def compare(
     head = f"{facts['name']} ({document['split']}): {facts['judged']} queries, limit {document['limit']}"
     head += f", intents {document['intents']}" if document["intents"] else ""
     parts = [f"{head}, vectors {document['model'] or 'none'}", comparison(document), tests(document)]
-    parts += [layers(document), verification(document["verification"]) if verify else ""]
+    parts += [silence(document), layers(document), verification(document["verification"]) if verify else ""]
     put(document, as_json, "\n\n".join(filter(None, parts)))
     if verify:
         refuse_differences(document["verification"])

@@ -281,7 +281,8 @@ class Exploration:
             trial = bench.trial(bench.config(used))
             values, ranked = trial.values(trial.weights), replay(trial.table, trial.config).ranked
         else:
-            ranked = used.answers(bench.queries, bench.limit).ranked(bench.queries, bench.limit)
+            answers = used.answers(bench.queries, bench.limit, bench.dataset.entries)
+            ranked = answers.ranked(bench.queries, bench.limit)
             values = ranked.metrics(bench.dataset.qrels, [bench.measure])[bench.measure]
         return Rival(used.label, values, _lists(ranked))
 
@@ -291,7 +292,8 @@ class Exploration:
         if isinstance(used, Named):
             proof = bench.proof(bench.config(used))
             return np.zeros(0) if proof is None else proof.values(proof.weights)
-        ranked = used.answers(bench.held_out, bench.limit).ranked(bench.held_out, bench.limit)
+        answers = used.answers(bench.held_out, bench.limit, bench.dataset.entries)
+        ranked = answers.ranked(bench.held_out, bench.limit)
         return ranked.metrics(bench.dataset.qrels, [bench.measure])[bench.measure]
 
 

@@ -108,7 +108,7 @@ def pool(
     """
     if not queries:
         raise ConfigError(f"{dataset.name} has no queries; add some to queries.jsonl")
-    found = [firsts(one, space, queries) for one in contenders]
+    found = [firsts(one, dataset, space, queries) for one in contenders]
     return pooled(dataset, [one.label for one in contenders], queries, found, seed)
 
 
@@ -138,10 +138,12 @@ def pooled(
     )
 
 
-def firsts(one: Named | ListContender, space: Workspace | None, queries: Sequence[Query]) -> Firsts:
+def firsts(
+    one: Named | ListContender, dataset: Dataset, space: Workspace | None, queries: Sequence[Query]
+) -> Firsts:
     """The first places of one contender; other weights are known of configurations alone."""
     if isinstance(one, ListContender):
-        lists = one.answers(queries, PLACES).lists
+        lists = one.answers(queries, PLACES, dataset.entries).lists
         return {(q, id_): at for q, own in enumerate(lists) for at, (id_, _) in enumerate(own[:PLACES], 1)}, ()
     if space is None:
         raise ValueError("configurations need a workspace")

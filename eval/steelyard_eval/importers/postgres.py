@@ -1,0 +1,126 @@
+"""Stores that lie in a PostgreSQL database: its tables as they are at one moment, as COPY writes them.
+
+The password comes from PGPASSWORD or from .pgpass, as libpq looks for it, and is in no address. One transaction
+of repeatable read reads everything and can write nothing. Only ordinary tables are read, never a view, as the text
+that a plain dump has, so that one parser reads both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from steelyard.base.errors import ConfigError, DataError, MachineError, shown
+from steelyard.base.extras import require
+from steelyard.base.inputs import largest
+from steelyard_eval.importers.copied import Row, copied_rows
+
+if TYPE_CHECKING:
+    import psycopg
+
+SCHEMES = ("postgresql://", "postgres://")
+SECRETS = ("password", "sslpassword")
+"""Parameters of an address that may not stand in it: dataset.json remembers the address."""
+SECONDS = 10
+"""Until a connection is given up."""
+SETTINGS = ("timezone = 'UTC'", "datestyle = 'ISO, YMD'", "statement_timeout = '10min'", "lock_timeout = '10s'")
+TABLES = """
+    SELECT n.nspname, c.relname, a.attname
+    FROM pg_catalog.pg_class c
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+    WHERE c.relkind IN ('r', 'p') AND pg_catalog.pg_table_is_visible(c.oid)
+    ORDER BY c.relname, a.attnum
+"""
+
+
+def is_address(source: object) -> bool:
+    """Whether a source is the address of a database.
+
+    >>> is_address("postgresql://me@localhost/moltnet"), is_address("moltnet.sql")
+    (True, False)
+    """
+    return isinstance(source, str) and source.startswith(SCHEMES)
+
+
+class LiveDatabase:
+    """The tables of one moment: `columns` by table, and the rows of a table as texts."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+        self._left = largest()
+        self._schemas: dict[str, str] = {}
+        self.columns: dict[str, list[str]] = {}
+        for schema, table, column in connection.execute(TABLES):
+            self._schemas[table] = schema
+            self.columns.setdefault(table, []).append(column)
+
+    def rows(self, table: str, order: Sequence[str]) -> list[Row]:
+        """Every row of a table, in the byte order of columns; none where there is no such table."""
+        from psycopg import sql
+
+        names = self.columns.get(table)
+        if names is None:
+            return []
+        text = sql.SQL("COPY (SELECT {} FROM {} ORDER BY {}) TO STDOUT").format(
+            sql.SQL(", ").join(map(sql.Identifier, names)),
+            sql.Identifier(self._schemas[table], table),
+            sql.SQL(", ").join(sql.SQL('{}::text COLLATE "C"').format(sql.Identifier(name)) for name in order),
+        )
+        with self._connection.cursor().copy(text) as copy:
+            return [row for _, row in copied_rows(self._lines(table, names, map(bytes, copy)), (table,))]
+
+    def _lines(self, table: str, names: Sequence[str], blocks: Iterator[bytes]) -> Iterator[str]:
+        """The rows as the block of a dump; DataError for more than may be read."""
+        yield f"COPY {table} ({', '.join(names)}) FROM stdin;"
+        for row in blocks:
+            self._left -= len(row)
+            if self._left < 0:
+                raise DataError(
+                    f"the tables have more than {largest() // 2**20} MB; dump and import a part of them"
+                )
+            yield row.decode()
+
+
+@contextmanager
+def connected(address: str) -> Iterator[LiveDatabase]:
+    """The database at an address.
+
+    Raises ConfigError for an address that cannot be read or holds a password, MachineError where the database
+    cannot be reached, breaks off, or does not let the tables be read.
+    """
+    _check(address)
+    import psycopg
+
+    try:
+        with psycopg.connect(address, connect_timeout=SECONDS, autocommit=False) as connection:
+            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            connection.read_only = True
+            for setting in SETTINGS:
+                connection.execute(f"SET LOCAL {setting}".encode())
+            yield LiveDatabase(connection)
+            connection.rollback()
+    except psycopg.Error as error:
+        reason = shown(" ".join(str(error).split()), 300)
+        raise MachineError(
+            f"{shown(address)} cannot be read ({reason}); the password belongs into PGPASSWORD or ~/.pgpass"
+        ) from None
+
+
+def _check(address: str) -> None:
+    require("postgres", "a live database")
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        given = conninfo_to_dict(address)
+    except psycopg.Error:  # its message may repeat the address, and with it a password
+        raise ConfigError(
+            "the address of the database cannot be read; write postgresql://USER@HOST:PORT/DATABASE"
+        ) from None
+    if any(given.get(name) for name in SECRETS):
+        raise ConfigError(
+            "the address of the database holds a password, and dataset.json would remember it; set PGPASSWORD, or "
+            "write it to ~/.pgpass"
+        )

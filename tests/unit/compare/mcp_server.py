@@ -1,0 +1,110 @@
+"""A small MCP server over stdio, by hand: it answers from a file, in the form that its first argument names.
+
+    python mcp_server.py FORM lists.json
+
+`lists.json` has the ids of every query by its text. Forms that are no answer are what a broken or hostile server
+does.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+form, lists = sys.argv[1], json.loads(Path(sys.argv[2]).read_text())
+SCHEMA = {"query": {"type": "string"}, "limit": {"type": "integer", "maximum": 50}}
+SCHEMAS = {
+    "renamed": ({"q": {}, "top_k": {}, "session": {}}, ["q"]),
+    "demanding": ({"query": {}, "project": {}}, ["query", "project"]),
+    "odd": ({"needle": {}}, ["needle"]),
+}
+
+
+def send(**message):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def texts(*values):
+    return {
+        "content": [
+            {"type": "text", "text": value if isinstance(value, str) else json.dumps(value)} for value in values
+        ]
+    }
+
+
+def answer(arguments):
+    text = arguments.get("query") or arguments.get("q") or arguments.get("needle")
+    ids = lists[text][: arguments.get("limit", arguments.get("top_k", 10))]
+    hits = [{"title": "no id", "id": id_, "score": 1.0} for id_ in ids]
+    if form == "structured":
+        return {**texts("see the structure"), "structuredContent": {"took": 1, "result": hits}}
+    if form == "items":
+        return texts(*hits)
+    if form == "prose":
+        return texts("".join(f"{at}. **{id_}**: something (score 0.1)\n" for at, id_ in enumerate(ids, 1)))
+    if form == "beginnings":
+        return texts({"memories": [{"id": id_[:12]} for id_ in ids]})
+    if form == "titles":
+        return texts({"entities": [{"name": lists["titles"][id_]} for id_ in ids]})
+    if form == "wrapped":
+        return texts({"success": True, "data": {"results": [{"entry": {"id": id_}, "score": 1} for id_ in ids]}})
+    if form == "nothing":
+        return texts({"results": []})
+    if form == "failing":
+        return {**texts("no such index"), "isError": True}
+    if form == "unclear":
+        return texts({"answer": "yes"})
+    if form == "surrogate":
+        return texts('{"results": [{"id": "\\ud800"}]}')
+    if form == "deep":
+        return texts("[" * 100_000 + "]" * 100_000)
+    return texts({"results": hits})
+
+
+def disturb():
+    """What this form does before it answers a search."""
+    if form == "silent":
+        time.sleep(600)
+    if form == "gone":
+        sys.exit("the index is locked")
+    if form == "flood":
+        while True:
+            sys.stdout.write("{" + "x" * 2**20)
+    if form == "chatter":
+        while True:
+            send(method="notifications/message", params={"data": "x" * 10_000})
+    if form == "cut":
+        sys.stdout.write('{"jsonrpc": "2.0", "id": 3, \n')
+    if form == "asking":
+        send(id="a", method="ping")
+        send(id="b", method="sampling/createMessage", params={})
+        replies = [json.loads(sys.stdin.readline()) for _ in range(2)]
+        assert replies[0]["result"] == {} and replies[1]["error"]["code"] == -32601
+        print("a line that is printed by mistake")
+    if form == "complaining":
+        sys.stderr.write("x" * 2**22)
+
+
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    if message["method"] == "initialize":
+        if form == "family":
+            child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+            Path(sys.argv[2] + ".pid").write_text(f"{os.getpid()} {child.pid}")
+        send(id=message["id"], result={"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {}})
+    elif message["method"] == "tools/list" and "cursor" not in message["params"]:
+        send(id=message["id"], result={"tools": [{"name": "save"}], "nextCursor": "2"})
+    elif message["method"] == "tools/list":
+        properties, required = SCHEMAS.get(form, (SCHEMA, ["query"]))
+        schema = {"type": "object", "properties": properties, "required": required}
+        send(id=message["id"], result={"tools": [{"name": "search", "inputSchema": schema}]})
+    elif form == "refusing":
+        send(id=message["id"], error={"code": -32602, "message": "bad arguments"})
+    else:
+        disturb()
+        send(id=message["id"], result=answer(message["params"]["arguments"]))

@@ -1,0 +1,240 @@
+"""Tools of MCP servers as contenders: one written by hand, and one of the official SDK where that is."""
+
+import json
+import os
+import shlex
+import sys
+import time
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from steelyard.base.errors import ConfigError, DataError, MachineError
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard_eval.compare import compare
+from steelyard_eval.compare.contenders import read, separate
+from steelyard_eval.compare.mcp_search import McpSearch
+from steelyard_eval.datasets import load
+from steelyard_eval.tune.recommendation import recommend
+
+ROOT = Path(__file__).resolve().parents[3]
+SERVER = Path(__file__).with_name("mcp_server.py")
+SDK = sys.executable if find_spec("mcp") else os.environ.get("STEELYARD_MCP_PYTHON", "")
+"""A Python that has the official SDK."""
+SDK_SERVER = """
+import json, sys
+from mcp.server import MCPServer
+server = MCPServer("notes")
+lists = json.loads(open(sys.argv[1]).read())
+@server.tool()
+def search(query: str, limit: int = 10) -> list[dict]:
+    return [{"id": id_, "score": 1.0} for id_ in lists[query][:limit]]
+server.run(transport="stdio")
+"""
+LONG = [Entry(f"0f9a{at:04}-2b7c-4f2e", title=f"Note {at}") for at in range(20)]
+"""Entries with ids as programs make them."""
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return load(ROOT / "qrels" / "starter")
+
+
+@pytest.fixture(scope="module")
+def lists(dataset):
+    """A list a query, the same judged and unjudged entries in each form: text -> ids."""
+    ids = [entry.id for entry in dataset.entries]
+    return {
+        query.text: list(
+            dict.fromkeys([ids[(7 * at) % len(ids)], *sorted(dataset.qrels[query.id])[:4], *ids[at : at + 4]])
+        )
+        for at, query in enumerate(dataset.queries)
+    }
+
+
+@pytest.fixture(scope="module")
+def answers(dataset, lists, tmp_path_factory):
+    """The file that servers answer from."""
+    path = tmp_path_factory.mktemp("mcp") / "lists.json"
+    long = {"which": [entry.id for entry in LONG[3:0:-1]]}
+    titles = {entry.id: entry.title for entry in (*LONG, *dataset.entries)}
+    path.write_text(json.dumps(lists | long | {"titles": titles}))
+    return path
+
+
+@pytest.fixture(scope="module")
+def server(answers):
+    """The command of a server of one form, as `compare` takes it."""
+    return lambda form: f"mcp:{shlex.join([sys.executable, str(SERVER), form, str(answers)])}#search"
+
+
+def asked(text, timeout=20.0, entries=LONG):
+    """The answer of one query, and the notices."""
+    with replace(McpSearch.of(text), timeout=timeout).opened(entries) as session:
+        return session.ask(Query("which", id="q1"), 10), session.notices
+
+
+def test_a_server_is_measured_as_a_function_with_its_lists(dataset, lists, server):
+    found = compare(dataset, {"mine": lambda query: lists[query.text], "today": server("plain")}, embedder="none")
+
+    for measure, values in found.values["mine"].items():
+        assert found.values["today"][measure].tolist() == values.tolist()
+    notes = [note for note in found.record["notices"] if note.startswith("today: ")]
+    assert notes == [
+        'today: asks search with {"query": "{query}", "limit": "{limit}"}',
+        "today: returns at most 50 results",
+        "today: ids are read from results[*].id; ids= names another place",
+    ]
+
+
+def test_a_server_may_be_what_is_used_today(dataset, server):
+    found = recommend(dataset, current=f"today={server('plain')}", embedder="none", metric="nDCG@10")
+
+    assert found.record["current"]["label"] == "today"
+
+
+@pytest.mark.parametrize(
+    ("form", "place"),
+    [
+        ("structured", "result[*].id"),
+        ("items", "[*].id"),
+        ("wrapped", "data.results[*].entry.id"),
+        ("prose", "what its text mentions"),
+        ("beginnings", "memories[*].id"),
+        ("titles", "entities[*].name"),
+        ("renamed", "results[*].id"),
+        ("odd", "results[*].id"),
+        ("asking", "results[*].id"),
+        ("complaining", "results[*].id"),
+    ],
+)
+def test_the_form_of_arguments_and_answers_is_guessed_and_told(server, form, place):
+    ids, notices = asked(server(form))
+
+    assert ids == [entry.id for entry in LONG[3:0:-1]]
+    assert f"ids are read from {place}; ids= names another place" in notices
+
+
+def test_what_is_matched_by_other_names_is_counted(server):
+    assert (
+        "places of its lists were found in the corpus by other names than ids: 3 by title"
+        in asked(server("titles"))[1]
+    )
+    twice = [*LONG, Entry("other", title="Note 2")]
+    ids, notices = asked(server("titles"), entries=twice)
+    assert ids == [LONG[3].id, "Note 2", LONG[1].id]  # two entries have that title
+    assert "1 places of its lists name no entry of the corpus, and count as not relevant" in notices
+
+
+def is_running(number):
+    state = Path(f"/proc/{number}/stat")
+    return state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_no_results_are_an_empty_list(server):
+    assert asked(server("nothing"))[0] == []
+
+
+def test_arguments_and_paths_are_mapped_by_hand(server):
+    text = (
+        server("demanding")
+        + '&arguments={"query": "{query}", "project": "a"}&ids=results[1:].id&scores=results[1:].score'
+    )
+    ids, notices = asked(text)
+
+    assert ids == [(LONG[2].id, 1.0), (LONG[1].id, 1.0)]
+    assert notices == ["takes no limit, so that lists are as long as it likes"]
+
+
+@pytest.mark.parametrize(
+    ("form", "error", "rule"),
+    [
+        ("failing", DataError, "query 'q1': failed: 'no such index'"),
+        ("refusing", DataError, "refuses tools/call: .*bad arguments"),
+        ("unclear", DataError, "has no list of ids"),
+        ("surrogate", DataError, "no Unicode"),
+        ("cut", DataError, "which is no message"),
+        ("gone", MachineError, "query 'q1' ended .'the index is locked'"),
+        ("silent", MachineError, "gave no whole answer in time"),
+        ("flood", MachineError, "more than 16 MB"),
+        ("chatter", MachineError, "more than 16 MB|in time"),
+        ("demanding", ConfigError, "needs 'project'; write its arguments"),
+    ],
+)
+def test_what_cannot_be_used_ends_with_one_message(server, form, error, rule):
+    with pytest.raises(error, match=rule):
+        asked(server(form), timeout=2.0 if form in ("silent", "chatter") else 30.0)
+
+
+def test_what_is_nested_too_deep_is_prose_without_ids(server):
+    assert asked(server("deep"))[0] == []
+
+
+def test_the_server_and_what_it_started_end_with_the_comparison(server, answers):
+    asked(server("family"))
+
+    running = Path(f"{answers}.pid").read_text().split()
+    for _ in range(1000):  # a killed process takes a moment to go
+        running = [number for number in running if is_running(number)]
+        time.sleep(0.01 if running else 0)
+    assert running == []
+
+
+def test_a_key_in_the_command_is_shown_nowhere(dataset, server):
+    text = server("plain").replace("#search", " --api-key 0f9a2b7c1d2e --other x LLM_TOKEN=abcdefgh12345#search")
+    found = compare(dataset, f"today={text}", embedder="none")
+
+    assert "0f9a2b7c1d2e" not in json.dumps(found.record)
+    assert "abcdefgh12345" not in json.dumps(found.record)
+    assert "--api-key '***' --other x 'LLM_TOKEN=***'#search" in read(text).source
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "rule"),
+    [
+        ("mcp:#search", ConfigError, "mcp:COMMAND#TOOL"),
+        ("mcp:serve", ConfigError, "mcp:COMMAND#TOOL"),
+        ("mcp:serve 'a#b", ConfigError, "quote it as in a shell"),
+        ("mcp:serve#search&id=x", ConfigError, "unknown 'id'; did you mean 'ids'"),
+        ("mcp:serve#search&ids=[[", ConfigError, "cannot be read"),
+        ('mcp:serve#search&arguments={"q": 1}', ConfigError, "no JSON object with {query}"),
+        ("mcp:serve#search&arguments={", ConfigError, "is not JSON"),
+    ],
+)
+def test_a_server_that_cannot_be_asked_is_refused_before_anything_runs(text, error, rule):
+    with pytest.raises(error, match=rule):
+        read(text)
+
+
+def test_a_command_or_a_tool_that_is_not_there_is_named(dataset, server):
+    with pytest.raises(MachineError, match="'/nowhere/serve' cannot be started"):
+        compare(dataset, "mcp:/nowhere/serve#search", embedder="none")
+    with pytest.raises(ConfigError, match="has no tool 'serch'; did you mean 'search'"):
+        compare(dataset, server("plain").replace("#search", "#serch"), embedder="none")
+
+
+def test_a_server_among_others_in_one_text():
+    assert separate('bm25, today=mcp:serve --a x,y#search&arguments={"q": "{query}"}, fts') == [
+        "bm25",
+        'today=mcp:serve --a x,y#search&arguments={"q": "{query}"}',
+        "fts",
+    ]
+    assert (read("today=mcp:serve --a=b#search").label, read("mcp:serve --a=b#search").label) == (
+        "today",
+        "search",
+    )
+
+
+@pytest.mark.skipif(not SDK, reason="the SDK is not installed; name a Python that has it in STEELYARD_MCP_PYTHON")
+def test_a_server_of_the_official_sdk(dataset, lists, answers, tmp_path):
+    (tmp_path / "serve.py").write_text(SDK_SERVER)
+    command = shlex.join(["env", "-u", "PYTHONPATH", SDK, str(tmp_path / "serve.py"), str(answers)])
+    found = compare(
+        dataset, {"mine": lambda query: lists[query.text], "today": f"mcp:{command}#search"}, embedder="none"
+    )
+
+    for measure, values in found.values["mine"].items():
+        assert found.values["today"][measure].tolist() == values.tolist()
