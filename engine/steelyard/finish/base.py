@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import MISSING, Field, fields
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 from steelyard.finish.ranking import Ranking
 from steelyard.fusion.explain import Explanation
@@ -55,7 +55,7 @@ class Stage(ABC):
         return None
 
     def __str__(self) -> str:
-        first, *others = cast("tuple[Field[Any], ...]", fields(self))  # type: ignore[arg-type]  # a dataclass
+        first, *others = fields(self)  # type: ignore[arg-type]  # subclasses are dataclasses
         options = (own for own in others if own.default is MISSING or getattr(self, own.name) != own.default)
         parts = [self._text(first), *(f"{own.name}={self._text(own)}" for own in options)]
         return f"{self.keyword}({', '.join(parts)})"

@@ -10,12 +10,13 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.fusion.available import Available
 from steelyard.fusion.base import Description, Expr, Needs, Term, join_needs
 from steelyard.fusion.call import CallReader
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.progress import LAST, Progress
 from steelyard.fusion.signal import Signal
-from steelyard.fusion.sums import WeightedTerms, terms_without
+from steelyard.fusion.sums import ListColumns, WeightedTerms, terms_without
 from steelyard.grammar import Item, number_text
 from steelyard.table.signal_table import FETCHED, SignalTable, count_rows
 
@@ -60,6 +61,17 @@ class Layered(WeightedTerms):
     then: str = "last"
     depths: tuple[int, ...] = ()
     scope: str = "all"
+
+    @property
+    def absolute(self) -> bool:
+        """Always: its layers are cosines, added as they are."""
+        return True
+
+    @classmethod
+    def starts(cls, there: Available) -> dict[str, list[str]]:
+        """The three layers at Cortex-Mem's weights and thresholds."""
+        layers = ", ".join(f"{weight}*{name}" for weight, name in zip((0.2, 0.3, 0.5), there.layers, strict=False))
+        return {cls.shown_as: [f"layered({layers}, threshold=0.5, relax=[0.4, 0.3])"] if there.layers else []}
 
     @classmethod
     def read(cls, call: CallReader) -> Self:
@@ -201,7 +213,7 @@ class Layered(WeightedTerms):
             passed[count_rows(table, above) > 0] = at
         return gated, passed
 
-    def _filled(self, table: SignalTable, pairs: list[tuple[Column, Bools]]) -> tuple[tuple[Column, ...], Bools]:
+    def _filled(self, table: SignalTable, pairs: ListColumns) -> tuple[tuple[Column, ...], Bools]:
         """The layers with what stands for missing ones, and bool[N] the rows that count at all."""
         counted = np.ones(len(table), dtype=bool)
         if self.lacking == "zero":
@@ -305,7 +317,7 @@ def _instead(pair: tuple[Column, Bools], values: Floats, formula: str) -> Column
     )
 
 
-def _best(pairs: list[tuple[Column, Bools]]) -> tuple[Column, Bools]:
+def _best(pairs: ListColumns) -> tuple[Column, Bools]:
     """The greatest of each row's own layers."""
     parts = tuple(replace(c, values=np.where(present, c.values, np.nan)) for c, present in pairs)
     present = np.any([own for _, own in pairs], axis=0)

@@ -220,10 +220,11 @@ class VectorTables(Journal):
 
     def _distances(self, asked: _Asked, rowids: Indices, vectors: Vectors | None) -> list[float]:
         """Distances of some entries, computed by sqlite-vec; `vectors` spares reading theirs from the file."""
+        bound: tuple[Any, ...] = ()
         if vectors is None:
             self._map()
             stored = f"v.embedding) FROM json_each(?2) j CROSS JOIN {asked.table} v ON v.rowid = j.value"
-            places, bound = rowids.tolist(), ()
+            places = rowids.tolist()
         else:
             size = 4 * vectors.shape[1]
             stored = "substr(?3, j.value, ?4)) FROM json_each(?2) j"
