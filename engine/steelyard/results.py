@@ -11,7 +11,7 @@ import numpy as np
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, VaultError, shown
 from steelyard.config.search_config import SearchConfig
-from steelyard.finish import Ranking, Stage, scored_again
+from steelyard.finish import Ranking, Stage, scored_again, silenced
 from steelyard.fusion import Expr, Progress, compile_plan, leaves
 from steelyard.fusion.explain import Explanation
 from steelyard.memory.entry import Hit
@@ -67,10 +67,12 @@ class SearchResult:
 
     @property
     def emptied(self) -> str:
-        """Which step of a layered search left nothing to show, in words; empty where there are hits."""
-        progress = self.progress
-        if self.hits or progress is None:
+        """Which floor or step of a layered search left nothing to show, in words; empty where there are hits."""
+        if self.hits:
             return ""
+        progress, below = self.progress, silenced(self.table, self.fused, self.finish)
+        if below or progress is None:
+            return below
         return progress.emptied() or "only directories were found, and results are files"
 
     @cached_property

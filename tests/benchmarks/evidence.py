@@ -33,6 +33,7 @@ from evidence_few import (
     pools,
     zero_table,
 )
+from evidence_floors import floor_rows, floor_table
 from evidence_matrices import CASES, FUSIONS, Collection
 from evidence_rows import GROUPS, USUAL, Differences, recommend_row, repeats_row, rule_row
 from evidence_tables import chosen_table, recommend_table, repeats_table, rule_table
@@ -53,7 +54,7 @@ GRIDS = {
 """What somebody would try by hand: these three by ten weights, at the depth there is."""
 
 
-PARTS = ("rule", "recommend", "chosen", "repeats", "few", "duel", "curve", "all")
+PARTS = ("rule", "recommend", "chosen", "repeats", "few", "duel", "curve", "floors", "all")
 
 
 class Folder:
@@ -281,6 +282,11 @@ def main():
         rows = curve_rows(folder, GROUPS, asked.draws)
         document["curve"] = [{"key": key, **row} for key, row in rows.items()]
         text.append(curve_table(rows))
+    if asked.part in ("floors", "all"):
+        for embedder in ("recorded", "lsa"):
+            rows = floor_rows(folder, embedder, asked.chosen)
+            document[f"floors.{embedder}"] = [{"key": key, **row} for key, row in rows.items()]
+            text.append(f"vectors {embedder}\n{floor_table(rows)}")
     print(json.dumps(document, indent=1) if asked.json else "\n\n".join(text))
 
 

@@ -15,12 +15,14 @@ from steelyard.finish.base import Stage
 from steelyard.finish.cut import Cut
 from steelyard.finish.drop import AtLeast, Drop
 from steelyard.finish.files import Files
+from steelyard.finish.floor import Floor
 from steelyard.finish.merge import Merge
 from steelyard.finish.parse import parse_stages
 from steelyard.finish.ranking import Ranking, order
 from steelyard.finish.rerank import Rerank
 from steelyard.finish.rescore import Rescore
 from steelyard.fusion.explain import Explanation
+from steelyard.grammar import number_text
 from steelyard.table.signal_table import SignalTable
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "Cut",
     "Drop",
     "Files",
+    "Floor",
     "Merge",
     "Ranking",
     "Rerank",
@@ -39,8 +42,10 @@ __all__ = [
     "parse_stages",
     "reranked",
     "scored_again",
+    "silenced",
     "stages_without",
     "to_rerank",
+    "without_floors",
 ]
 
 
@@ -60,6 +65,24 @@ def scored_again(table: SignalTable, scores: Floats, stages: Sequence[Stage], ro
             if row in before.row and (found := stages[at].explain(table, before, row)):
                 return found
     return None
+
+
+def without_floors(stages: Sequence[Stage]) -> tuple[Stage, ...]:
+    """The stages but for floors: what would be shown if nothing were too far off."""
+    return tuple(stage for stage in stages if not isinstance(stage, Floor))
+
+
+def silenced(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> str:
+    """Which floor left nothing of the list of the table's only query, in words; empty where none did."""
+    for at, stage in enumerate(stages):
+        if isinstance(stage, Floor) and len(rows := finish(table, scores, stages[:at]).row):
+            best = float(stage.scores(table)[rows].max())
+            if best < stage.least:
+                return (
+                    f"the floor is {number_text(stage.least)} and the best of {len(rows)} candidates reaches "
+                    f"{best:.4g} on {stage.on}"
+                )
+    return ""
 
 
 def facts_read(stages: Sequence[Stage]) -> frozenset[str]:

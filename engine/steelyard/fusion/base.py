@@ -97,6 +97,12 @@ class Expr(ABC):
             [child.with_weights([next(left) for _ in child.weights]) for child in self.children()]
         )
 
+    @property
+    def absolute(self) -> bool:
+        """Whether a score says the same of an entry whatever else was found: then a threshold means something."""
+        inner = self.children() if self.routes or self.wraps else ()
+        return bool(inner) and all(child.absolute for child in inner)
+
     def variants(self) -> Iterator[Expr]:
         """Iterate over this expression under each value of its own parameters that tuning tries."""
         yield self

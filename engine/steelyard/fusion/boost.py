@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
+from steelyard.fusion.available import Available
 from steelyard.fusion.base import Description, Expr, Term
 from steelyard.fusion.call import FAULTY, CallReader, Family
 from steelyard.fusion.plan import Branch, Plan
@@ -36,6 +37,17 @@ class Boost(Family):
     factors: tuple[Term, ...]
     low: float = LOW
     high: float = HIGH
+
+    @classmethod
+    def starts(cls, there: Available) -> dict[str, list[str]]:
+        """The RRF of the lists, boosted by each signal that is derived from facts, in full and by half."""
+        boosted = [
+            f"boost(rrf({lists}), {amount}{fact})"
+            for lists in there.fused[:1]
+            for amount in ("", "0.5*")
+            for fact in (*there.factors, *there.facts)
+        ]
+        return {cls.shown_as: boosted}
 
     @classmethod
     def read(cls, call: CallReader) -> Self:

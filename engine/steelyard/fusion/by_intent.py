@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools
+from steelyard.fusion.available import Available
 from steelyard.fusion.base import Description, Expr, Needs, join_needs
 from steelyard.fusion.call import CallReader, Family
 from steelyard.fusion.plan import Branch, Plan
@@ -28,6 +29,12 @@ class ByIntent(Family):
 
     default: Expr
     cases: tuple[tuple[str, Expr], ...] = ()
+
+    @classmethod
+    def starts(cls, there: Available) -> dict[str, list[str]]:
+        """A weighted sum for each intent, all alike at first."""
+        cases = [", ".join(f"{case}={mixture}" for case in ("default", *there.intents)) for mixture in there.sums]
+        return {cls.shown_as: [f"{cls.keyword}({case})" for case in cases if there.intents]}
 
     @classmethod
     def read(cls, call: CallReader) -> Self:

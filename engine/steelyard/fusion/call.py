@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from steelyard.base.errors import nearest
+from steelyard.fusion.available import Available
 from steelyard.fusion.base import Expr, Term
 from steelyard.grammar import Call, Duration, Item, number_text, parse_call, value_text
 
@@ -28,6 +29,15 @@ class Family(Expr):
     @abstractmethod
     def read(cls, call: CallReader) -> Self:
         """Build an expression of this family from a parsed call; faults are collected in `call`."""
+
+    @classmethod
+    def starts(cls, there: Available) -> dict[str, list[str]]:
+        """The strategies of this family that recommending starts from, by the name of a row of its table.
+
+        The first of a row is tried in all its shapes, the others as they are. By default the family fuses the
+        lists, and then the lists with each further one.
+        """
+        return {cls.shown_as: [f"{cls.keyword}({lists})" for lists in there.fused]}
 
 
 @dataclass

@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.fusion.available import Available
 from steelyard.fusion.base import Description, Expr, Needs, Term, join_needs
 from steelyard.fusion.call import CallReader
 from steelyard.fusion.plan import Branch, Column, Plan
@@ -60,6 +61,17 @@ class Layered(WeightedTerms):
     then: str = "last"
     depths: tuple[int, ...] = ()
     scope: str = "all"
+
+    @property
+    def absolute(self) -> bool:
+        """Always: its layers are cosines, added as they are."""
+        return True
+
+    @classmethod
+    def starts(cls, there: Available) -> dict[str, list[str]]:
+        """The three layers at Cortex-Mem's weights and thresholds."""
+        layers = ", ".join(f"{weight}*{name}" for weight, name in zip((0.2, 0.3, 0.5), there.layers, strict=False))
+        return {cls.shown_as: [f"layered({layers}, threshold=0.5, relax=[0.4, 0.3])"] if there.layers else []}
 
     @classmethod
     def read(cls, call: CallReader) -> Self:

@@ -7,12 +7,19 @@ that is 0 in the other rows: an entry that a retriever did not return adds nothi
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
+from steelyard.base.errors import ConfigError
 from steelyard.fusion.plan import Column
-from steelyard.table.signal_table import SignalTable, count_rows, per_query, ranks
+from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS
+from steelyard.signals import PRIORS
+from steelyard.table.signal_table import ENDS, SignalTable, count_rows, per_query, ranks
+
+if TYPE_CHECKING:
+    from steelyard.fusion.base import Expr
 
 
 def none(table: SignalTable, column: Column, rows: Bools) -> Column:
@@ -62,6 +69,56 @@ def share_of_rank(table: SignalTable, column: Column, rows: Bools) -> Column:
     return _on(column, rows, values, "(n - rank + 1) / n", inputs)
 
 
+def theoretical(table: SignalTable, column: Column, rows: Bools) -> Column:
+    """Scale to 0..1 by ``(x - low) / (high - low)`` between the ends of the formula, whatever else was found.
+
+    The ends of a cosine are -1 and 1; those of bm25 are 0 and ``sum of idf * (k1 + 1)`` over the query's words.
+    """
+    low, high = ends_of(table, column.label)
+    spread = high - low
+    values = np.where(spread > 0, (column.values - low) / np.where(spread > 0, spread, 1.0), 0.0)
+    inputs = {column.label: column.values, "low": low, "high": high}
+    return _on(column, rows, values, f"({column.label} - low) / (high - low)", inputs)
+
+
+def ends_of(table: SignalTable, label: str) -> tuple[Floats, Floats]:
+    """float64[N] each: the ends of a signal's scale for the query of each row.
+
+    Raises ConfigError where the table does not know them.
+    """
+    name = label.partition("(")[0]
+    stated = fixed_ends(name)
+    if stated is not None:
+        low, high = (np.full(len(table), end) for end in stated)
+    else:
+        numbers, unknown = table.asked.numbers, np.full(len(table.queries), np.nan)
+        low, high = (numbers.get(f"{end} {name}", unknown)[table.query] for end in ENDS)
+    if np.isnan(low).any() or np.isnan(high).any():
+        raise ConfigError(
+            f"normalize=theoretical needs the ends of the scale of {name}, which this table does not know: "
+            "distances, lifted similarities, SQLite's ranking and lists of other engines have none; record again, "
+            "or choose another normalisation"
+        )
+    return low, high
+
+
+def fixed_ends(name: str) -> tuple[float, float] | None:
+    """The ends that a signal has for every query; None where it has none, or a query's own."""
+    if name in SCORER_KINDS:
+        return SCORER_KINDS[name].ends
+    prior = PRIORS.get(name)
+    return (0.0, 1.0) if prior is not None and prior.unit and not prior.factor else None
+
+
+def has_ends(expr: Expr) -> bool:
+    """Whether an expression is a signal whose formula gives the ends of its scale."""
+    if expr.children():
+        return False
+    (name,) = expr.signals()
+    kind = RETRIEVER_KINDS.get(name)
+    return kind.bounded if kind is not None else fixed_ends(name) is not None
+
+
 def _on(column: Column, rows: Bools, values: Floats, formula: str, inputs: dict[str, Floats]) -> Column:
     return Column(column.label, np.where(rows, values, 0.0), formula, inputs, column.inner)
 
@@ -72,4 +129,9 @@ NORMALIZERS: dict[str, Callable[[SignalTable, Column, Bools], Column]] = {
     "minmax": minmax,
     "zscore": zscore,
     "rank": share_of_rank,
+    "theoretical": theoretical,
 }
+ABSOLUTE = ("none", "theoretical")
+"""Those that say the same of an entry whatever else was found."""
+TRIED = tuple(name for name in NORMALIZERS if name != "theoretical")
+"""Those that tuning tries: the scale of a floor is chosen for what it can promise, not for the order it gives."""

@@ -40,6 +40,11 @@ class Signal(Expr):
             return cls(name)
         return cls(name, tuple(_read_options(PRIORS[name], call)))
 
+    @property
+    def absolute(self) -> bool:
+        """Always: a signal is what it is."""
+        return True
+
     def children(self) -> tuple[Expr, ...]:
         """Return no children: a signal is a leaf."""
         return ()

@@ -15,7 +15,7 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.base import Description, Expr, Term, nested
 from steelyard.fusion.call import CallReader, Family
-from steelyard.fusion.normalize import NORMALIZERS
+from steelyard.fusion.normalize import ABSOLUTE, NORMALIZERS, TRIED, has_ends
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.walk import leaves
 from steelyard.signals import PRIORS
@@ -141,13 +141,28 @@ class NormalizedSum(Sum):
     normalize: str = "none"
 
     @classmethod
+    def read(cls, call: CallReader) -> Self:
+        """Read as any sum; each term of a theoretical scale has to have ends."""
+        made = super().read(call)
+        for term in made.terms if made.normalize == "theoretical" else ():
+            if not has_ends(term.expr):
+                call.fault(f"{cls.keyword}: normalize=theoretical has no scale for {term.expr}; {_WITH_ENDS}")
+        return made
+
+    @classmethod
     def _options(cls, call: CallReader) -> dict[str, Any]:
         return {"normalize": call.word("normalize", cls.normalize, tuple(NORMALIZERS))}
 
     def variants(self) -> Iterator[Expr]:
         """Iterate over all normalisations when terms are on different scales, else its own alone."""
+        tried = TRIED if self.normalize in TRIED else (self.normalize,)
         raw = len(self.terms) > 1 and any(leaf.name not in BOUNDED for leaf in leaves(self))
-        yield from (replace(self, normalize=name) for name in (NORMALIZERS if raw else (self.normalize,)))
+        yield from (replace(self, normalize=name) for name in (tried if raw else (self.normalize,)))
+
+    @property
+    def absolute(self) -> bool:
+        """Whether neither its normalisation nor a part of it follows what else was found."""
+        return self.normalize in ABSOLUTE and all(child.absolute for child in self.children())
 
     def coordinates(self) -> tuple[float, ...]:
         """Return 1 for its normalisation and 0 for each other, so that all are equally far apart."""
@@ -158,6 +173,9 @@ class NormalizedSum(Sum):
 
     def _written(self) -> list[str]:
         return [f"normalize={self.normalize}"]
+
+
+_WITH_ENDS = "its formula gives no ends, as those of bm25, vector, cosine, tfidf, the layers and priors of 0..1 do"
 
 
 def ranked_column(

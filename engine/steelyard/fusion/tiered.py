@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools
+from steelyard.fusion.available import Available
 from steelyard.fusion.base import Expr, Fallback, Needs, join_needs
 from steelyard.fusion.call import FAULTY, CallReader, Family
 from steelyard.fusion.plan import Branch, Plan
@@ -27,6 +28,17 @@ class Tiered(Family):
     first: Expr
     then: Expr
     min_results: int = 3
+
+    @classmethod
+    def starts(cls, there: Available) -> dict[str, list[str]]:
+        """Each list that may answer alone, before the RRF of those behind it and of each further one."""
+        return {
+            f"{first} first" if len(there.tiers) > 1 else cls.shown_as: [
+                f"tiered({first}, min_results=10, then=rrf({', '.join((*behind, *more))}))"
+                for more in there.additions
+            ]
+            for first, behind in there.tiers.items()
+        }
 
     @classmethod
     def read(cls, call: CallReader) -> Self:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from steelyard.fusion.base import Expr
 from steelyard.fusion.signal import Signal
@@ -30,9 +30,23 @@ def all_variants(expr: Expr) -> Iterator[Expr]:
 
 
 def near_variants(expr: Expr) -> Iterator[Expr]:
-    """Iterate over the variants that differ from an expression in the parameters of one node."""
+    """Iterate over the variants that differ from an expression in the parameters of one node.
+
+    Cases that a query's intent chooses among, and that differ in no more than weights and parameters, are also
+    varied together: what holds for one of them often holds for all.
+    """
     yield from expr.variants()
     children = expr.children()
     for at, child in enumerate(children):
         for other in near_variants(child):
             yield expr.with_children((*children[:at], other, *children[at + 1 :]))
+    if expr.by_query and _of_one_kind(children):
+        for other in near_variants(children[0]):
+            yield expr.with_children([other.with_weights(child.weights) for child in children])
+
+
+def _of_one_kind(cases: Sequence[Expr]) -> bool:
+    """Whether strategies are of one family, over the same signals with as many weights."""
+    kinds = {(type(case), len(case.weights), tuple(map(str, leaves(case)))) for case in cases}
+    parts = {tuple(type(child) for child in case.children()) for case in cases}
+    return len(kinds) == len(parts) == 1

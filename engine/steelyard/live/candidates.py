@@ -23,7 +23,7 @@ from steelyard.retrievers.directories import Directories
 from steelyard.signals import PRIORS
 from steelyard.stores.base import Found, Readable
 from steelyard.systems.base import System
-from steelyard.table.join import Lists, Part, ScoreIds, complete, join, part
+from steelyard.table.join import Ends, Lists, Part, ScoreIds, complete, join, part
 from steelyard.table.signal_table import DEPENDENT, EMBEDDING, LAYERS, RETRIEVERS, SCORERS, SignalTable
 
 BLOCK = 128
@@ -154,6 +154,7 @@ class Candidates:
         names = sorted(signals, key=lambda name: (name in DEPENDENT, name))
         depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
         lists: list[Lists] = []
+        ends: list[Ends] = []
         try:
             for at, query in enumerate(progress(queries)):
                 if at % BLOCK == 0:
@@ -162,7 +163,8 @@ class Candidates:
                 for name, depth in depths.items():
                     own[name] = self.sources.retrieve(name, query, depth, own)
                 lists.append(own)
-            return part(queries, lists, self._scores(name for name in names if name in SCORERS))
+                ends.append(self.sources.ends(own, query))
+            return part(queries, lists, self._scores(name for name in names if name in SCORERS), ends)
         except EmbedderError as error:
             raise EmbedderError(f"{error}; {len(lists)} of {len(queries)} queries were done") from None
 
@@ -188,4 +190,6 @@ class Candidates:
         clocks = [query.asked_at or 0.0 for query in queries]
         layered = any(name in LAYERS for own in lists for name in own)
         homes = self._directories.of if layered else None
-        return join(queries, clocks, lists, self._scores(scorers), self._store.get if facts else None, homes)
+        get = self._store.get if facts else None
+        ends = [self.sources.ends(own, query) for own, query in zip(lists, queries, strict=True)]
+        return join(queries, clocks, lists, self._scores(scorers), get, homes, ends)

@@ -20,7 +20,7 @@ from steelyard.base.errors import ConfigError, EmbedderError, LostError, RerankE
 from steelyard.config.search_config import LISTS, SearchConfig
 from steelyard.embedders.embed import Embedder
 from steelyard.feedback.explore import Explore, interleaved
-from steelyard.finish import Ranking, finish, reranked, stages_without, to_rerank
+from steelyard.finish import AtLeast, Floor, Ranking, finish, reranked, stages_without, to_rerank
 from steelyard.fusion import Expr, fuse
 from steelyard.live.candidates import Candidates
 from steelyard.memory.entry import Hit
@@ -125,6 +125,14 @@ class Searcher:
         self.reranker = reranker
         self.degraded = 0
         self._told: set[str] = set()
+        for stage in config.finish:
+            if isinstance(stage, AtLeast) and not config.effective.absolute:
+                _log.warning(
+                    "%s drops by scores of %s, which follow what else was found: it cuts by rank or not at all; "
+                    "use floor(...), which has a scale of its own",
+                    stage,
+                    config.strategy,
+                )
         self._counting = threading.Lock()
 
     def with_config(self, config: SearchConfig) -> Searcher:
@@ -180,7 +188,7 @@ class Searcher:
             strategy,
             self._sources.embedding_calls - calls,
             bool(lost),
-            tuple(map(str, lost)) if lost else self._notes(strategy, vectors, semantic),
+            tuple(map(str, lost)) if lost else self._notes(config, strategy, vectors, semantic),
             config.finish,
             asked,
             seconds | {"search": time.perf_counter() - begin},
@@ -274,7 +282,10 @@ class Searcher:
         scope = self._sources.scopes.answers(asked)
         nothing = own.no_query(text)
         if not nothing:
-            hits = list(self.search(asked, semantic=mode).hits)
+            result = self.search(asked, semantic=mode)
+            hits = list(result.hits)
+            if result.emptied:
+                _log.info("nothing found: %s", result.emptied)
         if topup or nothing:
             seen = {hit.entry.id for hit in hits}
             newest = map(plain, self.store.recent(scope, limit))
@@ -334,8 +345,15 @@ class Searcher:
         for error in new:
             _log.warning("%s: %s", _DEGRADED.get(type(error), _DEGRADED[EmbedderError]), error)
 
-    def _notes(self, strategy: Expr, vectors: bool, semantic: str | bool) -> tuple[str, ...]:
-        """Notes on what was searched by keywords alone although vectors were requested."""
+    def _notes(self, config: SearchConfig, strategy: Expr, vectors: bool, semantic: str | bool) -> tuple[str, ...]:
+        """Notes on what keywords alone found although vectors were requested, and on a floor left out."""
+        floors = [stage for stage in self.config.finish if isinstance(stage, Floor) and stage not in config.finish]
+        return (
+            *self._by_keywords(strategy, vectors, semantic),
+            *(f"{stage} was left out: without vectors its scale is another one" for stage in floors),
+        )
+
+    def _by_keywords(self, strategy: Expr, vectors: bool, semantic: str | bool) -> tuple[str, ...]:
         if not vectors:
             asked = self.system.searching.mode(semantic) == "always" and strategy != self.config.effective
             return ("the vault has no vectors of the configured model; keywords answered alone",) if asked else ()

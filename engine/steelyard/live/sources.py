@@ -16,7 +16,7 @@ from steelyard.live.scopes import Scopes
 from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, RetrieverConfig, Scorer
-from steelyard.retrievers.kinds import Foreseeing, QueryVector
+from steelyard.retrievers.kinds import Bounded, Foreseeing, QueryVector
 from steelyard.stores.base import Found, Readable, Space
 from steelyard.stores.federation import same_copies
 from steelyard.systems.base import System
@@ -68,19 +68,27 @@ class Sources:
         lists : mapping
             The lists retrieved before; of an entry with several copies, the copy in them is returned.
         """
-        kind, settings = RETRIEVER_KINDS[name], self.settings(name)
+        kind = RETRIEVER_KINDS[name]
         if kind.aside is not None and not self.scopes.any_of(kind.aside):
             return []
-        scope = self.scopes.searched(query, name, kind.aside, settings.filters != "none")
-        asked = replace(query, filters=scope)
         try:
-            return same_copies(self._find(name, asked, depth, lists), lists)
+            return same_copies(self._find(name, self._scoped(name, query), depth, lists), lists)
         except EmbedderError:
             raise
         except SteelyardError as error:
             if name not in self.dispensable or isinstance(error, ConfigError):
                 raise
             raise LostError(name, error) from None
+
+    def ends(self, names: Iterable[str], query: Query) -> dict[str, tuple[float, float]]:
+        """Between which ends the scores of these retrievers can lie for a query, where their formulas say."""
+        bounded = ((name, self._retriever(name)) for name in names if RETRIEVER_KINDS[name].aside is None)
+        return {name: own.ends(self._scoped(name, query)) for name, own in bounded if isinstance(own, Bounded)}
+
+    def _scoped(self, name: str, query: Query) -> Query:
+        """The query in the scope that a retriever searches."""
+        filtered = self.settings(name).filters != "none"
+        return replace(query, filters=self.scopes.searched(query, name, RETRIEVER_KINDS[name].aside, filtered))
 
     def expect(self, names: Iterable[str], queries: Sequence[Query]) -> None:
         """Prepare these retrievers for queries that come next from this thread."""

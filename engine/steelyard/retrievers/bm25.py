@@ -54,6 +54,14 @@ class Bm25Index:
             total[self.counted.posting(word).at] += self._impact(word)
         return total
 
+    def bound(self, words: Iterable[str]) -> float:
+        """What no entry's score can exceed: the sum of ``idf * (k1 + 1)``, terms that no entry has included."""
+        return float(sum(self._idf(len(self.counted.posting(word).at)) for word in words)) * (self.k1 + 1)
+
+    def _idf(self, holding: int) -> float:
+        """The weight of a term that so many entries hold."""
+        return float(np.log(1 + (len(self.counted.numbers) - holding + 0.5) / (holding + 0.5)))
+
     def _impact(self, word: str) -> Floats:
         known = self._impacts.get(word)
         if known is None:
@@ -63,9 +71,8 @@ class Bm25Index:
         return known
 
     def _impacts_of(self, found: Posting) -> Floats:
-        size, tf = len(self.counted.numbers), found.counts.astype(np.float64)
-        idf = np.log(1 + (size - len(found.at) + 0.5) / (len(found.at) + 0.5))
-        impacts: Floats = idf * tf * (self.k1 + 1) / (tf + self._norm[found.at])
+        tf = found.counts.astype(np.float64)
+        impacts: Floats = self._idf(len(found.at)) * tf * (self.k1 + 1) / (tf + self._norm[found.at])
         return impacts
 
     @cached_property
@@ -103,14 +110,20 @@ class Bm25Retriever:
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; entries without any term of the query are not returned."""
-        corpus = self._corpus(query) if self._words.whole else query.filters
-        index = self._index(corpus)
+        index = self._index_of(query)
         scores = index.scores(self._words.split(query.keywords))
         found = scores > 0
         if self._words.whole and query.filters:
             found &= index.counted.within(query.filters)
         best = index.counted.best(scores, np.flatnonzero(found), depth)
         return [Found(id_, score, place) for place, (id_, score) in enumerate(best, 1)]
+
+    def ends(self, query: Query) -> tuple[float, float]:
+        """See Bounded.ends: from 0 to what an entry of all its terms, endlessly repeated, would score."""
+        return 0.0, self._index_of(query).bound(self._words.split(query.keywords))
+
+    def _index_of(self, query: Query) -> Bm25Index:
+        return self._index(self._corpus(query) if self._words.whole else query.filters)
 
 
 def _bm25(parts: Parts, settings: RetrieverConfig) -> Bm25Retriever:
@@ -119,5 +132,9 @@ def _bm25(parts: Parts, settings: RetrieverConfig) -> Bm25Retriever:
 
 
 BM25 = RetrieverKind(
-    name="bm25", build=_bm25, parameters=(K1, B), counts=lambda reading: reading.bm25_words.analysis
+    name="bm25",
+    build=_bm25,
+    bounded=True,
+    parameters=(K1, B),
+    counts=lambda reading: reading.bm25_words.analysis,
 )

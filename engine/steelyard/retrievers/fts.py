@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -32,6 +33,10 @@ class FtsRetriever:
         return self.store.keyword(
             self.index, expression, self.weights, query.filters, -1 if depth is None else depth
         )
+
+    def ends(self, query: Query) -> tuple[float, float]:
+        """See Bounded.ends; SQLite tells no upper end."""
+        return 0.0, math.nan
 
 
 def _keywords(parts: Parts, settings: RetrieverConfig, match: MatchBuilder) -> Retriever:

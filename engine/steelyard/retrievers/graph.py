@@ -22,9 +22,13 @@ STRENGTHS = {
 Source: the weights of the code of system-spec-kit."""
 OTHER = 0.5
 """What an edge of any other type passes on."""
-SEEDS = Parameter("seeds", 5, 1, 100, "How many of the first places of each list before it the search starts from")
-HOPS = Parameter("hops", 2, 1, 10, "How many relations a path may have")
-DECAY = Parameter("decay", 0.5, 0, 1, "What is left of an activation after each relation, times its strength")
+SEEDS = Parameter(
+    "seeds", 5, 1, 100, "How many of the first places of each list before it the search starts from", (3, 10)
+)
+HOPS = Parameter("hops", 2, 1, 10, "How many relations a path may have", (1, 3))
+DECAY = Parameter(
+    "decay", 0.5, 0, 1, "What is left of an activation after each relation, times its strength", (0.3, 0.8)
+)
 LEAST = Parameter("least", 0.01, 0, 1, "The activation below which nothing is found")
 AGAIN = Parameter("again", 1, 0, 1, "1: an entry that the search starts from is found where another leads to it")
 FAN = Parameter("fan", 5, 1, 1000, "How many relations of an entry are followed, the strongest first")

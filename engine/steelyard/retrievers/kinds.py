@@ -24,6 +24,10 @@ QueryVector = Callable[[str], Vectors]
 """From text to float32[dim]; all zeros when the model knows no word of the text."""
 
 
+UNKNOWN = (math.nan, math.nan)
+"""The ends of scores of which nothing is known."""
+
+
 class Retriever(Protocol):
     """Finds candidates for a query."""
 
@@ -45,6 +49,14 @@ class Foreseeing(Protocol):
 
     def expect(self, queries: Sequence[Query]) -> None:
         """These queries come next, with their scopes: compute for all of them what can be at once."""
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """A retriever whose formula says between which ends its scores can lie, whatever else was found."""
+
+    def ends(self, query: Query) -> tuple[float, float]:
+        """The least and the most that a score of this query can be; NaN for an end that is not known."""
 
 
 class Dependent(Protocol):
@@ -97,6 +109,8 @@ class Parameter:
     """The legal range, both ends included."""
     text: str
     """What it does, for the schema of weights files."""
+    tried: tuple[float, ...] = ()
+    """Other values that tuning tries, each with a recording of its own; none: tuning says that it stays."""
 
     def checked(self, value: float) -> float:
         """Return the value; ConfigError when it is outside the legal range."""
@@ -165,6 +179,8 @@ class ScorerKind:
     """Makes one for a system over a store."""
     layer: str = ""
     """The layer of vectors that the query is compared with (text, l0, l1, l2); empty: it embeds nothing."""
+    ends: tuple[float, float] | None = None
+    """The least and the most that its formula can give; None where it gives no such ends."""
     counts: Callable[[Reading], Analysis | None] = _nothing
     """The words that it counts in a system's entries."""
 
@@ -185,6 +201,8 @@ class RetrieverKind:
     """Whether it searches the system's full-text index, with a weight for each field."""
     compares: bool = False
     """Whether the system chooses the similarity of vectors."""
+    bounded: bool = False
+    """Whether its retrievers are `Bounded`, with both ends known for their usual settings."""
     whole: bool = False
     """Whether it returns every entry in scope, so that no depth cuts its list, and being returned does not
     make an entry a candidate."""

@@ -84,5 +84,6 @@ def _cosine(asked: Sparse, entry: Sparse) -> float:
 TFIDF = ScorerKind(
     name="tfidf",
     build=lambda parts: TfidfScorer(parts.store, parts.reading.words, parts.counted),
+    ends=(0.0, 1.0),
     counts=lambda reading: reading.words.analysis,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
@@ -17,6 +18,8 @@ from steelyard.memory.query import Query
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.importance import Importance
 from steelyard.retrievers.kinds import (
+    UNKNOWN,
+    Bounded,
     Foreseeing,
     Parameter,
     Parts,
@@ -31,6 +34,8 @@ from steelyard.stores.base import COSINE, Found, Listed, Readable, Space
 from steelyard.stores.federation import plain_id
 
 _log = logging.getLogger(__name__)
+COSINES = (-1.0, 1.0)
+"""The ends of a cosine."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,10 @@ class VectorRetriever:
     def expect(self, queries: Sequence[Query]) -> None:
         """See Foreseeing.expect."""
         self.store.expect(self.space, [self.embed(query.embedded) for query in queries])
+
+    def ends(self, query: Query) -> tuple[float, float]:
+        """See Bounded.ends; what a distance leaves of 1 has no lower end."""
+        return COSINES if self.metric == COSINE else (math.nan, 1.0)
 
 
 @dataclass(frozen=True)
@@ -94,6 +103,10 @@ class LayerRetriever:
         found = Listed(rows.ids, scores, np.argsort(-scores, kind="stable"))
         return found if depth is None else found[:depth]
 
+    def ends(self, query: Query) -> tuple[float, float]:
+        """See Bounded.ends."""
+        return COSINES
+
     def _scores(self, query: Query, rows: _Rows, vector: Vectors) -> Floats:
         return rows.cosine(vector)
 
@@ -113,6 +126,10 @@ class LiftedRetriever(LayerRetriever):
 
     def _scores(self, query: Query, rows: _Rows, vector: Vectors) -> Floats:
         return rows.cosine(vector) + self._lift * self._importance(query.filters).at(query.asked_at)
+
+    def ends(self, query: Query) -> tuple[float, float]:
+        """See Bounded.ends; importance lifts a cosine beyond them."""
+        return UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -185,6 +202,10 @@ class EverySpace:
         for part in self.parts:
             if isinstance(part, Foreseeing):
                 part.expect(queries)
+
+    def ends(self, query: Query) -> tuple[float, float]:
+        """See Bounded.ends; all parts measure alike."""
+        return UNKNOWN if not isinstance(self.parts[0], Bounded) else self.parts[0].ends(query)
 
 
 @dataclass(frozen=True)
@@ -281,7 +302,11 @@ def _of_layer(parts: Parts, settings: RetrieverConfig, name: str) -> Retriever:
 def _layer(name: str) -> RetrieverKind:
     """Declare a signal that compares the query with one layer of every entry."""
     return RetrieverKind(
-        name=name, build=lambda parts, settings: _of_layer(parts, settings, name), layer=name, whole=True
+        name=name,
+        build=lambda parts, settings: _of_layer(parts, settings, name),
+        layer=name,
+        whole=True,
+        bounded=True,
     )
 
 
@@ -299,7 +324,7 @@ INSIDE = ScorerKind(name="inside", build=lambda parts: InsideScorer(parts.store)
 LIFT = Parameter(
     "lift", 0, 0, 1000, "What an entry's importance adds to its similarity; all vectors are then compared"
 )
-VECTOR = RetrieverKind(name="vector", build=_vector, layer="text", compares=True, parameters=(LIFT,))
+VECTOR = RetrieverKind(name="vector", build=_vector, layer="text", compares=True, bounded=True, parameters=(LIFT,))
 CONSTITUTIONAL = RetrieverKind(
     name="constitutional",
     build=_vector,
@@ -309,4 +334,4 @@ CONSTITUTIONAL = RetrieverKind(
 )
 """Entries of the highest tier, which system-spec-kit's code searches apart from the others."""
 L0, L1, L2 = map(_layer, ("l0", "l1", "l2"))
-COSINE_SCORE = ScorerKind(name="cosine", build=_cosine, layer="text")
+COSINE_SCORE = ScorerKind(name="cosine", build=_cosine, layer="text", ends=COSINES)

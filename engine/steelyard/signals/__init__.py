@@ -32,6 +32,20 @@ class Prior:
     words: dict[str, tuple[str, ...]] = field(default_factory=dict)
     intents: frozenset[str] = frozenset()
     """The intents of a query that change it."""
+    first: dict[str, Duration] = field(default_factory=dict)
+    """The spans that tuning starts from, where they are not the defaults."""
+
+    factor: bool = False
+    """Whether it is made to multiply a score, which 1 leaves as it is, and not to be added to one."""
+
+    unit: bool = True
+    """Whether its values lie in 0..1."""
+
+    def written(self, name: str) -> list[str]:
+        """The signal as tuning tries it at first: once with each of its words, as expressions write them."""
+        spans = [f"{option}={span.amount:g}{span.unit}" for option, span in self.first.items()]
+        words = [(f"{option}={word}",) for option, valid in self.words.items() for word in valid[1:]]
+        return [f"{name}({', '.join(own)})" if (own := [*spans, *word]) else name for word in [(), *words]]
 
     def __call__(self, table: SignalTable, options: Mapping[str, Duration | str]) -> Derived:
         """Compute the signal with these options and the defaults of the others."""
@@ -39,22 +53,24 @@ class Prior:
 
 
 PRIORS: dict[str, Prior] = {
-    "recency": Prior(recency, {"half_life": Duration(365, "d")}, {"since": SINCE}),
+    "recency": Prior(
+        recency, {"half_life": Duration(365, "d")}, {"since": SINCE}, first={"half_life": Duration(90, "d")}
+    ),
     "severity": Prior(severity),
     "importance": Prior(importance),
     "tags": Prior(tags),
     "domain": Prior(domain),
-    "document_type": Prior(document_type),
-    "spec_level": Prior(spec_level),
-    "importance_tier": Prior(importance_tier, words={"scale": tuple(TIERS)}),
+    "document_type": Prior(document_type, factor=True),
+    "spec_level": Prior(spec_level, factor=True),
+    "importance_tier": Prior(importance_tier, words={"scale": tuple(TIERS)}, factor=True),
     "decay": Prior(decay),
     "retrievability": Prior(retrievability),
     "popularity": Prior(popularity),
-    "corrections": Prior(corrections),
-    "created": Prior(created),
+    "corrections": Prior(corrections, factor=True),
+    "created": Prior(created, unit=False),
     "one": Prior(one),
-    "length": Prior(length),
-    "promised": Prior(promised, intents=frozenset(PROMISED)),
+    "length": Prior(length, factor=True),
+    "promised": Prior(promised, intents=frozenset(PROMISED), factor=True),
 }
 
 __all__ = ["PRIORS", "Derived", "Prior"]

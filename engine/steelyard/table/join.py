@@ -14,11 +14,14 @@ from steelyard.base.arrays import Floats, Ints
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard.retrievers.kinds import UNKNOWN
 from steelyard.stores.base import Found, Listed
 from steelyard.table.signal_table import FACT_FIELDS, NO_FACTS, SignalTable, entry_facts, query_facts
 
 Lists = Mapping[str, Sequence[Found]]
 """The list of each retriever for one query."""
+Ends = Mapping[str, tuple[float, float]]
+"""The least and the most that the scores of each retriever can be for one query; NaN where that is not known."""
 ScoreIds = Callable[[Query, Sequence[str]], Floats]
 
 
@@ -29,6 +32,7 @@ def join(
     scorers: Mapping[str, ScoreIds],
     get: Callable[[Sequence[str], Sequence[str]], list[Entry]] | None,
     directories: Callable[[Sequence[str]], list[str]] | None = None,
+    ends: Sequence[Ends] = (),
 ) -> SignalTable:
     """Build the table of some queries.
 
@@ -44,13 +48,15 @@ def join(
         Fetches the entries whose facts the table contains; None for a table without facts.
     directories : callable or None
         Gives the ids of the directories of entries; None where no layers are read.
+    ends : sequence of Ends
+        Of each query, between which ends the scores of its lists can lie, where that is known.
 
     Raises
     ------
     ConfigError
         When a retriever or scorer returned a number that is not finite.
     """
-    return complete([part(queries, lists, scorers)], queries, clocks, get, directories)
+    return complete([part(queries, lists, scorers, ends)], queries, clocks, get, directories)
 
 
 @dataclass(frozen=True)
@@ -62,9 +68,16 @@ class Part:
     entry: Ints
     columns: Mapping[str, Floats]
     positions: Mapping[str, Ints]
+    ends: Mapping[str, Floats]
+    """float64[Q, 2]: see `Ends`."""
 
 
-def part(queries: Sequence[Query], lists: Sequence[Lists], scorers: Mapping[str, ScoreIds]) -> Part:
+def part(
+    queries: Sequence[Query],
+    lists: Sequence[Lists],
+    scorers: Mapping[str, ScoreIds],
+    ends: Sequence[Ends] = (),
+) -> Part:
     """Join the lists of some queries, and score their candidates; see `join`."""
     codes = _Codes.of([part for own in lists for part in own.values()])
     ids = codes.ids
@@ -75,7 +88,9 @@ def part(queries: Sequence[Query], lists: Sequence[Lists], scorers: Mapping[str,
     for name, score in scorers.items():
         parts = (score(q, [ids[e] for e in union]) for q, union in zip(queries, unions, strict=True))
         columns[name] = np.concatenate([np.zeros(0), *(_finite(name, part) for part in parts)])
-    return Part(ids, offsets, np.concatenate([np.zeros(0, np.int32), *unions]), columns, positions)
+    names = sorted({name for own in ends for name in own})
+    scales = {name: np.array([own.get(name, UNKNOWN) for own in ends], dtype=np.float64) for name in names}
+    return Part(ids, offsets, np.concatenate([np.zeros(0, np.int32), *unions]), columns, positions, scales)
 
 
 def complete(
@@ -97,7 +112,7 @@ def complete(
         columns=whole.columns,
         positions=whole.positions,
         about=entry_facts(get(ids, FACT_FIELDS), tags) if get else NO_FACTS,
-        asked=query_facts(queries, clocks, tags),
+        asked=query_facts(queries, clocks, tags, whole.ends),
         directory=_homes(code, ids, directories(ids)) if directories else None,
     )
 
@@ -122,6 +137,12 @@ def _together(parts: Sequence[Part]) -> Part:
             name: column(name, 0, lambda part: part.positions).astype(np.int32)
             for name in names
             if any(name in part.positions for part in parts)
+        },
+        {
+            name: np.concatenate(
+                [part.ends.get(name, np.full((len(part.offsets) - 1, 2), np.nan)) for part in parts]
+            )
+            for name in sorted({name for part in parts for name in part.ends})
         },
     )
 

@@ -19,6 +19,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 
@@ -54,6 +55,8 @@ NUMBER_FACTS = tuple(
 LABEL_FACTS = tuple(
     "severity domain document_type spec_level importance_tier memory_type context_type".split()  # noqa: SIM905 -- as above
 )
+ENDS = ("low", "high")
+"""The facts of a query that say between which ends a retriever's scores can lie, before the name of its signal."""
 FACT_FIELDS = (*(name for name in NUMBER_FACTS if name != "length"), *LABEL_FACTS, "tags", "text")
 """What has to be read of an entry for its facts; `length` is the number of characters of its text."""
 
@@ -129,12 +132,19 @@ def _number(entry: Entry, name: str) -> float | None:
     return value
 
 
-def query_facts(queries: Sequence[Query], clocks: Sequence[float], tag_codes: dict[str, int]) -> Facts:
-    """Collect the facts of queries, in the order given: clock (seconds UTC), intent, domain and tags."""
+def query_facts(
+    queries: Sequence[Query],
+    clocks: Sequence[float],
+    tag_codes: dict[str, int],
+    ends: Mapping[str, Floats] = MappingProxyType({}),
+) -> Facts:
+    """Collect the facts of queries, in the order given: clock (seconds UTC), intent, domain, tags, and the ends of
+    the scores of retrievers, float64[Q, 2] by signal.
+    """
     labels = {name: Labels.of(getattr(q, name) for q in queries) for name in ("intent", "domain")}
-    return Facts(
-        {"clock": np.array(clocks, dtype=np.float64)}, labels, TagSets.of((q.tags for q in queries), tag_codes)
-    )
+    scales = {f"{end} {name}": own[:, at] for name, own in ends.items() for at, end in enumerate(ENDS)}
+    numbers = {"clock": np.array(clocks, dtype=np.float64)} | scales
+    return Facts(numbers, labels, TagSets.of((q.tags for q in queries), tag_codes))
 
 
 @dataclass(frozen=True)
@@ -158,7 +168,7 @@ class SignalTable:
     about : Facts
         Facts of the E entries.
     asked : Facts
-        Facts of the Q queries.
+        Facts of the Q queries, among them ``low NAME`` and ``high NAME``: the ends of a retriever's scores.
     fingerprint : mapping
         What replay cannot change (models, tokenizers, depths ...), as JSON values.
     directory : int32[E] or None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from steelyard.config.search_config import SearchConfig
 from steelyard.embedders import CachedEmbedder
+from steelyard.finish import without_floors
 from steelyard.live.identity import share
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
@@ -32,7 +34,8 @@ class ArenaRow:
     """A contender with its lists; `lists` are the same with scores and what each signal adds, where that is known.
 
     `embedding_calls` is None where it cannot be known; `taken` is None where nothing was timed; `progress` says
-    how far layered searches went, None for any other.
+    how far layered searches went, None for any other. `unfloored` are the lists without floors,
+    of a configuration that has any.
     """
 
     contender: Contender | ListContender
@@ -41,6 +44,7 @@ class ArenaRow:
     embedding_calls: int | None = None
     taken: Latencies | None = None
     progress: Mapping[str, Any] | None = None
+    unfloored: Ranked | None = None
 
     @property
     def label(self) -> str:
@@ -179,7 +183,8 @@ class Arena:
             progress = row.config.effective.progress(run.table)
             summary = None if progress is None else progress.summary()
             notes = (*notices, *_degraded(row.label, summary))
-            found.append(ArenaRow(row, lists_of(run, row.config), notes, calls, taken, summary))
+            whole = _unfloored(table, row.config)
+            found.append(ArenaRow(row, lists_of(run, row.config), notes, calls, taken, summary, whole))
         return found
 
     def _table(self, rows: Sequence[Contender], queries: Sequence[Query]) -> SignalTable:
@@ -225,6 +230,12 @@ class Arena:
         if not timed or self.space is None or not isinstance(self.space.embedder, CachedEmbedder):
             return []
         return [f"latencies leave out the embedding of queries by {self.model}: their vectors come from the cache"]
+
+
+def _unfloored(table: SignalTable, config: SearchConfig) -> Ranked | None:
+    """The lists of a configuration without its floors; None where it has none."""
+    bare = without_floors(config.finish)
+    return None if bare == config.finish else replay(table, replace(config, finish=bare)).ranked
 
 
 def _degraded(label: str, progress: Mapping[str, Any] | None) -> list[str]:

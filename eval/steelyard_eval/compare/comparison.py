@@ -15,8 +15,9 @@ from steelyard_eval.compare.comparison_document import ComparisonCase, document
 from steelyard_eval.compare.contenders import Given, GivenMany, Named, distinct, read_all, separate
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.result import Comparison
+from steelyard_eval.compare.silence import silences
 from steelyard_eval.compare.verification import run_folder, verify_runs
-from steelyard_eval.datasets import Dataset, as_dataset
+from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.measures.metrics import Measure, parse_measures
 from steelyard_eval.measures.runs import Ranked, write_run
 from steelyard_eval.recording.select import open_recording, recorded_lists
@@ -121,6 +122,8 @@ def compare(
         files = _write_runs(folder, rows) if folder else {}
         own = {query.id: dataset.qrels[query.id] for query in queries}
         verified = {"verification": verify_runs(files, own, values, measures)} if verify and queries else {}
+    nothing = [query for query in chosen if not query.answerable and query.split != LOGGED]
+    unanswered = arena.run(named, nothing, timed=False) if nothing else []
     case = ComparisonCase(
         dataset=dataset,
         arena=arena,
@@ -138,6 +141,7 @@ def compare(
         seed=seed,
         timed=timed,
         recording=recording,
+        silence=silences(dataset, rows, unanswered),
     )
     return Comparison({**document(case), **verified}, values, tuple(query.id for query in queries))
 

@@ -25,7 +25,10 @@ from steelyard_eval.measures.statistics import compare_all, mean_interval
 from steelyard_eval.recording.rankings import ShownLists, described, ordered, query_rows, rankings, spelled
 from steelyard_eval.recording.select import intents_of
 
-DIALECT = "trec_eval: linear gain, discount log2(rank + 1), ideal cut at k; ties by entry id, ascending"
+DIALECT = (
+    "trec_eval: linear gain, discount log2(rank + 1), ideal cut at k; ties by entry id, ascending; "
+    "queries that nothing answers are left out"
+)
 Record = dict[str, Any]
 
 
@@ -40,6 +43,7 @@ class ComparisonCase:
     chosen, queries : the queries of the split, and those of them with judgments.
     asked : the metrics as they were named; `measures` has Judged beside them.
     recording : the folder that the lists are from, None for live searches.
+    silence : a row for each contender on what it shows and what it keeps silent about, see `silence`.
     """
 
     dataset: Dataset
@@ -58,6 +62,7 @@ class ComparisonCase:
     seed: int
     timed: bool
     recording: str | Path | None
+    silence: Sequence[Record] = ()
 
     @property
     def primary(self) -> str:
@@ -99,6 +104,7 @@ def document(case: ComparisonCase) -> Record:
         "per_query": query_rows(case.queries, own),
         "rankings": _rankings(case) if case.queries else {},
         "timing": [row.timing() for row in case.rows],
+        **({"silence": case.silence} if case.silence else {}),
         "layers": [{"label": row.label, **row.progress} for row in case.rows if row.progress],
         "tuning": None,
         **({} if case.queries else _alike(case)),

@@ -21,6 +21,7 @@ from steelyard.base.arrays import Floats
 from steelyard.base.files import STRICT_JSON
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Expr
+from steelyard.systems import written_name
 from steelyard_eval.decide.posterior import WORTH, PriorGains
 
 FILE = "priors.npz"
@@ -136,7 +137,9 @@ def key_of(config: SearchConfig) -> str:
     strategy = _scaled(config.effective)
     read = sorted(strategy.signals() & config.retrievers.keys() or config.retrievers.keys())
     system = "plain" if config.system in ("fts", "bm25", "vector") else config.system
-    return f"{system}:{config.profile} {','.join(f'{n}={config.depths[n]}' for n in read)} {strategy}"
+    moved = any(one.parameters for one in config.retrievers.values())  # to what may not be the system's own
+    name = f"{system}:{config.profile}" + ("".join(written_name(config).partition("[")[1:]) if moved else "")
+    return f"{name} {','.join(f'{n}={config.depths[n]}' for n in read)} {strategy}"
 
 
 def _scaled(expr: Expr) -> Expr:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.config.search_config import SearchConfig
-from steelyard.finish import scored_again
+from steelyard.finish import scored_again, silenced
 from steelyard.fusion import Plan, Signal, compile_plan, leaves
 from steelyard.fusion.explain import Explanation
 from steelyard.memory.query import Query
@@ -91,9 +91,12 @@ class View:
         }
 
     def _emptied(self) -> str:
-        """Which step of a layered search left nothing to show; empty where there is a list."""
-        progress = None if self.listed else self.config.effective.progress(self.table)
-        return "" if progress is None else progress.emptied()
+        """Which floor or step of a layered search left nothing to show; empty where there is a list."""
+        if self.listed:
+            return ""
+        progress = self.config.effective.progress(self.table)
+        below = silenced(self.table, self.plan.scores(), self.config.finish)
+        return below or ("" if progress is None else progress.emptied())
 
     def fused(self, id_: str) -> Explanation | None:
         """Explain the score that the strategy gives an entry; None when it ranks it not."""

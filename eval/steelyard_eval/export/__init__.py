@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.config.search_config import SearchConfig
-from steelyard.finish import Cut
+from steelyard.finish import Cut, Floor
 from steelyard.stores.base import COSINE
 from steelyard_eval.export import (
     cortex_mem,
@@ -74,6 +74,11 @@ def say(config: SearchConfig, target: Target) -> Export:
     strategy = config.effective
     if strategy.by_query and not target.intents:
         raise Lost(strategy.describe().beyond)
+    if floors := [stage for stage in config.finish if isinstance(stage, Floor)]:
+        raise Lost(
+            f"{floors[0]} compares scores on a scale that {target.name} does not compute, so it would answer what "
+            "the floor silences; take it out of finish to export the ranking alone"
+        )
     own = target.name == config.system
     if not own and (losses := _elsewhere(config)):
         raise Lost(*losses)

@@ -9,8 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from steelyard.base.errors import ConfigError, SteelyardError, shown, together
 from steelyard.config.search_config import SearchConfig
+from steelyard.finish import without_floors
 from steelyard.live.identity import share
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
@@ -32,6 +35,7 @@ from steelyard_eval.compare.list_contenders import ListContender, of_run
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.named import Naming
 from steelyard_eval.gate.invariants import broken
+from steelyard_eval.gate.silence import losses
 from steelyard_eval.gate.values import DEEPEST, Values, measure
 from steelyard_eval.measures.runs import Ranked, Scored
 from steelyard_eval.recording.record import record
@@ -117,6 +121,10 @@ class GateAnswers:
         For every query the promises that its list breaks; see `invariants`.
     recorded : SignalTable or None
         What the configuration was replayed on.
+    answered : tuple of str
+        The queries that nothing answers and that show something all the same.
+    lost : mapping or None
+        query -> the share of the relevant entries that its floor drops; None of what has no floor.
     """
 
     asked: Asked
@@ -127,6 +135,8 @@ class GateAnswers:
     broken: tuple[Mapping[str, int], ...]
     notices: tuple[str, ...] = ()
     recorded: SignalTable | None = field(default=None, repr=False)
+    answered: tuple[str, ...] = ()
+    lost: Mapping[str, float] | None = None
 
     @property
     def label(self) -> str:
@@ -148,6 +158,7 @@ class Field:
     queries: Sequence[Query]
     limit: int | None
     workspace: Callable[[], Workspace]
+    unanswerable: Sequence[Query] = ()
 
     def run(self, asked: Iterable[Asked]) -> list[GateAnswers]:
         """Run the contenders, in order; those that retrieve alike share a recording."""
@@ -165,9 +176,11 @@ class Field:
         for group in share([row.config for row, _ in built]):
             configs = [built[at][0].config for at in group]
             table = record(space, self.queries, [one for config in configs for one in (config, deeper(config))])
+            silent = record(space, self.unanswerable, configs) if self.unanswerable else None
             for at in group:
                 row, notices = built[at]
-                found.append(self._answers(asked[at], row.config, table, notices))
+                own = self._answers(asked[at], row.config, table, notices)
+                found.append(replace(own, answered=_answered(silent, row.config)))
         return found
 
     def _answers(
@@ -177,7 +190,12 @@ class Field:
         values = measure(own.ranked, deep.ranked, self.dataset.qrels)
         lists = scored(own)
         facts = tuple(broken(self.dataset, self.queries, lists))
-        return GateAnswers(asked, config, lists, scored(deep), values, facts, tuple(notices), table)
+        found = GateAnswers(asked, config, lists, scored(deep), values, facts, tuple(notices), table)
+        bare = replace(config, finish=without_floors(config.finish))
+        if bare.finish == config.finish:
+            return found
+        lost = losses(scored(replay(table, bare)), lists, table.queries, self.dataset.qrels)
+        return replace(found, lost=lost)
 
     def _listed(self, asked: Asked, one: ListContender) -> GateAnswers:
         size = self.limit or LIMIT
@@ -185,13 +203,23 @@ class Field:
         lists, deep = ([found[:most] for found in answered.lists] for most in (size, max(size, DEEPEST)))
         values = measure(ranked(self.queries, lists), ranked(self.queries, deep), self.dataset.qrels)
         facts = tuple(broken(self.dataset, self.queries, lists))
-        return GateAnswers(asked, None, lists, deep, values, facts, tuple(answered.notices))
+        none = one.answers(self.unanswerable, size, self.dataset.entries).lists if self.unanswerable else []
+        shown = tuple(query.id for query, own in zip(self.unanswerable, none, strict=True) if own)
+        return GateAnswers(asked, None, lists, deep, values, facts, tuple(answered.notices), answered=shown)
 
 
 def _contender(one: Named | ListContender, setting: Setting) -> Contender:
     if isinstance(one, ListContender):
         raise TypeError(f"{one.label} has lists only")
     return Contender(one.label, one.config(setting), one.kind)
+
+
+def _answered(table: SignalTable | None, config: SearchConfig) -> tuple[str, ...]:
+    """The queries of a recording for which a configuration shows anything."""
+    if table is None:
+        return ()
+    sizes = np.diff(replay(table, config).ranking.offsets)
+    return tuple(query for query, size in zip(table.queries, sizes.tolist(), strict=True) if size)
 
 
 def deeper(config: SearchConfig) -> SearchConfig:

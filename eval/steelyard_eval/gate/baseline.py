@@ -62,7 +62,10 @@ class KeptList:
 
 @dataclass(frozen=True)
 class KeptContender:
-    """What is kept of one contender; `written` names it again, by its kind, and `configuration` is a hash."""
+    """What is kept of one contender; `written` names it again, by its kind, and `configuration` is a hash.
+
+    `answered` are the queries that nothing answers and that showed something all the same.
+    """
 
     label: str
     kind: str
@@ -74,6 +77,7 @@ class KeptContender:
     anchor_date: str
     anchor_deep: bool
     lists: tuple[KeptList, ...]
+    answered: tuple[str, ...] = ()
 
     @property
     def named(self) -> tuple[str, str, str]:
@@ -121,6 +125,7 @@ class KeptContender:
             anchor_date=date,
             anchor_deep=deep,
             lists=lists,
+            answered=answers.answered,
         )
 
     def anchored(self, older: KeptContender) -> KeptContender:
@@ -214,10 +219,10 @@ def _checked(record: Any, place: str, rebaseline: str) -> Baseline:  # noqa: ANN
 
 def _read(record: dict[str, Any]) -> Baseline:
     del record["schema_version"]
-    kept = [
-        KeptContender(**{**own, "lists": tuple(KeptList(**_tuples(row)) for row in own["lists"])})
-        for own in record.pop("contenders")
-    ]
+    kept = []
+    for own in record.pop("contenders"):
+        lists = tuple(KeptList(**_tuples(row)) for row in own["lists"])
+        kept.append(KeptContender(**{**own, "lists": lists, "answered": tuple(own.get("answered", ()))}))
     return Baseline(**record, contenders=tuple(kept))
 
 

@@ -17,6 +17,7 @@ from steelyard_eval.gate.baseline import KeptContender, KeptList
 from steelyard_eval.gate.hashes import list_hash, scores_hash
 from steelyard_eval.gate.invariants import WORDS
 from steelyard_eval.gate.rule import ALPHA, SMALL, Changes, Findings, judge
+from steelyard_eval.gate.silence import false_answers, kept_promise, promised
 from steelyard_eval.gate.ties import near, settled_hash
 from steelyard_eval.gate.values import NAMES, SHALLOW, Values, composite
 from steelyard_eval.measures.runs import Scored
@@ -36,6 +37,7 @@ class Contest:
 
     `same` says whether configuration and sources are the baseline's, so that nothing may differ; otherwise quality
     decides. `elsewhere` says in words how this platform is not the baseline's; there rounding may differ.
+    `unanswerable` is how many queries nothing answers.
     """
 
     now: GateAnswers
@@ -46,6 +48,7 @@ class Contest:
     same: bool
     elsewhere: str = ""
     block_slices: bool = False
+    unanswerable: int = 0
 
     @cached_property
     def lists_changed(self) -> Bools:
@@ -109,6 +112,7 @@ class Contest:
     def findings(self) -> list[Record]:
         """What there is to say, worst first: kind, verdict, text."""
         found = [*self._identity()] if self.check == "identity" else [*self._quality(), *self._slices()]
+        found += self._silence()
         if self.newly_broken:
             kinds = sorted({row["promise"] for row in self.newly_broken})
             queries = len({row["query"] for row in self.newly_broken})
@@ -121,6 +125,18 @@ class Contest:
     def verdict(self) -> str:
         """The worst of the findings."""
         return str(self.findings[0]["verdict"])
+
+    def _silence(self) -> list[Record]:
+        """Answers to questions that have none, and what a floor loses of what it promised."""
+        false = false_answers(self.now.answered, self.kept.answered, self.unanswerable, self.budget)
+        promise = promised(self.now.config.provenance) if self.now.config else None
+        units = dict(zip((query.id for query in self.queries), self.unit.tolist(), strict=True))
+        lost = self.now.lost if promise is not None else None
+        found = [false] if false else []
+        if promise is not None and lost:
+            unit = renumbered(np.array([units[query] for query in lost]))
+            found.append(kept_promise(promise, list(lost.values()), unit))
+        return found
 
     def _identity(self) -> list[Record]:
         lists, scores = int(self.lists_changed.sum()), int(self.scores_changed.sum())

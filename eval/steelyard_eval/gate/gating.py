@@ -15,7 +15,7 @@ from steelyard.base.files import write_texts
 from steelyard.memory.query import Query
 from steelyard_eval.compare.comparison_document import DIALECT
 from steelyard_eval.compare.contenders import GivenMany
-from steelyard_eval.datasets import CLASSIFIED, GIVEN, Dataset, as_dataset
+from steelyard_eval.datasets import CLASSIFIED, GIVEN, LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.named import Naming
 from steelyard_eval.decide.provenance import day
@@ -155,9 +155,17 @@ class Gate:
             raise ConfigError(f"{self.dataset.name}: no query of the split has judgments; add them to qrels.txt")
         return found
 
+    def unanswerable(self, baseline: Baseline | None) -> tuple[Query, ...]:
+        """The queries of the split that nothing answers."""
+        split = self.split or (baseline.split if baseline else None)
+        return tuple(
+            query for query in self.dataset.split(split) if not query.answerable and query.split != LOGGED
+        )
+
     def _field(self, baseline: Baseline | None) -> Field:
         limit = self.limit or (baseline.limit if baseline else None)
-        return Field(self.dataset, self.queries(baseline), limit, lambda: self._space(baseline))
+        space = partial(self._space, baseline)
+        return Field(self.dataset, self.queries(baseline), limit, space, self.unanswerable(baseline))
 
     def _space(self, baseline: Baseline | None) -> Workspace:
         if self.embedder or not baseline:
@@ -180,14 +188,18 @@ class Gate:
 
     def _differing(self, baseline: Baseline) -> dict[str, tuple[str, str]]:
         """What was not measured on the same: name -> the baseline's hash and ours."""
-        own = data_hashes(self.dataset, self.queries(baseline)) | {"dialect": DIALECT}
+        own = self._hashes(baseline) | {"dialect": DIALECT}
         theirs = {**baseline.hashes, "dialect": baseline.dialect}
         return {name: (theirs[name], own[name]) for name in (*DATA, "dialect") if theirs[name] != own[name]}
+
+    def _hashes(self, baseline: Baseline | None) -> dict[str, str]:
+        """The hashes of what both measurements have to share."""
+        return data_hashes(self.dataset, self.queries(baseline), self.unanswerable(baseline))
 
     def _written_with(self, baseline: Baseline) -> str | None:
         """The other source of intents, where the baseline's queries were asked with it; else None."""
         other = CLASSIFIED if self.dataset.intents == GIVEN else GIVEN
-        hashes = data_hashes(replace(self.dataset, intents=other), self.queries(baseline))
+        hashes = replace(self, dataset=replace(self.dataset, intents=other))._hashes(baseline)
         return other if hashes["queries"] == baseline.hashes["queries"] else None
 
     def _setup(self, baseline: Baseline, history: Sequence[Record]) -> GateSetup:
@@ -207,7 +219,17 @@ class Gate:
         own = (self._configuration(answers, baseline), sources_hash())
         same = bool(own[0]) and own == (kept.configuration, baseline.hashes["sources"])
         where = elsewhere(baseline.platform)
-        return Contest(answers, kept, queries, unit_numbers(queries), self.budget, same, where, self.block_slices)
+        return Contest(
+            answers,
+            kept,
+            queries,
+            unit_numbers(queries),
+            self.budget,
+            same,
+            where,
+            self.block_slices,
+            len(self.unanswerable(baseline)),
+        )
 
     def _configuration(self, answers: GateAnswers, baseline: Baseline | None) -> str:
         model = self._space(baseline).model if answers.config else ""
@@ -258,7 +280,7 @@ class Gate:
             limit=self.limit or (old.limit if old else None),
             embedder=self.embedder or (old.embedder if old else "auto"),
             dialect=DIALECT,
-            hashes={**data_hashes(self.dataset, self.queries(old)), "sources": sources_hash()},
+            hashes={**self._hashes(old), "sources": sources_hash()},
             platform=platform_name(),
             history=history,
             contenders=tuple(kept),
@@ -290,7 +312,7 @@ class Gate:
             "tool": tool(),
             "accepted_worse": accepted_worse,
             "comparable": old is not None,
-            "hashes": data_hashes(self.dataset, self.queries(old)),
+            "hashes": self._hashes(old),
             "contenders": contenders,
         }
 

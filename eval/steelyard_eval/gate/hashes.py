@@ -37,10 +37,10 @@ def digest(value: object) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def data_hashes(dataset: Dataset, queries: Sequence[Query]) -> dict[str, str]:
-    """The hashes of what must not change between two measurements: corpus, queries, labels."""
+def data_hashes(dataset: Dataset, queries: Sequence[Query], unanswerable: Sequence[Query] = ()) -> dict[str, str]:
+    """The hashes of what must not change between two measurements: corpus, queries, labels of the first."""
     own = [query.id for query in queries]
-    queries = dataset.asked(queries)
+    queries = dataset.asked([*queries, *unanswerable])
     return {
         "corpus": digest([dataset.as_of, sorted((entry.to_json() for entry in dataset.entries), key=_id)]),
         "queries": digest(sorted(map(_asked, queries))),

@@ -42,6 +42,30 @@ class Measure:
         family = _FAMILIES[self.family]
         return family.whole if self.cutoff is None else family.cut.format(self.cutoff)
 
+    @property
+    def meaning(self) -> str:
+        """What it says of a list, in words."""
+        return f"over the first {self.cutoff} places, " * bool(self.cutoff) + _FAMILIES[self.family].meaning
+
+    @property
+    def kind(self) -> int:
+        """How weight search computes it; ConfigError for one that is no function of the ranks of relevant rows."""
+        return self._searched[0]
+
+    def divisor(self, ideal: Callable[[int | None], Floats], relevant: Indices) -> Floats:
+        """float64[Q]: what weight search divides by, of the ideal DCG and the relevant entries of each query."""
+        if self._searched[1] == IDEAL:
+            return ideal(self.cutoff)
+        if self._searched[1] == RELEVANT:
+            return relevant.astype(np.float64)
+        return np.full(len(relevant), float(self.cutoff or 1))
+
+    @property
+    def _searched(self) -> tuple[int, str]:
+        if (found := _FAMILIES[self.family].searched) is None:
+            raise ConfigError(f"{self} cannot be searched for: it rewards no ranks; name nDCG@10, R@10 or RR@10")
+        return found
+
 
 @dataclass(frozen=True)
 class Judgments:
@@ -212,29 +236,86 @@ def _judged(lists: _Lists, k: int | None) -> Floats:
     return _share(known.astype(np.float64), lists.length if k is None else np.minimum(lists.length, k))
 
 
+GAIN, PRECISIONS, HITS, ANY, ALL, FIRST = range(6)
+"""What a measure computes from the relevant entries down to its cutoff: their discounted gain, the sum of
+precisions at them, or their number, each divided by something; or whether there are any, whether there are as
+many as are relevant, or 1 / the rank of the first. Weight search knows these six and no measure."""
+IDEAL, RELEVANT, CUTOFF = "ideal DCG", "relevant entries", "cutoff"
+"""What is divided by."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """How a family is computed, and its names in trec_eval for the whole list and with a cutoff ('' for none)."""
+    """The declaration of a family of measures.
+
+    `meaning` is what reports say of it, `searched` its kind and divisor in weight search (None where it rewards no
+    ranks), `whole` and `cut` are its names in trec_eval for the whole list and with a cutoff ('' for none).
+    """
 
     compute: Callable[[_Lists, int | None], Floats]
+    meaning: str
+    searched: tuple[int, str] | None
     whole: str = ""
     cut: str = ""
     needs_cutoff: bool = True
+    alias: str = ""
+    """Another name that ir_measures accepts."""
 
 
+_ANY = "is 1 when at least one relevant entry is in the list."
 _FAMILIES = {
-    "nDCG": _Family(_ndcg, "ndcg", "ndcg_cut_{}", needs_cutoff=False),
-    "R": _Family(_recall, cut="recall_{}"),
-    "RR": _Family(_reciprocal_rank, "recip_rank", "recip_rank", needs_cutoff=False),
-    "AP": _Family(_average_precision, "map", "map_cut_{}", needs_cutoff=False),
-    "P": _Family(_precision, cut="P_{}"),
-    "Success": _Family(_success, cut="success_{}"),
-    "Judged": _Family(_judged),
-    "RecallAny": _Family(_success),
-    "RecallAll": _Family(_recall_all),
+    "nDCG": _Family(
+        _ndcg,
+        "is 1 when the most relevant entries come first, and falls the later they come; 0 when none is found.",
+        (GAIN, IDEAL),
+        "ndcg",
+        "ndcg_cut_{}",
+        needs_cutoff=False,
+        alias="NDCG",
+    ),
+    "R": _Family(
+        _recall,
+        "is the share of the relevant entries that is in the list.",
+        (HITS, RELEVANT),
+        cut="recall_{}",
+        alias="Recall",
+    ),
+    "RR": _Family(
+        _reciprocal_rank,
+        "is 1 divided by the place of the first relevant entry.",
+        (FIRST, CUTOFF),
+        "recip_rank",
+        "recip_rank",
+        needs_cutoff=False,
+        alias="MRR",
+    ),
+    "AP": _Family(
+        _average_precision,
+        "is the mean, over the relevant entries, of the precision at the place of each.",
+        (PRECISIONS, RELEVANT),
+        "map",
+        "map_cut_{}",
+        needs_cutoff=False,
+        alias="MAP",
+    ),
+    "P": _Family(
+        _precision,
+        "is the share of the places that have a relevant entry.",
+        (HITS, CUTOFF),
+        cut="P_{}",
+        alias="Precision",
+    ),
+    "Success": _Family(_success, _ANY, (ANY, CUTOFF), cut="success_{}"),
+    "Judged": _Family(
+        _judged,
+        "is the share of the places whose entry has a label at all; what has none counts as not relevant.",
+        None,
+    ),
+    "RecallAny": _Family(_success, _ANY, (ANY, CUTOFF)),
+    "RecallAll": _Family(_recall_all, "is 1 when all relevant entries are in the list.", (ALL, RELEVANT)),
 }
-# ir_measures accepts these too, and prints the canonical name.
-_ALIASES = {"NDCG": "nDCG", "Recall": "R", "MRR": "RR", "MAP": "AP", "Precision": "P"}
+"""Every family by its name. To add one, write its formula above and its declaration here."""
+_ALIASES = {family.alias: name for name, family in _FAMILIES.items() if family.alias}
 COMMON = tuple(name + "@10" * (family.needs_cutoff or name == "nDCG") for name, family in _FAMILIES.items())
 """One spelling of every measure that `parse_measures` accepts."""
 _FOLDED = {name.casefold(): _ALIASES.get(name, name) for name in (*_FAMILIES, *_ALIASES)}

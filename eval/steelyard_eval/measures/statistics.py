@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri, stdtrit
+from scipy.special import betaincinv, ndtri, stdtrit
 
 Floats = NDArray[np.float64]
 
@@ -103,6 +103,13 @@ class _Units:
         """The effect of each unit on the mean: their variance / n is the mean's variance (ratio estimator)."""
         pulls: Floats = (self.sums - self.mean * self.counts) / self.counts.mean()
         return pulls
+
+
+def exact_interval(errors: int, count: int, level: float = 0.95) -> tuple[float, float]:
+    """Clopper and Pearson's interval of a rate, from counts; (0, 1) of none."""
+    tail = (1 - level) / 2
+    low = 0.0 if not errors else float(betaincinv(errors, count - errors + 1, tail))
+    return low, 1.0 if errors == count else float(betaincinv(errors + 1, count - errors, 1 - tail))
 
 
 def _checked(values: ArrayLike) -> Floats:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from steelyard.base.errors import PATH_WIDTH, DataError, shown
 from steelyard.base.files import STRICT_JSON, canonical, draft, move_folder, write_bytes
 from steelyard.base.inputs import inside, open_regular, read_text
-from steelyard.table.signal_table import LABEL_FACTS, NUMBER_FACTS, Facts, Labels, SignalTable, TagSets
+from steelyard.table.signal_table import ENDS, LABEL_FACTS, NUMBER_FACTS, Facts, Labels, SignalTable, TagSets
 
 SCHEMA_VERSION = 2
 LARGEST = 1e100
@@ -121,7 +121,7 @@ def _check(manifest: Mapping[str, Any], arrays: Arrays) -> None:
             _expect(values.dtype.kind == "i" and values.shape == (rows,), name, "must be one integer a row")
     for side, size, numbers, labels in (
         ("about", len(entries), NUMBER_FACTS, LABEL_FACTS),
-        ("asked", len(queries), ("clock",), ("intent", "domain")),
+        ("asked", len(queries), ("clock", *_ends(arrays)), ("intent", "domain")),
     ):
         for fact in numbers:
             values, name = arrays[f"{side}.{fact}"], f"{side}.{fact}"
@@ -139,6 +139,12 @@ def _check(manifest: Mapping[str, Any], arrays: Arrays) -> None:
         _expect(isinstance(fingerprint[name], dict), f"fingerprint.{name}", "must be an object")
     _expect(all(isinstance(v, int) for v in fingerprint["max_depth"].values()), "max_depth", "must hold integers")
     _expect(isinstance(fingerprint["model"], str), "fingerprint.model", "must be a name")
+
+
+def _ends(arrays: Arrays) -> list[str]:
+    """The facts of queries that say between which ends a retriever's scores can lie."""
+    names = (name.removeprefix("asked.") for name in arrays if name.startswith("asked."))
+    return [name for name in names if name.partition(" ")[0] in ENDS]
 
 
 def _check_spans(arrays: Arrays, name: str, count: int, size: int) -> None:

@@ -171,5 +171,6 @@ def recorded(dataset: Dataset, model: str) -> RecordedEmbedder:
 
 
 def judged(dataset: Dataset, queries: Iterable[Query]) -> tuple[Query, ...]:
-    """Keep the queries that have judgments and are not for simulating feedback; the others cannot be scored."""
-    return tuple(query for query in queries if query.id in dataset.qrels and query.split != LOGGED)
+    """Keep the queries that can be scored: with judgments, an answer, and not for simulating feedback."""
+    own = (query for query in queries if query.id in dataset.qrels and query.answerable)
+    return tuple(query for query in own if query.split != LOGGED)

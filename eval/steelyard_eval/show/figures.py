@@ -58,6 +58,11 @@ def learned(record: Record, what: str) -> Figure:
     return _drawn(figures, what)
 
 
+def floored(record: Record) -> Figure:
+    """The figure of a floor: what each one loses and shows."""
+    return plots.floors(record["curve"], record["floor"])
+
+
 def _drawn(figures: Figures, what: str) -> Figure:
     if what not in figures:
         raise ConfigError(

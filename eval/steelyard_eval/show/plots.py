@@ -52,6 +52,21 @@ def intervals(rows: Sequence[Record], metric: str) -> Figure:
     return figure
 
 
+def floors(rows: Sequence[Record], chosen: float | None) -> Figure:
+    """Plot what each floor loses and shows; `rows` have floor, lost, answered, words, and perhaps false."""
+    names = {"lost": "relevant entries lost", "answered": "questions answered", "words": "words shown"}
+    names |= {"false": "questions without an answer answered"} if rows and "false" in rows[0] else {}
+    with drawing(6.5, 4) as (figure, axes):
+        for (name, label), style in zip(names.items(), ("-", "--", ":", "-."), strict=False):
+            axes.plot([row["floor"] for row in rows], [row[name] for row in rows], style, label=label)
+        if chosen is not None:
+            axes.axvline(chosen, color=SOFT, linewidth=1)
+        axes.set_xlabel("floor")
+        axes.set_ylabel("share")
+        axes.legend()
+    return figure
+
+
 def forest(rows: Sequence[Record], axis: str) -> Figure:
     """Plot differences with their intervals around zero, largest on top.
 

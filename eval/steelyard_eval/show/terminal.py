@@ -13,6 +13,7 @@ from steelyard.systems.forms import scan_result
 from steelyard_eval.common.console import painted, wrapped
 from steelyard_eval.common.console import table as table
 from steelyard_eval.common.console import width as width
+from steelyard_eval.show import silence_table
 from steelyard_eval.show.layers_table import COLUMNS, rows
 
 SHOWN = 3
@@ -78,6 +79,12 @@ def layers(record: Mapping[str, Any]) -> str:
     return table(found, COLUMNS) if found else ""
 
 
+def silence(record: Mapping[str, Any]) -> str:
+    """Print what contenders show and keep silent about; nothing where neither floors nor queries ask for it."""
+    found = silence_table.rows(record)
+    return table(found, silence_table.COLUMNS) if found else ""
+
+
 def verification(record: Mapping[str, Any]) -> str:
     """Print the largest differences between our values and those of ir_measures on the same runs."""
     rows = [
@@ -137,7 +144,7 @@ def tuning(record: Mapping[str, Any]) -> str:
     ]
     best, depths = record["optimum"], record["depths"]
     intents = f", intents {record['intents']}" if record["intents"] else ""
-    optimum = f"{best['value']:.4f}, {record['certificate']}, upper bound {best['bound']:.4f}"
+    optimum = f"{best['value']:.4f}, {record['certificate']}"
     deeper = f", {_depths(depths['tuned'])}" if depths["tuned"] != depths["current"] else ""
     found = ", ".join(filter(None, (best["strategy"], _depths(best["depths"]))))
     parts = [

@@ -1,27 +1,36 @@
-"""What is tried: every family of strategies over the signals that the data set has, and the systems' own.
+"""What is tried: every family of strategies over what the data set has, and the systems' own.
 
-Nothing here reads a label, so the candidates are the same in every fold and on every half.
+Families, retrievers and signals declare what there is to try (`Expr.starts`, `Parameter.tried`, `Prior`); here it
+is found out which of it tells entries apart on this data, and what is left out is named. Nothing reads a label,
+so the candidates are the same in every fold and on every half.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import stages_without
-from steelyard.fusion import FAMILIES
+from steelyard.fusion import FAMILIES, parse_strategy
+from steelyard.fusion.available import Available
 from steelyard.memory.query import Query
+from steelyard.retrievers import layers_read
+from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS, find_system
-from steelyard.table.signal_table import LAYERS, RERANK
+from steelyard.table.signal_table import DEPENDENT, FINDERS, LAYERS, RERANK, SignalTable
 from steelyard_eval.compare.contenders import Contender, Setting
-from steelyard_eval.datasets import GIVEN, Dataset
+from steelyard_eval.datasets import GIVEN
 from steelyard_eval.decide.grid import LINE
 from steelyard_eval.tune.source import Source
-from steelyard_eval.tune.tuned_parameters import settings
+from steelyard_eval.tune.tuned_parameters import fixed_parameters, of_retrievers, recorded_alike, settings
 
 SETTINGS = 30
 """Of a system, and of the two families that are common: beyond it one parameter is varied at a time, and depth
@@ -30,18 +39,13 @@ FEW = 10
 """As many settings are tried of each of the other families."""
 COLUMNS = 600
 """Weights laid out over all settings of a family; of the two that are common, all."""
-COMMON = {
-    "weighted_sum": "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)",
-    "rrf": "rrf(bm25, vector, k=60)",
-}
-SPECIAL = {
-    "boost": "boost(rrf(bm25, vector, k=60), decay)",
-    "tiered": "tiered(fts, min_results=10, then=rrf(fts, vector, k=60))",
-    "layered": "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3])",
-}
-"""Around these settings and weights are laid out; the other families take two lists as they are."""
-SAME = frozenset({"comb_sum"})
-"""Another name of a weighted sum."""
+TIER = "fts"
+"""The search by words that may answer alone: it is the cheapest."""
+WORDS = frozenset({"bm25", "fts"})
+"""Retrievers by words, of which a fusion has one."""
+VECTOR = "vector"
+SHARES = (0.3, 0.7)
+"""The weights of words and vectors that EchoVault documents."""
 PRESETS = tuple(
     name.removesuffix(":documented")
     for name in SYSTEMS
@@ -50,6 +54,10 @@ PRESETS = tuple(
 """The baselines and the five systems as documented, and as the environment configures them."""
 LEAST_PER_INTENT = 5
 """Queries of an intent, below which it goes with the rest."""
+NEAR = 0.9
+"""The correlation of two signals' ranks above which one of them is enough."""
+SAMPLE = 100
+"""Queries on which it is seen which signals tell entries apart."""
 
 
 @dataclass(frozen=True)
@@ -65,58 +73,163 @@ class Start:
     preset: bool = False
 
     @classmethod
-    def around(cls, row: Contender, source: Source) -> Start:
-        """Its shapes and depths as far as they can be measured, none re-ranked, or all would have to be scored."""
+    def around(
+        cls, row: Contender, source: Source, others: Sequence[SearchConfig] = (), queries: int = 0
+    ) -> Start:
+        """Its shapes and depths as far as they can be measured, then others of its kind as they are.
+
+        Parameters of retrievers are tried where the search of so many `queries` for each of their values is
+        affordable. None is re-ranked, or all candidates would have to be scored.
+        """
         wide = row.config.system != "plain" or row.config.strategy.common
-        bare = replace(row.config, finish=stages_without(row.config.finish, {RERANK}))
-        found = source.reached(settings(bare, SETTINGS if wide else FEW))
-        return cls(row.label, row.config, tuple(found), row.kind == "system")
+        bare = [
+            replace(config, finish=stages_without(config.finish, {RERANK})) for config in (row.config, *others)
+        ]
+        tried = [*settings(bare[0], SETTINGS if wide else FEW), *bare[1:]]
+        if wide and source.space is not None:
+            tried += [other for config in bare for other in of_retrievers(config, queries)]
+        return cls(row.label, row.config, tuple(source.reached(tried)), row.kind == "system")
 
     @property
     def columns(self) -> int:
         """How many weights are laid out over its settings."""
         return len(self.settings) * len(LINE) if self.config.strategy.common else COLUMNS
 
+    @property
+    def parts(self) -> list[list[SearchConfig]]:
+        """The settings that can share a recording, the configuration among the first."""
+        return recorded_alike(self.settings)
 
-def starts(source: Source, queries: Sequence[Query], limit: int) -> list[Start]:
+
+@dataclass(frozen=True)
+class Tried:
+    """The starts, and what is not tried, with the reason."""
+
+    starts: tuple[Start, ...]
+    left_out: tuple[str, ...]
+
+    def __iter__(self) -> Iterator[Start]:
+        return iter(self.starts)
+
+    def with_current(self, source: Source, label: str, config: SearchConfig | None) -> Tried:
+        """The same, and a start around the current configuration where there is one and it is none of them."""
+        if config is None:
+            return self
+        current = replace(config, strategy=config.effective, by_intent={})
+        if any(start.config == current for start in self.starts):
+            return self
+        own = Start.around(Contender(label, current, "system"), source, (), len(source.dataset.queries))
+        return replace(self, starts=(*self.starts, own))
+
+
+def starts(source: Source, queries: Sequence[Query], limit: int) -> Tried:
     """A start for each family and system, as far as there is what it needs."""
     setting = Setting(limit, source.model, source.lists)
+    there, left_out = available(source, queries, setting)
+    rows: dict[str, list[SearchConfig]] = {}
+    for family in FAMILIES.values():
+        for label, texts in family.starts(there).items():
+            rows[label] = [setting.strategy(text) for text in texts]
+    presets = (
+        {name: find_system(name).config(limit, source.model, os.environ) for name in PRESETS}
+        if source.lists is None
+        else {name: setting.strategy(name) for name in source.lists}
+    )
+    found: list[Start] = []
+    for label, kind, configs in [
+        *((label, "family", configs) for label, configs in rows.items()),
+        *((label, "system", [config]) for label, config in presets.items()),
+    ]:
+        whole = [row for config in configs if (row := _whole(source, Contender(label, config, kind))) is not None]
+        if whole:
+            found.append(Start.around(whole[0], source, [row.config for row in whole[1:]], len(queries)))
+        elif configs:
+            left_out.append(f"{label} (not everything that it reads is there)")
+    fixed = sorted({name for start in found for name in fixed_parameters(start.config, start.settings)})
+    left_out += [f"{', '.join(fixed)} (each value would be a recording of its own)"] if fixed else []
+    return Tried(tuple(found), tuple(left_out))
+
+
+def available(source: Source, queries: Sequence[Query], setting: Setting) -> tuple[Available, list[str]]:
+    """What there is to fuse, seen on a sample of the queries, and which signals tell no entries apart."""
     if source.lists is None:
-        texts = {
-            **dict(_families()),
-            **dict(_over_facts(source.dataset, queries)),
-            **dict(_by_intent(source, queries)),
-        }
-        texts = {label: text.replace("bm25", source.words) for label, text in texts.items()}
-        presets = {name: find_system(name).config(limit, source.model, os.environ) for name in PRESETS}
+        lists = {source.words: SHARES[0], VECTOR: SHARES[1]}
+        others = sorted((FINDERS | DEPENDENT) - WORDS - {VECTOR})
+        layers = tuple(name for name in LAYERS if layers_read({name}))
+        tiers: dict[str, tuple[str, ...]] = {TIER: (TIER, VECTOR)}
     else:
-        texts, presets = dict(_over_lists(source.lists)), {name: setting.strategy(name) for name in source.lists}
-    rows = [Contender(label, setting.strategy(text), "family") for label, text in texts.items()]
-    rows += [Contender(name, config, "system") for name, config in presets.items()]
-    found = (_whole(source, row) for row in rows)
-    return [Start.around(row, source) for row in found if row is not None]
+        lists = {name: 1 / len(source.lists) for name in source.lists}
+        others, layers = [], ()
+        tiers = {name: source.lists for name in source.lists} if len(source.lists) > 1 else {}
+    there = Available(lists, tiers=tiers, layers=layers, intents=_intents(source, queries))
+    table = _sample(source, queries, setting, [*lists, *others])
+    if table is None:
+        return there, []
+    further = tuple(name for name in others if np.isfinite(table.columns.get(name, np.array([]))).any())
+    known, equal = _facts(table)
+    facts, factors = (
+        tuple(text for name, text in known.items() if PRIORS[name].factor == kind) for kind in (0, 1)
+    )
+    left_out = [f"{name} (it finds nothing here)" for name in others if name not in further]
+    return replace(there, further=further, facts=facts, factors=factors), left_out + equal
 
 
-def _families() -> Iterator[tuple[str, str]]:
-    """Every family that fuses lists, by its title."""
-    for keyword, family in FAMILIES.items():
-        if keyword in COMMON or keyword in SPECIAL:
-            yield family.shown_as, (COMMON | SPECIAL)[keyword]
-        elif not family.by_query and keyword not in SAME:
-            yield family.shown_as, f"{keyword}(bm25, vector)"
+def _sample(
+    source: Source, queries: Sequence[Query], setting: Setting, lists: Sequence[str]
+) -> SignalTable | None:
+    """The lists of some queries, taken evenly; None where they cannot be had."""
+    some = queries[:: -(-len(queries) // SAMPLE)]
+    row = Contender("sample", setting.strategy(f"rrf({', '.join(lists)})"), "strategy")
+    if source.space is None:
+        return source.record(some, [row.config])
+    try:
+        return source.record(some, [source.usable(row)[0].config])
+    except ConfigError:
+        return None
 
 
-def _over_lists(lists: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The families that fuse lists, over all lists of other engines, and each list as the first tier."""
-    every = ", ".join(lists)
-    for keyword, family in FAMILIES.items() if len(lists) > 1 else ():
-        if keyword == "weighted_sum":
-            terms = ", ".join(f"{1 / len(lists):.4g}*{name}" for name in lists)
-            yield family.shown_as, f"weighted_sum({terms}, normalize=minmax)"
-        elif keyword in COMMON or not (keyword in SPECIAL or family.by_query or keyword in SAME):
-            yield family.shown_as, f"{keyword}({every})"
-    for name in lists if len(lists) > 1 else ():
-        yield f"{name} first", f"tiered({name}, min_results=10, then=rrf({every}, k=60))"
+def _facts(table: SignalTable) -> tuple[dict[str, str], list[str]]:
+    """The derived signals that tell candidates apart, by name as they are written; and which do not, with why."""
+    every = np.ones(len(table), dtype=bool)
+    orders: dict[str, Floats] = {}
+    found: dict[str, str] = {}
+    constant, like = [], []
+    for name, prior in PRIORS.items():
+        for text in prior.written(name):
+            values = parse_strategy(text).compile(table, every).branches[0].columns[0].values
+            order = _order(table, values)
+            if order.any():
+                break
+        else:
+            constant.append(name)
+            continue
+        near = next((other for other, known in orders.items() if order @ known > NEAR), None)
+        if near is None:
+            orders[name], found[name] = order, text
+        else:
+            like.append(f"{name} (it orders candidates nearly as {near} does)")
+    return found, like + (
+        [f"{', '.join(constant)} (the same for all candidates of every query)"] if constant else []
+    )
+
+
+def _order(table: SignalTable, values: Floats) -> Floats:
+    """float64[N] of length 1: the ranks within each query about their mean, equal values at their middle rank.
+
+    0 where all values are equal.
+    """
+    from scipy.stats import rankdata  # loads a second's worth of modules, which other commands do not need
+
+    centred = np.zeros(len(table))
+    for begin, end in itertools.pairwise(table.offsets.tolist()):
+        centred[begin:end] = rankdata(values[begin:end]) - (end - begin + 1) / 2
+    return centred / (np.linalg.norm(centred) or 1.0)
+
+
+def _intents(source: Source, queries: Sequence[Query]) -> tuple[str, ...]:
+    """The intents that enough queries are asked with: nothing classifies them here."""
+    counts = Counter(query.intent for query in queries if query.intent and source.intents == GIVEN)
+    return tuple(sorted(intent for intent, count in counts.items() if count >= LEAST_PER_INTENT))
 
 
 def _whole(source: Source, row: Contender) -> Contender | None:
@@ -130,46 +243,3 @@ def _whole(source: Source, row: Contender) -> Contender | None:
         return None
     lost = row.config.effective.signals() - left.config.effective.signals()
     return left if not notices or (row.kind == "system" and lost.isdisjoint(LAYERS)) else None
-
-
-def _over_facts(dataset: Dataset, queries: Sequence[Query]) -> Iterator[tuple[str, str]]:
-    """A sum of keywords, vectors and every fact that differs between entries, where there is one."""
-    facts = _facts(dataset, queries)
-    if facts:
-        terms = "".join(f", 0.1*{fact}" for fact in facts)
-        yield "all signals", f"weighted_sum(0.3*bm25, 0.7*vector{terms}, normalize=minmax)"
-
-
-def _facts(dataset: Dataset, queries: Sequence[Query]) -> list[str]:
-    entries = dataset.entries
-
-    def differs(name: str) -> bool:
-        return len({getattr(entry, name) for entry in entries} - {None, ""}) > 1
-
-    facts = {
-        "recency(half_life=90d)": differs("created_at"),
-        "importance": differs("importance"),
-        "severity": differs("severity"),
-        "tags": differs("tags") and any(query.tags for query in queries),
-        "domain": differs("domain") and any(query.domain for query in queries),
-    }
-    return [name for name, there in facts.items() if there]
-
-
-def _by_intent(source: Source, queries: Sequence[Query]) -> Iterator[tuple[str, str]]:
-    """Weights of their own for each intent that enough queries are asked with: nothing classifies them here."""
-    counts = Counter(query.intent for query in queries if query.intent and source.intents == GIVEN)
-    often = sorted(intent for intent, count in counts.items() if count >= LEAST_PER_INTENT)
-    if often:
-        mixture = COMMON["weighted_sum"]
-        cases = "".join(f", {intent}={mixture}" for intent in often)
-        yield "by intent", f"by_intent(default={mixture}{cases})"
-
-
-def with_current(found: list[Start], source: Source, label: str, config: SearchConfig | None) -> list[Start]:
-    """The starts, and one around the current configuration where there is one and it is none of them."""
-    if config is None:
-        return found
-    own = replace(config, strategy=config.effective, by_intent={})
-    known = any(start.config == own for start in found)
-    return found if known else [*found, Start.around(Contender(label, own, "system"), source)]

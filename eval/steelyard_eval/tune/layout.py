@@ -13,6 +13,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.live.identity import agree, share
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
+from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.grid import Grid, alone, grid, measured
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.replay import Replay, replay
@@ -26,6 +27,11 @@ class Measured:
 
     table: SignalTable
     judgments: Judgments
+
+    @classmethod
+    def of(cls, dataset: Dataset, table: SignalTable) -> Measured:
+        """The recording with what the data set says of it."""
+        return cls(table, Judgments.of(dataset.qrels, table.queries, table.entries))
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,7 @@ def lay_out(source: Source, queries: Sequence[Query], starts: Sequence[Start], m
     whole = True
     try:
         for start in starts:
-            made, fault = laid_out(serving(recordings, start.config), start, metric)
+            made, fault = laid_out(recordings, start, metric)
             grids += [] if made is None else [(start, made)]
             skipped += [fault] if fault else []
     except KeyboardInterrupt:
@@ -92,22 +98,34 @@ def lay_out(source: Source, queries: Sequence[Query], starts: Sequence[Start], m
     return Layout(tuple(start for start, _ in grids), joined, owner, recordings, tuple(skipped), whole)
 
 
-def laid_out(known: Measured, start: Start, metric: Measure) -> tuple[Grid | None, str]:
+def laid_out(recordings: Sequence[Measured], start: Start, metric: Measure) -> tuple[Grid | None, str]:
     """Weights around a start, or why not: then a preset stands alone, and there is nothing of a family."""
     try:
-        return grid(known.table, start.settings, known.judgments, metric, start.columns), ""
+        return grid_over(recordings, start.parts, metric, start.columns), ""
     except ConfigError as error:
+        known = serving(recordings, start.config)
         only = alone(known.table, start.config, known.judgments, metric) if start.preset else None
         return only, f"{start.label} was not tuned: {error}"
+
+
+def grid_over(
+    recordings: Sequence[Measured], parts: Sequence[Sequence[SearchConfig]], metric: Measure, columns: int
+) -> Grid:
+    """The grid of settings, each part of them over its own recording, with so many weights over all of them."""
+    every = sum(map(len, parts))
+    served = [(serving(recordings, part[0]), part) for part in parts]
+    return Grid.joined(
+        [grid(one.table, part, one.judgments, metric, columns * len(part) // every) for one, part in served]
+    )
 
 
 def record_all(source: Source, queries: Sequence[Query], starts: Sequence[Start]) -> tuple[Measured, ...]:
     """One recording for all systems that retrieve alike."""
     found = []
-    for group in share([start.config for start in starts]):
-        configs = [config for at in group for config in (starts[at].config, *starts[at].settings)]
-        table = source.record(queries, configs)
-        found.append(Measured(table, Judgments.of(source.dataset.qrels, table.queries, table.entries)))
+    parts = [part for start in starts for part in ((start.config,), *start.parts)]
+    for group in share([part[0] for part in parts]):
+        configs = [config for at in group for config in parts[at]]
+        found.append(Measured.of(source.dataset, source.record(queries, configs)))
     return tuple(found)
 
 

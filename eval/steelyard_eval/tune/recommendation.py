@@ -21,7 +21,7 @@ from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.tune.attempt import save_weights
 from steelyard_eval.tune.current import read_current
-from steelyard_eval.tune.families import starts, with_current
+from steelyard_eval.tune.families import starts
 from steelyard_eval.tune.layout import lay_out
 from steelyard_eval.tune.recommendation_document import RecommendationCase, document
 from steelyard_eval.tune.source import Live, Recorded, Source
@@ -162,11 +162,10 @@ def recommend(
     config = used.config if isinstance(used, Contender) else None
     if len(queries) < 2:
         return _unlabelled(source, size, used.label, config, now)
-    tried = with_current(starts(source, queries, size), source, used.label, config)
-    laid = lay_out(source, queries, tried, measures[0])
-    record, chosen, attempt = document(
-        RecommendationCase(source, queries, measures, laid, used, size, seed, now), timed
-    )
+    tried = starts(source, queries, size).with_current(source, used.label, config)
+    laid = lay_out(source, queries, tried.starts, measures[0])
+    case = RecommendationCase(source, queries, measures, laid, used, size, seed, now, tried.left_out)
+    record, chosen, attempt = document(case, timed)
     return Recommendation(record, chosen, attempt, not laid.whole)
 
 
@@ -185,7 +184,7 @@ def _unlabelled(
     dataset = source.dataset
     queries = dataset.split("all") if dataset.queries else ()
     advice = advise(label, config, limit, source.model, dataset.sha256)
-    tried = with_current(starts(source, queries, limit), source, label, config) if queries else []
+    tried = starts(source, queries, limit).with_current(source, label, config).starts if queries else ()
     record = without_labels(source, tried, queries, label, advice, limit)
     facts = {"dataset": dataset.name, "dataset_sha256": dataset.sha256, "learned_from": "public collections"}
     facts |= {"verdict": advice.verdict, "tool": record["tool"], "date": day(now)}

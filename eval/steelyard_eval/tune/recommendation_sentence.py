@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steelyard.config.search_config import SearchConfig
-from steelyard.systems import find_system
+from steelyard.systems import find_system, written_name
 from steelyard_eval.decide.decision import Decision
 
 
@@ -13,12 +13,13 @@ def is_stated(decision: Decision, queries: int, fewest: int) -> bool:
 
 
 def named(config: SearchConfig) -> str:
-    """A configuration as one would write it: the system where it has one, the strategy, unusual depths."""
+    """A configuration as one would write it: a system, its changed parameters, the strategy, unusual depths."""
     usual = find_system(config.name).config(config.limit).depths
-    moved = {depth for name, depth in depths_read(config).items() if depth and depth != usual.get(name, depth)}
-    depths = f" at depth {', '.join(map(str, sorted(moved)))}" if moved else ""
-    lead = "" if config.system == "plain" else f"{config.name.removesuffix(':documented')} with "
-    return f"{lead}{config.effective}{depths}"
+    deep = {depth for name, depth in depths_read(config).items() if depth and depth != usual.get(name, depth)}
+    depths = f" at depth {', '.join(map(str, sorted(deep)))}" if deep else ""
+    system, _, parameters = written_name(config).rstrip("]").partition("[")
+    moved = f" with {parameters}" if parameters else ""
+    return f"{'' if system == 'plain' else f'{system} with '}{config.effective}{moved}{depths}"
 
 
 def depths_read(config: SearchConfig) -> dict[str, int | None]:

@@ -19,17 +19,26 @@ from steelyard.table.signal_table import SignalTable
 from steelyard_eval.compare.contenders import Contender, Setting, usable
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.decide.grid import Grid, grid, measured
+from steelyard_eval.decide.grid import Grid, measured
 from steelyard_eval.decide.priors import key_of, known
 from steelyard_eval.decide.rule import Evidence
 from steelyard_eval.measures.metrics import Judgments, Measure, parse_measures
 from steelyard_eval.recording.record import record
-from steelyard_eval.recording.replay import replay
+from steelyard_eval.recording.replay import Replay, replay
 from steelyard_eval.recording.select import only, reaches, recorded_lists
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.tune.candidate import Candidate, candidates
+from steelyard_eval.tune.layout import Measured, grid_over, serving
 from steelyard_eval.tune.optimum import SWEPT, Optimum, Progress, in_silence, optimum
-from steelyard_eval.tune.tuned_parameters import depths, refuse_fixed, settings
+from steelyard_eval.tune.tuned_parameters import (
+    depths,
+    fixed_parameters,
+    not_tried,
+    of_retrievers,
+    recorded_alike,
+    refuse_fixed,
+    settings,
+)
 
 COLUMNS = 10_000
 """Weights laid out over all settings of the strategy."""
@@ -37,21 +46,41 @@ COLUMNS = 10_000
 
 @dataclass(frozen=True)
 class Task:
-    """A recording of the queries to tune on, which come first, and of those held out.
+    """Recordings of the queries to tune on, which come first, and of those held out.
 
-    `origin` has the options of a command that tell where the recording is from, `notices` what the data set lacks.
+    `recordings` begins with that of the configuration; each other is one of `varied`, which have other parameters
+    of retrievers. `origin` has the options of a command that tell where they are from, `notices` what the data set
+    lacks, and what is not tried.
     """
 
     dataset: Dataset
     config: SearchConfig
-    table: SignalTable
-    judgments: Judgments
+    recordings: tuple[Measured, ...]
     measure: Measure
     tuned_on: Sequence[Query]
     held_out: Sequence[Query]
     seed: int
     origin: Mapping[str, object] = field(default_factory=dict)
     notices: Sequence[str] = ()
+    varied: Sequence[SearchConfig] = ()
+
+    @property
+    def table(self) -> SignalTable:
+        """The recording of the configuration."""
+        return self.recordings[0].table
+
+    @property
+    def judgments(self) -> Judgments:
+        """The judgments of its queries."""
+        return self.recordings[0].judgments
+
+    def recorded(self, config: SearchConfig) -> Measured:
+        """The recording that a configuration is replayed on."""
+        return serving(self.recordings, config)
+
+    def replayed(self, config: SearchConfig) -> Replay:
+        """A configuration's lists on every query."""
+        return replay(self.recorded(config).table, config)
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -66,12 +95,12 @@ class Task:
     @cached_property
     def settings(self) -> list[SearchConfig]:
         """Every choice of the parameters and depths that the recording reaches, the configuration itself first."""
-        return [config for config in settings(self.config) if reaches(self.table, config)]
+        return [config for config in settings(self.config) if reaches(self.table, config)] + list(self.varied)
 
     @cached_property
     def grid(self) -> Grid:
         """All settings under many weights, on every query."""
-        return grid(self.table, self.settings, self.judgments, self.measure, COLUMNS)
+        return grid_over(self.recordings, recorded_alike(self.settings), self.measure, COLUMNS)
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -95,31 +124,33 @@ class Task:
         """Every setting with its weights free."""
         return self._candidates(self.settings)
 
-    def optimum(self, queries: Bools, progress: Progress = in_silence, proof: bool = True) -> Optimum:
+    def optimum(self, queries: Bools, progress: Progress = in_silence) -> Optimum:
         """The best weights for the queries where bool[Q] is true: of every setting where two weights move, else of
         the one that does best as laid out.
         """
         if self.weights <= SWEPT:
-            return optimum(self.candidates, queries, self.seed, progress, proof=proof)
+            return optimum(self.candidates, queries, self.seed, progress)
         best = int(np.argmax(self.grid.metric[:, queries].mean(axis=1)))
-        return optimum(
-            [self.candidate(self.grid.config(best))], queries, self.seed, progress, every=False, proof=proof
-        )
+        return optimum([self.candidate(self.grid.config(best))], queries, self.seed, progress, every=False)
 
     def candidate(self, config: SearchConfig) -> Candidate:
         """One configuration with its weights free."""
         return self._candidates([config])[0]
 
     def _candidates(self, configs: list[SearchConfig]) -> list[Candidate]:
-        return list(candidates(self.table, configs, self.judgments, self.measure))
+        found = []
+        for part in recorded_alike(configs):
+            known = self.recorded(part[0])
+            found += list(candidates(known.table, part, known.judgments, self.measure))
+        return found
 
     def values(self, config: SearchConfig) -> Floats:
         """float64[Q]: the objective of a configuration on every query, by replay."""
-        return replay(self.table, config).metrics(self.judgments, [self.measure])[self.measure]
+        return self.replayed(config).metrics(self.recorded(config).judgments, [self.measure])[self.measure]
 
     def under(self, config: SearchConfig) -> Task:
         """The same queries and recording for another configuration, which needs no other signals."""
-        return replace(self, config=config)
+        return replace(self, config=config, varied=())
 
 
 def prepare(
@@ -154,10 +185,17 @@ def prepare(
     tuned_on, held_out = (judged(dataset, part) for part in tuning_queries(dataset))
     if len(tuned_on) < 2:
         raise ConfigError(f"{dataset.name}: tuning needs two judged queries at least; add some")
-    recorded = _recorded(config, (*tuned_on, *held_out), space, table)
-    judgments = Judgments.of(dataset.qrels, recorded.queries, recorded.entries)
+    queries = (*tuned_on, *held_out)
+    varied = of_retrievers(config, len(queries)) if space else []
+    tables = [
+        _recorded(config, queries, space, table),
+        *(record(space, queries, [one]) for one in varied if space),
+    ]
+    recordings = tuple(Measured.of(dataset, each) for each in tables)
+    fixed = fixed_parameters(config, varied)
+    notices += not_tried([f"{', '.join(fixed)} (each value would be a recording of its own)"] if fixed else [])
     origin = space.options if space else {}
-    return Task(dataset, config, recorded, judgments, measure, tuned_on, held_out, seed, origin, notices)
+    return Task(dataset, config, recordings, measure, tuned_on, held_out, seed, origin, notices, varied)
 
 
 def _recorded(

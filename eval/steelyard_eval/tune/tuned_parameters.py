@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Expr, all_variants, near_variants
+from steelyard.retrievers import RETRIEVER_KINDS, Parameter
 
 MOST = 500
 DEPTHS = (1.0, 0.5, 2.0)
@@ -31,6 +33,58 @@ def settings(config: SearchConfig, most: int = MOST) -> list[SearchConfig]:
     return [here.with_strategy(shape) for shape in every] + [
         other.with_strategy(shape) for other in others for shape in elsewhere
     ]
+
+
+RECORDED = 1000
+"""Queries that may be searched again to try parameters of retrievers, each value of which is a recording."""
+
+
+def of_retrievers(config: SearchConfig, queries: int) -> list[SearchConfig]:
+    """The configuration under other parameters of its retrievers, one at a time, as they declare them.
+
+    None where that many `queries` would be searched more than `RECORDED` times in all.
+    """
+    tried = []
+    for name, parameter in _parameters(config):
+        for value in parameter.tried:
+            settings = config.retrievers[name]
+            changed = replace(settings, parameters={**settings.parameters, parameter.name: value})
+            other = replace(config, retrievers={**config.retrievers, name: changed})
+            if _startable(other, name):
+                tried.append(other)
+    return tried if len(tried) * queries <= RECORDED else []
+
+
+def recorded_alike(settings: Sequence[SearchConfig]) -> list[list[SearchConfig]]:
+    """The settings in order, those together whose retrievers have the same parameters."""
+    alike = itertools.groupby(settings, key=lambda each: [own.parameters for own in each.retrievers.values()])
+    return [list(part) for _, part in alike]
+
+
+def fixed_parameters(config: SearchConfig, tried: Sequence[SearchConfig]) -> list[str]:
+    """The parameters of its retrievers that no other setting has another value of, as ``graph.hops``."""
+    seen = {
+        f"{name}.{own}"
+        for other in tried
+        for name, kept in other.retrievers.items()
+        for own, value in kept.parameters.items()
+        if config.retrievers[name].parameters.get(own) != value
+    }
+    return [full for name, parameter in _parameters(config) if (full := f"{name}.{parameter.name}") not in seen]
+
+
+def _parameters(config: SearchConfig) -> list[tuple[str, Parameter]]:
+    read = [name for name in config.retrievers if name in config.effective.signals() and name in RETRIEVER_KINDS]
+    return [(name, parameter) for name in read for parameter in RETRIEVER_KINDS[name].parameters]
+
+
+def _startable(config: SearchConfig, name: str) -> bool:
+    """Whether the lists that a retriever starts from are as deep as it reads them."""
+    try:
+        config.before(name)
+    except ConfigError:
+        return False
+    return True
 
 
 def depths(config: SearchConfig) -> list[SearchConfig]:
@@ -68,3 +122,8 @@ def refuse_fixed(strategy: Expr) -> None:
         raise ConfigError(
             f"{strategy} has nothing to tune; name a strategy with weights, such as rrf(fts, vector)"
         )
+
+
+def not_tried(left_out: Sequence[str]) -> list[str]:
+    """The notice of what was left out, each with its reason in brackets."""
+    return [f"not tried: {'; '.join(left_out)}"] if left_out else []

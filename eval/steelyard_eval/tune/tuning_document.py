@@ -24,7 +24,6 @@ from steelyard_eval.decide.refusal import BROKEN_OFF, Refusal, Side, refusal
 from steelyard_eval.decide.rule import ONE_STRATEGY, Evidence, doubt
 from steelyard_eval.measures.statistics import compare_paired, mean_interval
 from steelyard_eval.recording.rankings import ShownLists, lists_of, query_rows, rankings, spelled
-from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.select import intents_of, only, recorded_lists
 from steelyard_eval.tune.brief import brief
 from steelyard_eval.tune.candidate import Candidate
@@ -81,8 +80,9 @@ class TuningDecision:
     def _side(self, label: str, config: SearchConfig) -> Side:
         """What a setting shows of the labels of the queries to tune on."""
         count = len(self.task.tuned_on)
-        table = only(self.task.table, self.task.table.queries[:count])
-        return Side.replayed(label, config, table, self.task.judgments.slice(0, count), self.task.measure)
+        known = self.task.recorded(config)
+        table = only(known.table, known.table.queries[:count])
+        return Side.replayed(label, config, table, known.judgments.slice(0, count), self.task.measure)
 
     @cached_property
     def picked(self) -> SearchConfig:
@@ -125,10 +125,9 @@ def judge(found: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sear
         "depths": {"strategy": found.written.depths, "tuned": picked.depths, "current": task.config.depths},
         "value": inside["tuned"]["value"],
         "optimum": {
-            "strategy": str(brief(task.table, best.config).strategy),
+            "strategy": str(brief(task.recorded(best.config).table, best.config).strategy),
             "depths": best.config.depths,
             "value": best.value,
-            "bound": best.bound,
         },
         "certificate": best.certificate,
         "plateau": list(_plateau(task, picked)),
@@ -143,7 +142,7 @@ def judge(found: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sear
         "holdout": held_out_gain(task, tuned, current),
         "optimism": inside["tuned"]["value"] - inside["current"]["value"] - decision.gain.mean,
         "whole": best.whole,
-        "looks": best.looks,
+        "looks": best.lines,
         "embedding_calls": {
             "queries": len(task.table.queries),
             "current": _calls(task, task.config),
@@ -202,7 +201,7 @@ def _calls(task: Task, config: SearchConfig) -> int | None:
     """How many of the queries live search would embed; None where lists of other engines were recorded."""
     if recorded_lists(task.table) is not None:
         return None
-    return int(replay(task.table, config).embedded.sum())
+    return int(task.replayed(config).embedded.sum())
 
 
 def curve_of(candidate: Candidate, queries: Bools, current: Candidate | None = None) -> Record:
@@ -253,7 +252,7 @@ def _queries(found: TuningDecision) -> Record:
 
 
 def _listed(task: Task, config: SearchConfig) -> ShownLists:
-    return lists_of(replay(task.table, config), config)
+    return lists_of(task.replayed(config), config)
 
 
 def steps_of(curve: Curve, total: float) -> list[dict[str, float]]:

@@ -98,3 +98,24 @@ def test_what_a_strategy_drops_of_another_is_named():
 def test_strategies_of_another_shape_differ_as_a_whole():
     (change,) = changes(parse_strategy("rrf(fts, vector)"), parse_strategy("rrf(fts, vector, bm25)"))
     assert (change.name, change.dropped) == ("strategy", False)
+
+
+def test_variants_of_a_factor_leave_the_others_as_they_are():
+    expr = parse_strategy("boost(rrf(fts, vector), decay, 0.3*importance)")
+    found = [tuple(term.weight for term in one.factors) for one in list(expr.variants())[1:]]
+    assert found == [(0, 0.3), (0.5, 0.3), (1, 0), (1, 0.5), (1, 1), (0, 0)]
+    assert {tuple(str(term.expr) for term in one.factors) for one in expr.variants()} == {("decay", "importance")}
+
+
+def test_cases_of_one_kind_are_varied_together_too():
+    one = "layered(0.2*l0, 0.8*l2, threshold={}, relax=[])"
+    expr = parse_strategy(f"by_intent(default={one.format(0.5)}, factual={one.format(0.4)})")
+    pairs = {tuple(case.threshold for case in other.children()) for other in near_variants(expr)}
+
+    assert {(t, t) for t in (0.2, 0.3, 0.4, 0.5, 0.6)} <= pairs
+    assert (0.2, 0.6) not in pairs  # one parameter at a time, or all alike
+    mixed = parse_strategy("by_intent(default=rrf(fts, vector), factual=tiered(fts, then=vector))")
+    assert all(
+        one.children()[0] == mixed.children()[0] or one.children()[1] == mixed.children()[1]
+        for one in near_variants(mixed)
+    )

@@ -268,7 +268,7 @@ def test_what_is_broken_off_ships_nothing(space, monkeypatch):
 
     def breaking(*arguments):
         calls.append(arguments)
-        if len(calls) > 2:
+        if len(calls) > 9:  # the first family has seven recordings
             raise KeyboardInterrupt
         return made(*arguments)
 
@@ -290,7 +290,7 @@ made, calls = layout.grid, []
 
 def breaking(*arguments):
     calls.append(arguments)
-    if len(calls) == 3:
+    if len(calls) == 10:
         os.kill(os.getpid(), signal.SIGINT)
     return made(*arguments)
 

@@ -9,12 +9,13 @@ import pytest
 from search_forms import form_of
 
 from steelyard.base.errors import ConfigError
+from steelyard.fusion import parse_strategy
 from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.compare.agreement import overlap, rank_biased
-from steelyard_eval.compare.contenders import distinct, read_all
+from steelyard_eval.compare.contenders import Setting, distinct, read_all
 from steelyard_eval.compare.latency import latencies
 from steelyard_eval.compare.list_recording import record_lists
 from steelyard_eval.datasets import load
@@ -24,10 +25,36 @@ from steelyard_eval.decide.rule import Evidence, chosen_out_of_fold
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.show.terminal import recommendation
 from steelyard_eval.tune.cost import _mark_front
-from steelyard_eval.tune.families import PRESETS, starts
+from steelyard_eval.tune.families import PRESETS, available, starts
 from steelyard_eval.tune.recommendation import recommend
 from steelyard_eval.tune.recommendation_sentence import named
-from steelyard_eval.tune.source import Recorded
+from steelyard_eval.tune.source import Live, Recorded
+from steelyard_eval.tune.tuned_parameters import of_retrievers
+
+BARE = {
+    **dict.fromkeys(
+        ("document_type", "spec_level", "importance_tier", "memory_type", "context_type", "domain"), ""
+    ),
+    **dict.fromkeys(
+        (
+            "importance",
+            "last_accessed_at",
+            "valid_until",
+            "half_life_days",
+            "stability",
+            "updated_at",
+            "last_review",
+        ),
+        None,
+    ),
+    "tags": (),
+    "relations": (),
+    "superseded_by": "",
+    "text": "x" * 200,
+    "access_count": 0,
+    "correction_count": 0,
+}
+"""No facts."""
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +79,7 @@ def answer(space, current, **options):
 
 def test_the_runner_up_is_parted_where_its_interval_lies_beside_zero(space):
     perfect, _ = right(space)
-    record = answer(space, perfect)
+    record = answer(space, perfect, metric="AP")
     second = record["runner_up"]
 
     assert record["verdict"] == "keep"
@@ -107,7 +134,34 @@ def test_each_of_two_lists_of_other_engines_is_tried_as_the_first_tier(space):
 
     assert both["mine first"].startswith("tiered(mine, min_results=10")
     assert both["theirs first"].startswith("tiered(theirs, min_results=10")
-    assert [start.label for start in starts(Recorded(space.dataset, alone, place), queries, 10)] == ["mine"]
+    assert [start.label for start in starts(Recorded(space.dataset, alone, place), queries, 10)] == [
+        "all signals",
+        "mine",
+    ]
+
+
+def test_signals_that_tell_no_candidates_apart_are_left_out_by_name(space):
+    """Every entry has the same severity, no relation, and a date, of which one signal is enough."""
+    entries = tuple(replace(e, severity="high", **BARE) for e in space.dataset.entries)
+    bare = Workspace.open(replace(space.dataset, entries=entries), "lsa")
+    there, left_out = available(Live(bare), bare.dataset.queries, Setting(10, "lsa"))
+
+    assert set(there.facts) == {"recency(half_life=90d)"}
+    assert any(text.startswith("decay (it orders candidates nearly as recency") for text in left_out)
+    assert any("severity, importance, tags" in text for text in left_out)
+    assert "graph (it finds nothing here)" in left_out
+    found = starts(Live(bare), bare.dataset.queries, 10)
+    assert any(start.label == "all signals" for start in found)
+    assert any("bm25.b, bm25.k1" in text for text in found.left_out)
+
+
+def test_parameters_of_retrievers_are_tried_one_at_a_time_where_that_is_affordable():
+    config = find_system("plain").config(10, "lsa").with_strategy(parse_strategy("rrf(bm25, vector, graph)"))
+    found = [one.retrievers["graph"].parameters for one in of_retrievers(config, 100)]
+
+    assert found == [{"seeds": 3}, {"seeds": 10}, {"hops": 1}, {"hops": 3}, {"decay": 0.3}, {"decay": 0.8}]
+    assert of_retrievers(config, 200) == []  # six recordings of 200 queries are more than a thousand
+    assert named(of_retrievers(config, 100)[0]) == "rrf(bm25, vector, graph, k=60) with graph.seeds=3"
 
 
 def test_agreement_reads_ten_places():

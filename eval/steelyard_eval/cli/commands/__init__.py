@@ -23,6 +23,7 @@ COMMANDS = {
     "explain": "Explain one query, signal by signal.",
     "export": "Translate a search-weights.json for another system.",
     "feedback": "Convert feedback of another system into a log.",
+    "floor": "Find the score below which nothing should be shown.",
     "gate": "Say whether search got worse since the committed baseline.",
     "get": "Print whole entries by id, including details.",
     "import": "Read the store of another program into a data set.",

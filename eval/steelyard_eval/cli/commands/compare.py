@@ -29,7 +29,7 @@ from steelyard_eval.compare.verification import refuse_differences
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.record import record_systems
 from steelyard_eval.recording.select import intents_of
-from steelyard_eval.show.terminal import comparison, layers, tests, unlabelled, verification
+from steelyard_eval.show.terminal import comparison, layers, silence, tests, unlabelled, verification
 
 RERANK = (
     "Which candidates a re-ranker scores: those that the systems read, or all, so that any top can be replayed."
@@ -196,7 +196,7 @@ def compare(
     head = f"{facts['name']} ({document['split']}): {facts['judged']} queries, limit {document['limit']}"
     head += f", intents {document['intents']}" if document["intents"] else ""
     parts = [f"{head}, vectors {document['model'] or 'none'}", comparison(document), tests(document)]
-    parts += [layers(document), verification(document["verification"]) if verify else ""]
+    parts += [silence(document), layers(document), verification(document["verification"]) if verify else ""]
     put(document, as_json, "\n\n".join(filter(None, parts)))
     if verify:
         refuse_differences(document["verification"])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
+from steelyard.base.errors import ConfigError
+from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.measures.statistics import ALPHA, MARGIN
 from steelyard_eval.show.report.blocks import Section, TableBlock
 
@@ -87,19 +90,6 @@ COLUMNS = {
 }
 """The meaning of every column that is not a metric or a configuration."""
 
-MEASURES = {
-    "nDCG": "is 1 when the most relevant entries come first, and falls the later they come; 0 when none is found.",
-    "R": "is the share of the relevant entries that is in the list.",
-    "RR": "is 1 divided by the place of the first relevant entry.",
-    "AP": "is the mean, over the relevant entries, of the precision at the place of each.",
-    "P": "is the share of the places that have a relevant entry.",
-    "Success": "is 1 when at least one relevant entry is in the list.",
-    "Judged": "is the share of the places whose entry has a label at all; what has none counts as not relevant.",
-    "RecallAny": "is 1 when at least one relevant entry is in the list.",
-    "RecallAll": "is 1 when all relevant entries are in the list.",
-}
-"""The meaning of every family of measures."""
-
 
 def glossary(sections: Iterable[Section], metrics: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """The terms of the tables of these sections, in the order in which they appear."""
@@ -108,10 +98,8 @@ def glossary(sections: Iterable[Section], metrics: Iterable[str]) -> tuple[tuple
 
 def _measures(metrics: Iterable[str]) -> Iterator[tuple[str, str]]:
     for name in metrics:
-        family, _, cutoff = name.partition("@")
-        if family in MEASURES:
-            where = f"over the first {cutoff} places, " if cutoff else ""
-            yield name, f"{where}{MEASURES[family]}"
+        with suppress(ConfigError):  # a table may be of something else than a measure
+            yield name, parse_measures([name])[0].meaning
 
 
 def _columns(sections: Iterable[Section]) -> Iterator[tuple[str, str]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from steelyard_eval.common.console import brief
 from steelyard_eval.common.markup import MISSING
 from steelyard_eval.show import layers_table as layers
+from steelyard_eval.show import silence_table as silence
 from steelyard_eval.show.report.blocks import (
     Cell,
     Page,
@@ -60,6 +61,7 @@ def _sections(results: Record, sha256: str, measured: bool) -> tuple[Section, ..
         Section("differences", "Paired differences", differences(results)),
         Section("categories", "Categories of queries", categories(results, two)),
         Section("cost", "Quality against cost", cost(results)),
+        Section("silence", "What is shown where nothing fits", _silence(results)),
         Section("layers", "Layered searches", _layers(results)),
         Section("weight", "What the weight changes", curve),
         Section("ablation", "What signals and labels are worth", ablation(record)),
@@ -93,9 +95,21 @@ def _notices(results: Record) -> tuple[Paragraph, ...]:
 
 
 def _layers(results: Record) -> tuple[TableBlock, ...]:
-    rows = tuple(TableRow(tuple(Cell(row[name]) for name in layers.COLUMNS)) for row in layers.rows(results))
-    columns = tuple(TableColumn(name, number=bool(at)) for at, name in enumerate(layers.COLUMNS.values()))
-    return (TableBlock("Layers", "How far each layered search went.", columns, rows),) if rows else ()
+    return _plain_table("Layers", "How far each layered search went.", layers.COLUMNS, layers.rows(results))
+
+
+def _silence(results: Record) -> tuple[TableBlock, ...]:
+    text = "A query that nothing answers has no nDCG; what counts is whether anything is shown for it."
+    return _plain_table("Silence", text, silence.COLUMNS, silence.rows(results))
+
+
+def _plain_table(
+    name: str, text: str, columns: Mapping[str, str], rows: Sequence[Mapping[str, str]]
+) -> tuple[TableBlock, ...]:
+    """A table of texts, the first column of which names the row; nothing without rows."""
+    heads = tuple(TableColumn(head, number=bool(at)) for at, head in enumerate(columns.values()))
+    cells = tuple(TableRow(tuple(Cell(row[column]) for column in columns)) for row in rows)
+    return (TableBlock(name, text, heads, cells),) if rows else ()
 
 
 def _strategies(results: Record) -> tuple[TermList, ...]:

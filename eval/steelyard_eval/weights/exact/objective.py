@@ -34,22 +34,22 @@ from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.base.errors import ConfigError
+from steelyard_eval.measures import metrics
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.weights.kernel import Form
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
 SUM, BEST, PRECISION, ALL = range(4)
-_KINDS = {
-    "nDCG": SUM,
-    "R": SUM,
-    "P": SUM,
-    "RR": BEST,
-    "Success": BEST,
-    "RecallAny": BEST,
-    "AP": PRECISION,
-    "RecallAll": ALL,
+_SHAPES = {
+    metrics.GAIN: SUM,
+    metrics.HITS: SUM,
+    metrics.FIRST: BEST,
+    metrics.ANY: BEST,
+    metrics.PRECISIONS: PRECISION,
+    metrics.ALL: ALL,
 }
+"""Which of the four each kind of measure is."""
 
 
 def compiled(function: Function) -> Function:
@@ -76,8 +76,6 @@ class Objective:
         The value of the ranks 1 to D; 0 at index 0, and at D+1 for every rank beyond the cut D.
     gain : float64[R]
         The factor of each relevant row.
-    graded : bool[Q]
-        Whether the relevant rows of a query differ in gain, so that it matters which of them has which rank.
     """
 
     columns: Floats
@@ -87,7 +85,6 @@ class Objective:
     kind: int
     by_rank: Floats
     gain: Floats
-    graded: Bools
 
     @classmethod
     def of(cls, form: Form, measure: Measure, queries: Bools | None = None) -> Objective:
@@ -95,10 +92,7 @@ class Objective:
 
         Raises ConfigError for Judged@k, which is not a function of relevant ranks, and without any query.
         """
-        if measure.family not in _KINDS:
-            raise ConfigError(
-                f"{measure} cannot be searched for: it rewards no ranks; name nDCG@10, R@10 or RR@10"
-            )
+        kind = measure.kind
         part = _part(form, np.ones(form.queries, dtype=bool) if queries is None else queries)
         gain = _gain(form, measure)[part.relevant_rows]
         depth = _depth(form, measure)
@@ -107,10 +101,9 @@ class Objective:
             offsets=part.offsets,
             relevant=part.relevant,
             relevant_offsets=part.relevant_offsets,
-            kind=_KINDS[measure.family],
-            by_rank=_by_rank(measure.family, depth),
+            kind=_SHAPES[kind],
+            by_rank=_by_rank(kind, depth),
             gain=gain,
-            graded=_graded(gain, part.relevant_offsets),
         )
 
     @cached_property
@@ -177,14 +170,10 @@ def _offsets(counts: Indices) -> Indices:
 
 def _gain(form: Form, measure: Measure) -> Floats:
     """float64[R]; see the module."""
-    counts = np.diff(form.relevant_offsets)
-    if measure.family == "nDCG":
-        return form.grade / np.repeat(form.ideal_at(measure.cutoff), counts)
-    if measure.family == "P":
-        return np.full(len(form.relevant), 1.0 / (measure.cutoff or 1))
-    if _KINDS[measure.family] == BEST:
+    if _SHAPES[measure.kind] == BEST:
         return np.ones(len(form.relevant))
-    return 1.0 / np.repeat(form.total_relevant, counts)
+    divisor = np.repeat(measure.divisor(form.ideal_at, form.total_relevant), np.diff(form.relevant_offsets))
+    return (form.grade if measure.kind == metrics.GAIN else np.ones(len(form.relevant))) / divisor
 
 
 def _depth(form: Form, measure: Measure) -> int:
@@ -193,24 +182,14 @@ def _depth(form: Form, measure: Measure) -> int:
     return min(cut for cut in (longest, measure.cutoff, form.limit) if cut is not None)
 
 
-def _by_rank(family: str, depth: int) -> Floats:
+def _by_rank(kind: int, depth: int) -> Floats:
     worth = np.zeros(depth + 2)
     rank = np.arange(1, depth + 1, dtype=np.float64)
-    if family == "nDCG":
+    if kind == metrics.GAIN:
         worth[1:-1] = 1.0 / np.log2(rank + 1.0)
     else:
-        worth[1:-1] = 1.0 / rank if family in ("RR", "AP") else 1.0
+        worth[1:-1] = 1.0 / rank if kind in (metrics.FIRST, metrics.PRECISIONS) else 1.0
     return worth
-
-
-def _graded(gain: Floats, relevant_offsets: Indices) -> Bools:
-    """The queries whose relevant rows differ in gain; bool[Q]."""
-    some = np.diff(relevant_offsets) > 0
-    graded: Bools = np.zeros(len(some), dtype=bool)
-    if some.any():
-        begins = relevant_offsets[:-1][some]
-        graded[some] = np.maximum.reduceat(gain, begins) > np.minimum.reduceat(gain, begins)
-    return graded
 
 
 @compiled

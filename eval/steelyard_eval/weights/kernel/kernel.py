@@ -15,23 +15,13 @@ from numba import config as numba_settings
 from numpy.typing import ArrayLike, NDArray
 
 from steelyard.base.arrays import Floats, Indices
-from steelyard.base.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.weights.kernel.form import Form
-from steelyard_eval.weights.kernel.lanes import ALL, ANY, FIRST, GAIN, HITS, LANES, PRECISIONS, STEP, compiled
+from steelyard_eval.weights.kernel.lanes import LANES, STEP, compiled
 
 Singles = NDArray[np.float32]
 
-KINDS = {
-    "nDCG": GAIN,
-    "AP": PRECISIONS,
-    "R": HITS,
-    "P": HITS,
-    "Success": ANY,
-    "RecallAny": ANY,
-    "RecallAll": ALL,
-    "RR": FIRST,
-}
 SMALL = 10_000_000
 """Work of fewer scores than this uses one thread."""
 
@@ -71,11 +61,6 @@ class Kernel:
     def of(cls, form: Form, measures: Iterable[Measure]) -> Kernel:
         """Prepare a form; ConfigError for a measure that is not a function of the ranks of relevant rows."""
         chosen = tuple(measures)
-        for measure in chosen:
-            if measure.family not in KINDS:
-                raise ConfigError(
-                    f"metric {shown(str(measure))} cannot be searched for; name one of {', '.join(KINDS)}"
-                )
         longest = int(np.diff(form.offsets).max(initial=0))
         reach = min(longest, longest if form.limit is None else form.limit)
         cutoffs = [reach if m.cutoff is None else min(m.cutoff, reach) for m in chosen]
@@ -85,9 +70,9 @@ class Kernel:
             measures=chosen,
             rows=_filled(np.ldexp(form.columns.T, -exponents)),
             exponents=exponents,
-            kinds=np.array([KINDS[m.family] for m in chosen], dtype=np.int64),
+            kinds=np.array([m.kind for m in chosen], dtype=np.int64),
             cutoffs=np.array(cutoffs, dtype=np.int64),
-            divisors=np.stack([_divisor(form, m) for m in chosen]),
+            divisors=np.stack([m.divisor(form.ideal_at, form.total_relevant) for m in chosen]),
             logs=np.log2(np.arange(1, max(cutoffs) + 2, dtype=np.float64)),
         )
 
@@ -106,21 +91,17 @@ class Kernel:
         dict of Measure to float64[W]
         """
         totals = np.zeros((len(np.atleast_2d(weights)), len(self.measures)))
-        self.add(weights, totals, threads)
-        return self.named(totals / max(self.form.queries, 1))
+        self._run(weights, totals, np.zeros((0, 0, 0)), threads)
+        return self._named(totals / max(self.form.queries, 1))
 
     def values(self, weights: ArrayLike, threads: int | None = None) -> dict[Measure, Floats]:
         """Compute every measure for every query, float64[W, Q] each, for weights float[W, S]."""
         count = len(np.atleast_2d(weights))
         each = np.zeros((count, self.form.queries, len(self.measures)))
         self._run(weights, np.zeros((count, len(self.measures))), each, threads)
-        return self.named(each)
+        return self._named(each)
 
-    def add(self, weights: ArrayLike, totals: Floats, threads: int | None = None) -> None:
-        """Add the values of this form's queries, one after another, to `totals` (float64[W, M])."""
-        self._run(weights, totals, np.zeros((0, 0, 0)), threads)
-
-    def named(self, results: Floats) -> dict[Measure, Floats]:
+    def _named(self, results: Floats) -> dict[Measure, Floats]:
         """Split the last axis of results by measure."""
         return {m: np.ascontiguousarray(results[..., at]) for at, m in enumerate(self.measures)}
 
@@ -163,15 +144,6 @@ def _filled(columns: Floats) -> Singles:
     rows = np.zeros((len(columns), width), dtype=np.float32)
     rows[:, : columns.shape[1]] = columns
     return rows
-
-
-def _divisor(form: Form, measure: Measure) -> Floats:
-    """What a measure is divided by, float64[Q]; 0 only for queries without relevant entries, which are skipped."""
-    if measure.family == "nDCG":
-        return form.ideal_at(measure.cutoff)
-    if measure.family in ("R", "AP", "RecallAll"):
-        return form.total_relevant.astype(np.float64)
-    return np.full(form.queries, float(measure.cutoff or 1))
 
 
 def _workers(threads: int | None, scores: int, tiles: int) -> int:

@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from steelyard_eval.measures.metrics import ALL, ANY, FIRST, GAIN, HITS, PRECISIONS
+
 LANES = 128
 STEP = 4
 """Columns are padded with zeros, which do not change a sum, to a multiple of this."""
-GAIN, PRECISIONS, HITS, ANY, ALL, FIRST = range(6)
-"""What is computed from the relevant rows down to a cutoff: their discounted gain, the sum of precisions at
-them, or their number, each divided by the query's divisor; or whether there are any, whether there are as many
-as the divisor, or 1 / the rank of the first."""
 
 # division by zero as in numpy, and without the interpreter lock, so that threads share the work
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}

@@ -1,0 +1,161 @@
+"""Floors with a bound: below which score nothing is shown, and what can be promised of that.
+
+What is *lost* can be promised from ordinary labels: the share of the relevant entries in a list that the floor
+drops. It grows with the floor, so Student's one-sided bound on its mean holds for the highest floor that passes
+without a correction for how many were tried. How many questions without an answer are answered all the same can
+be promised only from such questions, by the binomial distribution. What share of the shown is wrong cannot be
+promised at all: it depends on how many questions have no answer, which no label set tells.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import bdtr, stdtrit
+
+from steelyard.base.arrays import Floats, Indices
+from steelyard.base.errors import ConfigError
+from steelyard_eval.measures.statistics import exact_interval
+
+SURE = 0.9
+"""How sure a floor's promise is: of ten label sets, nine give a floor that keeps it."""
+FEWEST = 40
+"""Queries with a relevant hit below which the bound on a mean is no bound: losses are skewed."""
+STEPS = 201
+"""Quantiles of the scores that are tried as floors."""
+
+
+@dataclass(frozen=True)
+class Lists:
+    """What is shown for some queries, with the scores that a floor is compared with.
+
+    Attributes
+    ----------
+    offsets : int64[Q+1]
+        Query q shows the places ``offsets[q]:offsets[q+1]``.
+    score : float64[R]
+        On the floor's scale.
+    relevant : bool[R]
+    words : int64[R]
+        How many words each hit shows.
+    unit : int64[Q]
+        Queries that vary together have the same number.
+    """
+
+    offsets: Indices
+    score: Floats
+    relevant: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    words: Indices
+    unit: Indices
+
+    @property
+    def query(self) -> Indices:
+        """int64[R]: the query of each place."""
+        return np.repeat(np.arange(len(self.unit)), np.diff(self.offsets))
+
+    @property
+    def best(self) -> Floats:
+        """float64[Q]: the best score of each list; -inf for an empty one."""
+        best = np.full(len(self.unit), -np.inf)
+        np.maximum.at(best, self.query, self.score)
+        return best
+
+    def found(self) -> Indices:
+        """The queries that show a relevant entry."""
+        return np.unique(self.query[self.relevant])
+
+    def lost(self, floors: Floats) -> Floats:
+        """float64[found, F]: the share of each list's relevant entries that each floor drops."""
+        rows = np.flatnonzero(self.relevant)
+        below = self.score[rows, None] < floors
+        begin = np.flatnonzero(np.diff(self.query[rows], prepend=-1))
+        counts = np.diff(begin, append=len(rows))
+        return np.add.reduceat(below, begin, axis=0) / counts[:, None] if len(rows) else np.zeros((0, len(floors)))
+
+    def words_shown(self, floor: float) -> float:
+        """The share of the words of all lists that are left; 0 where nothing is shown at all."""
+        total = float(self.words.sum())
+        return float(self.words[self.score >= floor].sum()) / total if total else 0.0
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A floor and what is promised of it.
+
+    Attributes
+    ----------
+    floor : float
+        -inf where no floor keeps the promise: everything is shown.
+    measured : float
+        The mean loss, or the share of false answers, on the labels themselves.
+    bound : float
+        What it does not exceed, `SURE`.
+    queries, units : int
+        How many labelled queries it rests on, and how many of them vary independently.
+    """
+
+    floor: float
+    measured: float
+    bound: float
+    queries: int
+    units: int
+
+
+def floor_for_lost(lists: Lists, share: float, sure: float = SURE, fewest: int = FEWEST) -> Bound:
+    """The highest floor that loses at most this share of the relevant entries in a list, in the mean.
+
+    Student's one-sided bound on the mean loss over queries, one loss added as in conformal risk control; units
+    vary as one (sums of squares over units). Raises ConfigError where too few lists hold a relevant entry.
+    """
+    found = lists.found()
+    unit = np.unique(lists.unit[found], return_inverse=True)[1]
+    units = int(unit.max(initial=-1)) + 1
+    if len(found) < fewest or units < 2:
+        raise ConfigError(
+            f"a floor needs {fewest} labelled queries whose list shows a relevant entry, and {len(found)} do"
+            f"{'' if units >= 2 or len(found) < fewest else ', all of one group'}; judge more queries"
+        )
+    floors = np.unique(np.quantile(lists.score, np.linspace(0, 1, STEPS)))
+    lost = lists.lost(floors)
+    bound = (lost.sum(axis=0) + 1) / (len(found) + 1) + _reach(lost, unit, units, sure)
+    passed = np.flatnonzero(np.minimum.accumulate(bound <= share))
+    if not len(passed):
+        return Bound(-math.inf, 0.0, float(bound[0]), len(found), units)
+    last = passed[-1]
+    return Bound(float(floors[last]), float(lost[:, last].mean()), float(bound[last]), len(found), units)
+
+
+def _reach(lost: Floats, unit: Indices, units: int, sure: float) -> Floats:
+    """float64[F]: Student's quantile times the standard error of the mean, units taken as one."""
+    away = np.zeros((units, lost.shape[1]))
+    np.add.at(away, unit, lost - lost.mean(axis=0))
+    error = np.sqrt((away**2).sum(axis=0) * units / (units - 1)) / len(lost)
+    reach: Floats = stdtrit(units - 1, sure) * error
+    return reach
+
+
+def floor_for_false(best: Floats, share: float, sure: float = SURE) -> Bound:
+    """The lowest floor that answers at most this share of the questions without an answer.
+
+    `best` is the best score of the list of each such question, float64[n]. The floor lies just above an order
+    statistic, exact for any distribution (Learn then Test, Clopper and Pearson). Raises ConfigError where so few
+    questions prove nothing, with the number that would.
+    """
+    count, allowed = len(best), errors_allowed(len(best), share, sure)
+    if allowed < 0:
+        needed = math.ceil(math.log(1 - sure) / math.log(1 - share))
+        raise ConfigError(
+            f"a floor for false={share:.0%} needs {needed} queries that nothing answers "
+            f'("answerable": false), and there are {count}; mark {needed - count} more with steelyard judge'
+        )
+    falling = np.sort(best)[::-1]
+    floor = float(np.nextafter(falling[allowed], np.inf))
+    measured = int((best >= floor).sum())
+    return Bound(floor, measured / count, exact_interval(measured, count, 2 * sure - 1)[1], count, count)
+
+
+def errors_allowed(count: int, share: float, sure: float) -> int:
+    """The most errors among so many cases that still prove a rate of at most `share`; -1 if not even none does."""
+    return int((bdtr(np.arange(count + 1), count, share) <= 1 - sure).sum()) - 1

@@ -1,0 +1,385 @@
+"""Finding a floor: below which score a search had better show nothing, measured on labelled queries."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+
+import numpy as np
+
+from steelyard.base.errors import ConfigError, shown
+from steelyard.config.search_config import SearchConfig
+from steelyard.embedders.embed import RecordedEmbedder
+from steelyard.finish import Floor, without_floors
+from steelyard.finish.floor import FUSED
+from steelyard.grammar import number_text
+from steelyard.memory.query import Query
+from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
+from steelyard.table.signal_table import SignalTable
+from steelyard_eval.common.renderers import drawn
+from steelyard_eval.common.results import Result, frame_html
+from steelyard_eval.compare.contenders import Contender, Given, Named, Setting, read, usable
+from steelyard_eval.datasets import Dataset, as_dataset
+from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.decide.floors import (
+    SURE,
+    Bound,
+    Lists,
+    floor_for_false,
+    floor_for_lost,
+)
+from steelyard_eval.decide.provenance import origin
+from steelyard_eval.measures.statistics import exact_interval
+from steelyard_eval.recording.record import record
+from steelyard_eval.recording.replay import replay
+from steelyard_eval.recording.workspace import Workspace
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+POOL = 100
+"""How deep a retriever searches that the floor reads and the configuration does not have."""
+FoundT = TypeVar("FoundT", bound="HasConfigs")
+Promises = Mapping[str, float]
+"""What a floor is asked for: the share ``lost`` at most, the share ``false`` at most."""
+
+
+class HasConfigs(Protocol):
+    """A frozen dataclass with what a weights file should hold, and what is worth trying."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+@dataclass(frozen=True, repr=False)
+class FloorFound(Result):
+    """What was found: `record` is the JSON document, `config` the configuration with its floor."""
+
+    record: Mapping[str, Any]
+    config: SearchConfig
+
+    def to_json(self) -> dict[str, Any]:
+        """The document, as plain JSON values."""
+        return dict(self.record)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each kind of question: how many, answered and silenced, hits and words that are left."""
+        import pandas as pd
+
+        return pd.DataFrame(self.record["questions"])
+
+    def __repr__(self) -> str:
+        return f"FloorFound({self.record['sentence']})"
+
+    def _repr_html_(self) -> str:
+        import html
+
+        return f"<p>{html.escape(self.record['sentence'])}</p>{frame_html(self.to_frame())}"
+
+    def plot(self) -> Figure:
+        """Plot what each floor would lose, answer and show."""
+        return drawn("floor", self.record)
+
+    def weights(self, path: str | Path) -> None:
+        """Write the weights file of the configuration with its floor."""
+        self.config.save(path)
+
+
+def find_floor(
+    source: Dataset | str | Path,
+    contender: Given = "plain",
+    *,
+    lost: float | None = 0.1,
+    false: float | None = None,
+    on: str | None = None,
+    split: str | None = None,
+    limit: int | None = None,
+    embedder: str = "auto",
+    workspace: Workspace | None = None,
+    now: Callable[[], float] = time.time,
+) -> FloorFound:
+    """Find the highest floor that keeps its promises on the labelled queries.
+
+    Parameters
+    ----------
+    source : Dataset, str or Path
+        The data set, or its folder.
+    contender : str or SearchConfig
+        What searches: a system, a strategy, or a weights file.
+    lost : float or None
+        The share of the relevant entries of a list that may be lost in the mean, 0 to 1; None not to bound it.
+    false : float or None
+        The share of questions without an answer that may be answered; it needs such queries
+        (``"answerable": false``). None not to bound it.
+    on : str
+        The sum that the floor is compared with; bm25 and vector on their own scales by default.
+    split, limit, embedder, workspace
+        As for `tune`.
+
+    Raises
+    ------
+    ConfigError
+        Where labels are too few for a promise, or the floor's scale is not known for these lists.
+    """
+    dataset = as_dataset(source)
+    space = workspace or Workspace.open(dataset, embedder)
+    promises = {name: share for name, share in (("lost", lost), ("false", false)) if share is not None}
+    _check(promises)
+    named = read(contender)
+    if not isinstance(named, Named):
+        raise ConfigError(f"{named.label} has lists only, which no floor can be put on; name a configuration")
+    row, _ = usable(space, Contender(named.label, named.config(Setting(limit, space.model)), named.kind))
+    config = row.config
+    queries = [query for query in dataset.split(split) if query.id in dataset.qrels or not query.answerable]
+    scale = _scale(on or FUSED)
+    if missing := sorted(set(scale.needs) - set(space.usable(scale.needs))):
+        raise ConfigError(
+            f"{scale.on} needs {', '.join(missing)}, which {dataset.name} cannot supply; name another sum"
+        )
+    searched = reading(config, scale)
+    strange = [] if isinstance(space.embedder, RecordedEmbedder) else strangers(queries)
+    table = record(space, [*queries, *strange], [searched])
+    bare = replace(searched, finish=without_floors(config.finish))
+    answerable, unanswerable = ([q for q in queries if q.answerable is kind] for kind in (True, False))
+    lists, nothing, other = (
+        floor_lists(dataset, own, table, bare, scale) for own in (answerable, unanswerable, strange)
+    )
+    bounds: dict[str, Bound] = {}
+    if "lost" in promises:
+        bounds["lost"] = floor_for_lost(lists, promises["lost"])
+    if "false" in promises:
+        bounds["false"] = floor_for_false(nothing.best, promises["false"])
+    least = _together(bounds)
+    chosen = replace(scale, least=_rounded(least))
+    claims = [_claim(name, promises[name], bound, lists, chosen.least) for name, bound in bounds.items()]
+    facts = origin(dataset, table.fingerprint, 0, now)
+    kept = math.isfinite(least)
+    measured = {"on": str(scale.on), "sure": SURE, "claims": claims, "date": facts["date"]}
+    provenance = {**bare.provenance, "floor": measured}
+    final = replace(bare, finish=(*bare.finish, chosen), provenance=provenance) if kept else bare
+    return FloorFound(
+        {
+            "kind": "floor",
+            "label": config.name,
+            "strategy": str(config.effective),
+            "floor": chosen.least if kept else None,
+            "on": str(scale.on),
+            "sure": SURE,
+            "claims": claims,
+            "sentence": _sentence(chosen.least, kept, claims, other),
+            "questions": _questions(lists, nothing, other, chosen.least) if kept else [],
+            "curve": _curve(lists, nothing),
+            "dataset": facts,
+        },
+        final,
+    )
+
+
+def floored(
+    found: FoundT, dataset: Dataset, promises: str | None, embedder: str = "auto"
+) -> tuple[FoundT, list[str]]:
+    """A result whose `config` and `attempt` have floors that keep these promises, and what they promise.
+
+    `promises` is as `promises_of` reads it; without any the result is as it was.
+    """
+    if promises is None:
+        return found, []
+    asked = promises_of(promises)
+    configs = {name: one for name in ("config", "attempt") if (one := getattr(found, name)) is not None}
+    floors = {
+        name: find_floor(dataset, one, lost=asked.get("lost"), false=asked.get("false"), embedder=embedder)
+        for name, one in configs.items()
+    }
+    said = list(dict.fromkeys(str(one.record["sentence"]) for one in floors.values()))
+    return replace(found, **{name: one.config for name, one in floors.items()}), said
+
+
+def strangers(queries: Sequence[Query]) -> list[Query]:
+    """Made questions about something else, each asked where one of the queries is asked."""
+    texts = resources.files("steelyard_eval.tune").joinpath("strange.txt").read_text(encoding="utf-8").splitlines()
+    homes = [queries[at % len(queries)] for at in range(len(texts))] if queries else []
+    asked = zip(homes, texts, strict=False)
+    return [replace(home, id=f"strange {at}", text=text, intent="") for at, (home, text) in enumerate(asked)]
+
+
+def floor_lists(
+    dataset: Dataset, queries: Sequence[Query], table: SignalTable, config: SearchConfig, scale: Floor
+) -> Lists:
+    """What a configuration shows for some of the queries of a recording, on the floor's scale."""
+    run = replay(table, config)
+    number = {id_: at for at, id_ in enumerate(table.queries)}
+    places = [np.arange(*run.ranking.offsets[number[q.id] : number[q.id] + 2]) for q in queries]
+    rows = run.ranking.row[np.concatenate([np.zeros(0, np.int64), *places])]
+    entry = run.table.entry[rows]
+    words = _words(dataset)
+    query = np.repeat(np.arange(len(queries)), [len(own) for own in places])
+    relevant = [
+        dataset.qrels.get(queries[q].id, {}).get(table.entries[e], 0) >= 1
+        for q, e in zip(query.tolist(), entry.tolist(), strict=True)
+    ]
+    return Lists(
+        offsets=np.cumsum([0, *map(len, places)]),
+        score=scale.scores(run.table)[rows],
+        relevant=np.array(relevant, dtype=bool),
+        words=np.array([words[table.entries[e]] for e in entry.tolist()], dtype=np.int64),
+        unit=unit_numbers(queries),
+    )
+
+
+def reading(config: SearchConfig, scale: Floor) -> SearchConfig:
+    """The configuration with the retrievers that a floor reads; those that it lacks search for the floor alone."""
+    deep = max([POOL, *(own.depth for own in config.retrievers.values() if own.depth is not None)])
+    more = {name: RetrieverConfig(depth=deep) for name in sorted(scale.needs & RETRIEVER_KINDS.keys())}
+    return replace(config, retrievers=more | dict(config.retrievers))
+
+
+def promises_of(text: str) -> dict[str, float]:
+    """Read promises as they are written for commands.
+
+    >>> promises_of("lost=10%, false=0.05")
+    {'lost': 0.1, 'false': 0.05}
+    """
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, share = (word.strip() for word in part.partition("="))
+        if name not in ("lost", "false"):
+            raise ConfigError(f"a floor can promise lost or false, not {shown(name)}; write lost=10%")
+        found[name] = share_of(share)
+    _check(found)
+    return found
+
+
+def share_of(text: str) -> float:
+    """A share as it is written, 10% or 0.1; ConfigError for anything else."""
+    try:
+        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        raise ConfigError(f"{shown(text)} is no share; write 10% or 0.1") from None
+
+
+def _check(promises: Promises) -> None:
+    for name, share in promises.items():
+        if not 0 < share < 1:
+            raise ConfigError(
+                f"{name} is {shown(share)}; a floor can promise a share between 0 and 1, such as 0.1"
+            )
+    if not promises:
+        raise ConfigError("a floor has to promise something; name lost=10%, or false=10%")
+
+
+def _scale(on: str) -> Floor:
+    try:
+        return Floor.of(0.0, on)
+    except ValueError:
+        raise ConfigError(
+            f"a floor on {shown(on, 200)} would mean nothing, because its scores depend on what else was found; "
+            f"name a sum of signals with normalize=theoretical or none, as in {FUSED}"
+        ) from None
+
+
+def _words(dataset: Dataset) -> dict[str, int]:
+    return {entry.id: len(entry.text.split()) for entry in dataset.entries}
+
+
+def _rounded(floor: float) -> float:
+    """Five digits, downwards, so that the file is readable and no entry is lost by rounding."""
+    return math.floor(floor * 1e5) / 1e5 if math.isfinite(floor) else floor
+
+
+def _together(bounds: Mapping[str, Bound]) -> float:
+    """The highest floor that keeps every promise; -inf where none does.
+
+    What is lost grows with the floor and false answers fall, so a floor for false answers has to be the lower one.
+    """
+    if len(bounds) < 2:
+        return next(iter(bounds.values())).floor
+    return bounds["lost"].floor if bounds["false"].floor <= bounds["lost"].floor else -math.inf
+
+
+def _claim(name: str, share: float, bound: Bound, lists: Lists, floor: float) -> dict[str, Any]:
+    """One promise in numbers; the measured loss is that of the floor that was chosen in the end."""
+    found = lists.lost(np.array([floor]))
+    measured = float(found.mean()) if name == "lost" and len(found) else bound.measured
+    return {
+        "name": name,
+        "share": share,
+        "measured": measured,
+        "bound": bound.bound,
+        "queries": bound.queries,
+        "units": bound.units,
+        "floor": bound.floor if math.isfinite(bound.floor) else None,
+    }
+
+
+def _sentence(floor: float, kept: bool, claims: Sequence[Mapping[str, Any]], strange: Lists) -> str:
+    if not kept and len(claims) > 1:
+        return (
+            f"No floor keeps both promises: so few false answers need {claims[1]['floor']:.4g}, and no more may "
+            f"be lost than {claims[0]['floor'] or 0:.4g} loses. Show everything, as now, or give one of them up."
+        )
+    if not kept:
+        return "No floor keeps that promise by these labels: show everything, as now."
+    words = {
+        "lost": "loses at most {share:.0%} of the relevant entries, {sure:.0%} sure, from your {queries} labels",
+        "false": "answers at most {share:.0%} of the questions without an answer, {sure:.0%} sure, from {queries}",
+    }
+    said = "; ".join(words[claim["name"]].format(sure=SURE, **claim) for claim in claims)
+    other = "questions about something else usually get almost nothing (docs/floor.md)"
+    if len(strange.unit):
+        other = f"of the words shown for {len(strange.unit)} questions about something else, "
+        other += f"{strange.words_shown(floor):.0%} are left"
+    return (
+        f"The floor {number_text(floor)} {said}; {other}; a question that your memory merely cannot answer is "
+        "still answered."
+    )
+
+
+def _questions(lists: Lists, nothing: Lists, strange: Lists, floor: float) -> list[dict[str, Any]]:
+    """By kind of question: how many, how many are answered, and the shares of hits and of words that are left."""
+    kinds = {"answerable": lists, "their lists without what is relevant": _irrelevant(lists)}
+    kinds |= {"no answer": nothing, "about something else": strange}
+    return [_row(name, own, floor) for name, own in kinds.items() if len(own.unit)]
+
+
+def _row(name: str, lists: Lists, floor: float) -> dict[str, Any]:
+    count, answered = len(lists.unit), int((lists.best >= floor).sum())
+    low, high = exact_interval(answered, count)
+    return {
+        "questions": name,
+        "count": count,
+        "answered": answered / count,
+        "low": low,
+        "high": high,
+        "hits": float((lists.score >= floor).sum() / count),
+        "words": lists.words_shown(floor),
+    }
+
+
+def _irrelevant(lists: Lists) -> Lists:
+    """The lists without their relevant entries."""
+    keep = ~lists.relevant
+    offsets = np.concatenate([[0], np.cumsum(keep)])[lists.offsets]
+    return replace(
+        lists, offsets=offsets, score=lists.score[keep], relevant=lists.relevant[keep], words=lists.words[keep]
+    )
+
+
+def _curve(lists: Lists, nothing: Lists) -> list[dict[str, float]]:
+    """For 41 floors: what is lost, and the shares of lists, words and unanswerable questions that are left."""
+    floors = np.quantile(lists.score, np.linspace(0, 1, 41)) if len(lists.score) else np.zeros(0)
+    lost = lists.lost(floors).mean(axis=0) if len(lists.found()) else np.zeros(len(floors))
+    return [
+        {
+            "floor": float(floor),
+            "lost": float(lost[at]),
+            "answered": float((lists.best >= floor).mean()),
+            "words": lists.words_shown(float(floor)),
+            **({"false": float((nothing.best >= floor).mean())} if len(nothing.unit) else {}),
+        }
+        for at, floor in enumerate(floors.tolist())
+    ]

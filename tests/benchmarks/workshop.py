@@ -1,0 +1,183 @@
+"""Every statistic that qrels/workshop/README.md states: `python tests/benchmarks/workshop.py [beside ...]`.
+
+Data sets named beside it (folders) have the word overlap of their queries printed, too. `--measure` compares the
+systems and takes away each signal of theirs, by category.
+"""
+
+import dataclasses
+import json
+import math
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from steelyard.memory.text import STOP_WORDS, content, terms
+from steelyard.systems import find_system
+from steelyard_eval.compare import compare
+from steelyard_eval.datasets import load
+
+FOLDER = Path(__file__).resolve().parents[2] / "qrels" / "workshop"
+FIELDS = ("title", "text", "why", "impact", "details", "context", "l0", "l1")
+JUDGED = ("qrels.txt", "unanswerable.txt")
+COPY = 0.3
+"""Entries that share this part of their 5-word shingles are near-duplicates."""
+
+
+DEFAULT = "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"
+SYSTEMS = [
+    *("fts", "bm25", "vector", "echovault", "echovault:shipped", "soleri", "soleri:shipped", "moltnet"),
+    *("moltnet:shipped", "spec_kit", "spec_kit:shipped", "spec_kit:js", "cortex_mem", "cortex_mem:shipped"),
+]
+"""What was pooled, beside DEFAULT."""
+REMOVED = {
+    "soleri": ("tfidf", "cosine", "severity", "recency", "tags", "domain"),
+    "moltnet": ("vector", "fts"),
+    "spec_kit": ("vector", "bm25", "graph", "promised", "document_type"),
+    "spec_kit:js": ("vector", "bm25", "fts"),
+}
+
+
+def rows(name):
+    """The objects of a JSON Lines file of the collection, in its order."""
+    return [json.loads(line) for line in (FOLDER / name).read_text("utf-8").splitlines()]
+
+
+def words(entry):
+    """All words of an entry, lower-cased."""
+    return re.findall(r"\w+", " ".join(entry.get(name, "") for name in FIELDS).lower())
+
+
+def near_duplicates(entries, size=5):
+    """Pairs of ids whose Jaccard similarity of shingles reaches COPY, with it."""
+    shingles = [{tuple(own[at : at + size]) for at in range(len(own) - size + 1)} for own in map(words, entries)]
+    found = []
+    for i, one in enumerate(shingles):
+        for j in range(i):
+            common = len(one & shingles[j])
+            if common and common / len(one | shingles[j]) >= COPY:
+                found.append((entries[j]["id"], entries[i]["id"], common / len(one | shingles[j])))
+    return found
+
+
+def frames(entries):
+    """In how many entries each frame of a sentence stands.
+
+    A frame is what is left of a sentence of six words and more when every word that is neither a stop word nor
+    frequent is a gap, and gaps in a row are one; frames need three words of their own.
+    """
+    usual = Counter(word for entry in entries for word in set(words(entry)))
+    kept = {word for word, count in usual.items() if count > 0.1 * len(entries)} | STOP_WORDS
+    held = Counter()
+    for entry in entries:
+        text = " ".join(entry.get(name, "") for name in FIELDS[:6])
+        own = set()
+        for sentence in re.split(r"[.!?:;\n]+\s", text.lower()):
+            parts = re.findall(r"\w+", sentence)
+            frame = re.sub(r"(_ )+", "_ ", "".join(f"{w} " if w in kept else "_ " for w in parts)).strip()
+            if len(parts) > 5 and sum(part != "_" for part in frame.split()) > 2:
+                own.add(frame)
+        held.update(own)
+    return held
+
+
+def overlap(dataset):
+    """The idf-weighted share of each answerable query's words that stand in its best entry, float64[Q].
+
+    The best entry is, of those of the query's highest grade, the one that shares most.
+    """
+    held = {entry.id: set(terms(f"{content(entry)} {entry.details}")) for entry in dataset.entries}
+    seen = Counter(word for own in held.values() for word in own)
+    shares = []
+    for query in dataset.queries:
+        grades = {id_: grade for id_, grade in dataset.qrels.get(query.id, {}).items() if grade and id_ in held}
+        asked = {word: math.log((len(held) + 1) / (seen[word] + 0.5)) for word in set(terms(query.text))}
+        if grades and asked:
+            best = [id_ for id_, grade in grades.items() if grade == max(grades.values())]
+            total = sum(asked.values())
+            shares.append(max(sum(asked[w] for w in asked.keys() & held[id_]) for id_ in best) / total)
+    return np.array(shares)
+
+
+def kappa(pairs):
+    """Cohen's kappa of two lists of grades."""
+    first, second = zip(*pairs, strict=True)
+    agreed = sum(a == b for a, b in pairs) / len(pairs)
+    chance = sum(first.count(grade) * second.count(grade) for grade in set(first)) / len(pairs) ** 2
+    return (agreed - chance) / (1 - chance)
+
+
+def second_pass():
+    """(query, entry, first, second, final) of every pair that was judged twice."""
+    lines = (FOLDER / "second-pass.txt").read_text().splitlines()[1:]
+    return [(q, d, int(a), int(b), int(c)) for q, d, a, b, c in (line.split() for line in lines)]
+
+
+def statistics():
+    """Everything that needs no search."""
+    entries, queries, twice = rows("corpus.jsonl"), rows("queries.jsonl"), second_pass()
+    memories = [entry for entry in entries if entry.get("text")]
+    lengths = np.array([sum(len(entry.get(name, "").split()) for name in FIELDS[1:6]) for entry in memories])
+    judged = [line.split() for name in JUDGED for line in (FOLDER / name).read_text().splitlines()]
+    held = frames(memories).most_common(1)[0]
+    first = [(a, b) for _, _, a, b, _ in twice]
+    return {
+        "entries": len(memories),
+        "folders": len(entries) - len(memories),
+        "relations": sum(len(entry.get("relations", ())) for entry in entries),
+        "labels": {
+            name: dict(Counter(str(entry.get(name)) for entry in memories).most_common())
+            for name in ("type", "domain", "vault", "tenant", "severity", "category", "project")
+        },
+        "superseded": sum("superseded_by" in entry for entry in entries),
+        "with a validity window": sum("valid_until" in entry for entry in entries),
+        "words": {f"p{p}": float(np.percentile(lengths, p)) for p in (0, 10, 50, 90, 100)},
+        "queries": len(queries),
+        "unanswerable": sum(query.get("answerable") is False for query in queries),
+        "categories": dict(Counter(query["category"] for query in queries).most_common()),
+        "splits": dict(Counter(query["split"] for query in queries)),
+        "judgments": len(judged),
+        "grades": dict(sorted(Counter(line[3] for line in judged).items())),
+        "near-duplicates": [(a, b, round(share, 2)) for a, b, share in near_duplicates(memories)],
+        "most frequent frame": (held[0], round(held[1] / len(memories), 4)),
+        "overlap": round(float(overlap(load(FOLDER)).mean()), 3),
+        "judged twice": len(twice),
+        "agreement": round(sum(a == b for a, b in first) / len(first), 4),
+        "kappa": round(kappa(first), 3),
+        "kappa of relevant or not": round(kappa([(a > 0, b > 0) for a, b in first]), 3),
+        "disagreements": [(q, d, a, b, c) for q, d, a, b, c in twice if a != b],
+    }
+
+
+def by_category(comparison):
+    """The mean of the primary metric by category and over all, a row for each contender (DataFrame)."""
+    values = comparison.per_query().drop(columns="text")
+    return values.groupby("category").mean().T.assign(all=values.drop(columns="category").mean()).round(3)
+
+
+def without(name, signal):
+    """A system's configuration without one of its signals."""
+    config = find_system(name).config(10)  # the depth of some follows the limit
+    return dataclasses.replace(config, strategy=config.strategy.without({signal}))
+
+
+def measured():
+    """The systems by category, and the same with each signal taken away."""
+    dataset = load(FOLDER)
+    print(by_category(compare(dataset, SYSTEMS, DEFAULT, timed=False)).to_string())
+    removed = {f"{n} without {s}": without(n, s) for n, signals in REMOVED.items() for s in signals}
+    taken = compare(dataset, list(REMOVED), labels=removed, timed=False)
+    print(by_category(taken).to_string())
+    print(taken.per_query("Judged@10").mean(numeric_only=True).round(3).to_string())
+
+
+if __name__ == "__main__":
+    if "--measure" in sys.argv:
+        sys.argv.remove("--measure")
+        measured()
+    print(json.dumps(statistics(), indent=1, ensure_ascii=False))
+    for folder in sys.argv[1:]:
+        beside = load(folder)
+        print(f"overlap {beside.name}: {overlap(beside).mean():.3f}")

@@ -1,0 +1,170 @@
+"""Floors: the theoretical scale, what is dropped, and what is said of an empty list."""
+
+import logging
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from steelyard.base.errors import ConfigError
+from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
+from steelyard.finish import finish, parse_stages
+from steelyard.fusion import fuse, parse_strategy
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
+from steelyard.stores.base import Found
+from steelyard.stores.sqlite import Vault
+from steelyard.systems import find_system
+from steelyard.table.join import join
+
+TEXTS = {"a": "lock lock lock lock", "b": "lock key", "c": "key door door", "d": "roof"}
+VECTORS = {"a": [1, 0], "b": [0.6, 0.8], "c": [0, 1], "d": [-1, 0]}
+FUSED = "weighted_sum(0.5*bm25, 0.5*vector, normalize=theoretical)"
+
+
+def searcher(strategy, *finish_stages, vectors=True, texts=TEXTS):
+    vault = Vault(":memory:")
+    vault.upsert([Entry(id_, text=text) for id_, text in texts.items()])
+    known = {TEXTS[id_]: np.array(row, dtype=np.float32) for id_, row in VECTORS.items()}
+    known |= {"lock": np.array([1, 0], dtype=np.float32), "zebra": np.array([0.6, -0.8], dtype=np.float32)}
+    embedder = RecordedEmbedder("tiny", "{text}", known) if vectors else None
+    if embedder is not None:
+        embed_missing(vault, embedder, space_of(embedder, "text", ""), iter)
+    config = find_system("plain").config(10, "tiny" if vectors else "", {})
+    stages = parse_stages([*finish_stages, "cut(10)"])
+    return Searcher(vault, replace(config, strategy=parse_strategy(strategy), finish=stages), embedder)
+
+
+def bound(holding, size, k1=1.2):
+    """idf * (k1 + 1) by the formula of Robertson and Zaragoza, which the module names."""
+    return math.log(1 + (size - holding + 0.5) / (holding + 0.5)) * (k1 + 1)
+
+
+def test_bm25_lies_between_0_and_its_bound_and_cosines_between_minus_1_and_1():
+    found = searcher(FUSED).search(Query("lock", asked_at=0.0))
+    by_id = {hit.entry.id: hit.score for hit in found.hits}
+    # "lock" is in a and b of 4 entries. In a it occurs 4 times, of 4 words; the mean length is 10 / 4.
+    tf = 4 * 2.2 / (4 + 1.2 * (0.25 + 0.75 * 4 / 2.5))
+    assert by_id["a"] == pytest.approx(0.5 * tf / 2.2 + 0.5 * (1 + 1) / 2, abs=1e-6)
+    assert by_id["d"] == pytest.approx(0.5 * 0 + 0.5 * (-1 + 1) / 2, abs=1e-6)
+    assert found.table.asked.numbers["high bm25"].tolist() == [pytest.approx(bound(2, 4))]
+
+
+def test_words_that_no_entry_has_count_in_the_bound():
+    found = searcher(FUSED).search(Query("lock", matched="lock zebra", asked_at=0.0))
+    assert found.table.asked.numbers["high bm25"].tolist() == [pytest.approx(bound(2, 4) + bound(0, 4))]
+
+
+def test_the_bound_is_that_of_the_scope():
+    asked = Query("lock", asked_at=0.0, filters=Filters.of({"type": "note"}))
+    texts = [Entry("a", text="lock", type="note"), Entry("b", text="door", type="note"), Entry("c", text="lock")]
+    own = searcher(FUSED)
+    own.store.upsert(texts)
+    assert own.search(asked).table.asked.numbers["high bm25"].tolist() == [pytest.approx(bound(1, 2))]
+
+
+def test_the_scale_does_not_move_with_what_else_is_found():
+    whole = {
+        hit.entry.id: hit.score
+        for hit in searcher("weighted_sum(1*vector, normalize=theoretical)").search("lock").hits
+    }
+    fewer = dict(list(TEXTS.items())[1:])
+    part = {
+        hit.entry.id: hit.score
+        for hit in searcher("weighted_sum(1*vector, normalize=theoretical)", texts=fewer).search("lock").hits
+    }
+    assert part == {id_: whole[id_] for id_ in fewer}
+
+
+def test_a_floor_drops_by_its_own_scale_whatever_ranks():
+    every = searcher("rrf(bm25, vector)").search("lock")
+    left = searcher("rrf(bm25, vector)", "floor(0.6)").search("lock")
+    assert [hit.entry.id for hit in every.hits] == ["a", "b", "c", "d"]
+    # a: above 0.5 + 0.5 * 0.77; b: 0.5 * 0.43 + 0.5 * 0.8 = 0.61; c has no word of the query: 0.5 * 0.5
+    assert [(hit.entry.id, hit.score) for hit in left.hits] == [
+        (hit.entry.id, hit.score) for hit in every.hits[:2]
+    ]
+
+
+def test_a_list_below_the_floor_is_empty_and_says_so():
+    found = searcher("rrf(bm25, vector)", "floor(0.9)").search("zebra")
+    assert found.hits == ()
+    # the nearest is a, at a cosine of 0.6: 0.5 * 0 + 0.5 * 0.8
+    assert found.emptied == f"the floor is 0.9 and the best of 4 candidates reaches 0.4 on {FUSED}"
+
+
+def test_without_vectors_the_floor_is_left_out_and_that_is_said():
+    found = searcher("rrf(bm25, vector)", "floor(0.9)", vectors=False).search("lock")
+    assert [hit.entry.id for hit in found.hits] == ["a", "b"]
+    assert any("floor(0.9) was left out" in note for note in found.notes)
+
+
+def test_a_floor_prints_and_reads_back():
+    for text in ("floor(0.41)", "floor(0.2, on=weighted_sum(1*cosine))"):
+        assert [str(stage) for stage in parse_stages([text])] == [text]
+    assert [str(stage) for stage in parse_stages([f"floor(0.41, on={FUSED})"])] == ["floor(0.41)"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "floor(0.4, on=rrf(bm25, vector))",
+        "floor(0.4, on=weighted_sum(0.5*bm25, 0.5*vector, normalize=max))",
+        "floor(0.4, on=weighted_sum(1*rrf(bm25, vector)))",
+        "floor(0.4, on=comb_sum(bm25, vector))",
+        "floor(bm25)",
+        "floor()",
+    ],
+)
+def test_what_cannot_carry_a_floor_is_refused(text):
+    with pytest.raises(ConfigError, match=r"scale no other entry moves|needs at least one"):
+        parse_stages([text])
+
+
+@pytest.mark.parametrize("signal", ["fts", "graph", "created", "rrf(bm25, vector)"])
+def test_a_signal_without_ends_has_no_theoretical_scale(signal):
+    with pytest.raises(ConfigError, match="no scale for"):
+        parse_strategy(f"weighted_sum(0.5*bm25, 0.5*{signal}, normalize=theoretical)")
+
+
+def test_a_table_that_does_not_know_the_ends_is_refused():
+    table = join([Query("q", id="q")], [0.0], [{"bm25": [Found("a", 2.0, 1)]}], {}, None)
+    with pytest.raises(ConfigError, match=r"ends of the scale of bm25.*record again"):
+        fuse(table, parse_strategy("weighted_sum(1*bm25, normalize=theoretical)"))
+    known = join(
+        [Query("q", id="q")], [0.0], [{"bm25": [Found("a", 2.0, 1)]}], {}, None, ends=[{"bm25": (0.0, 8.0)}]
+    )
+    assert fuse(known, parse_strategy("weighted_sum(1*bm25, normalize=theoretical)")).tolist() == [0.25]
+    assert (
+        len(
+            finish(
+                known,
+                np.array([1.0]),
+                parse_stages(["floor(0.2, on=weighted_sum(1*bm25, normalize=theoretical))"]),
+            ).row
+        )
+        == 1
+    )
+
+
+def test_distances_have_no_ends():
+    own = searcher("weighted_sum(1*vector, normalize=theoretical)")
+    config = own.config
+    far = replace(
+        config, retrievers={**config.retrievers, "vector": replace(config.retrievers["vector"], similarity="l2")}
+    )
+    with pytest.raises(ConfigError, match="ends of the scale of vector"):
+        Searcher(own.store, far, own._sources.embedders).search("lock")
+
+
+def test_a_threshold_on_ranks_warns(caplog):
+    with caplog.at_level(logging.WARNING):
+        searcher("rrf(bm25, vector)", "at_least(0.02)")
+    assert "cuts by rank or not at all" in caplog.text
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        searcher(FUSED, "at_least(0.4)")
+    assert caplog.text == ""

@@ -1,0 +1,77 @@
+"""What the gate says of false answers and of what a floor loses."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from steelyard.finish import parse_stages
+from steelyard.systems import find_system
+from steelyard_eval.cli.main import main
+from steelyard_eval.gate.silence import false_answers, kept_promise
+
+
+def test_without_such_questions_there_is_nothing_to_say():
+    assert false_answers((), (), 0, 0.04) is None
+
+
+@pytest.mark.parametrize(
+    ("came", "went", "verdict"),
+    # of 100: the sign test has 1/32 for 5 of 5 and 1/16 for 4 of 4; 4 of 100 is not within .04 at 90%, 0 is
+    [(5, 0, "fail"), (4, 0, "inconclusive"), (0, 3, "pass"), (3, 3, "pass"), (1, 0, "pass")],
+)
+def test_false_answers_are_tested_by_sign(came, went, verdict):
+    before = {f"q{at}" for at in range(10)}
+    now = {f"q{at}" for at in range(went, 10)} | {f"new{at}" for at in range(came)}
+    found = false_answers(now, before, 100, 0.04)
+    assert found["verdict"] == verdict
+    if came > went:
+        p = stats.binomtest(came, came + went, 0.5, alternative="greater").pvalue
+        assert f"p = {p:.2g}" in found["text"]
+
+
+def test_a_promise_is_broken_where_student_says_so():
+    rng = np.random.default_rng(0)
+    lost = rng.uniform(0, 0.5, size=60)  # the mean is about .25
+    assert stats.ttest_1samp(lost, 0.1, alternative="greater").pvalue < 0.05
+    assert kept_promise(0.1, lost, np.arange(60))["verdict"] == "fail"
+    assert kept_promise(0.9, lost, np.arange(60))["verdict"] == "pass"
+    few = lost[:60] - lost[:60].mean() + 0.101
+    assert kept_promise(0.1, few, np.arange(60))["verdict"] == "inconclusive"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Thirty entries, a query for each, and as many questions whose words are in every entry."""
+    place = tmp_path / "mine"
+    place.mkdir()
+    names = [f"word{chr(97 + at)}" for at in range(26)]
+    corpus = [{"id": name, "text": f"{name} stands here"} for name in names]
+    asked = [{"id": f"q{at}", "text": name} for at, name in enumerate(names)]
+    asked += [{"id": f"n{at}", "text": f"stands {at}", "answerable": False} for at in range(26)]
+    for name, rows in (("corpus", corpus), ("queries", asked)):
+        (place / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (place / "qrels.txt").write_text("".join(f"q{at} 0 {name} 1\n" for at, name in enumerate(names)))
+    (place / "dataset.json").write_text(json.dumps({"name": "mine", "licence": "CC0-1.0", "as_of": "2026-01-01"}))
+    return place
+
+
+def test_a_gate_that_starts_to_answer_what_has_no_answer_fails(folder, tmp_path, capsys):
+    base = tmp_path / "base.json"
+    words = ["gate", str(folder), "--baseline", str(base), "--embedder", "none"]
+    weights = tmp_path / "search-weights.json"
+    main(["floor", str(folder), "bm25", "--help"], standalone_mode=False)
+
+    config = find_system("bm25").config(10, "", {})
+    floor = parse_stages(["floor(0.5, on=weighted_sum(1*bm25, normalize=theoretical))"])
+    replace(config, finish=(*config.finish, *floor)).save(weights)
+    capsys.readouterr()
+    assert main([*words, f"mine={weights}", "--update", "--because", "begun"], standalone_mode=False) in (0, None)
+    assert len(json.loads(base.read_text())["contenders"][0]["answered"]) == 0
+    config.save(weights)
+    with pytest.raises(SystemExit) as ended:
+        main([*words, f"mine={weights}"], standalone_mode=False)
+    assert ended.value.code == 1
+    assert "26 of 26 questions without an answer are answered, 0 before" in capsys.readouterr().out
