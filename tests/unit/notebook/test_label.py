@@ -383,6 +383,7 @@ def test_the_widget_answers_with_the_next_pair(data, tmp_path, monkeypatch):
     json.dumps(sent, allow_nan=False)
     assert judge.to_frame().empty
     assert "rrf" in judge.comparisons()["challenger"][0]
+    assert data.judge(CONTENDERS, tmp_path / "drawn", random=True).session.random
 
 
 class TestDrawn:
