@@ -92,7 +92,7 @@ def _told(found: Record) -> Iterator[str]:
 def _marked(session: Session) -> Iterator[str]:
     if marked := session.unanswerable:
         yield (
-            f"{counted(len(marked), 'query', 'queries')} have no answer here; {session.judge}.queries.jsonl in "
+            f"{counted(len(marked), 'query', 'queries')} without an answer here; {session.judge}.queries.jsonl in "
             f"{session.folder} says so, ready to replace queries.jsonl"
         )
 
