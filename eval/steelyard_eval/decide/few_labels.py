@@ -15,7 +15,8 @@ import numpy as np
 from steelyard.base.arrays import Floats, Indices
 from steelyard_eval.decide.decision import Decision, tried
 from steelyard_eval.decide.posterior import LEAST, WORTH, Matrix, Moments
-from steelyard_eval.decide.public import CONTENDERS, DEFAULT, PublicTable, class_of
+from steelyard_eval.decide.public import CONTENDERS, DEFAULT, MINILM, PublicTable, class_of
+from steelyard_eval.decide.refusal import chosen_queries
 from steelyard_eval.decide.rule import Evidence, Gates, passed
 from steelyard_eval.decide.without_labels import FEWEST, Advice
 
@@ -29,22 +30,24 @@ class Few:
     rows : int64[K], where they are.
     variance : float64[K], of their difference to the default between queries on public collections.
     default : int, where the default is.
+    labels : their labels.
     """
 
     rows: Indices
     variance: Floats
     default: int
+    labels: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, keys: Sequence[str], table: PublicTable, model: str) -> Few | None:
         """From the names of all candidates (`priors.key_of`); None where the default is not among them."""
         at = _labels(keys, table.rows)
-        known = table.variances[class_of(model)]
+        known = table.variances.get(class_of(model), table.variances[MINILM])
         labels = [label for label in CONTENDERS if label in at]
         if DEFAULT not in at:
             return None
         rows = np.array([at[label] for label in labels], dtype=np.int64)
-        return cls(rows, np.array([known[label] for label in labels]), at[DEFAULT])
+        return cls(rows, np.array([known[label] for label in labels]), at[DEFAULT], tuple(labels))
 
 
 def _labels(keys: Sequence[str], rows: Mapping[str, str]) -> dict[str, int]:
@@ -75,6 +78,17 @@ def reconsidered(
     if advice.attempt is None:
         return decision, decision.verdict == "keep"
     return tried(evidence, gates, few.default, decision), True
+
+
+def duelled(decision: Decision, evidence: Evidence, gates: Gates, few: Few | None, top: int) -> Decision:
+    """The decision on pairs that were chosen by duel: their own leader is worth trying, whatever queries say.
+
+    `top` is the leader among the rows of `few`.
+    """
+    if few is None:
+        return decision
+    found = tried(evidence, gates, int(few.rows[top]), decision)
+    return replace(found, refusal=found.refusal or chosen_queries("duel"))
 
 
 def _shipped(decision: Decision, evidence: Evidence, gates: Gates, default: int) -> Decision:

@@ -204,3 +204,13 @@ def features(places: Mapping[str, Floats], worth: Floats) -> Floats:
     shares = [(worth > 0).mean(axis=0), worth.mean(axis=0)]
     rows: Sequence[Any] = [np.ones(worth.shape[1]), words, text, vector, words * vector, *flags, *shares]
     return np.stack(rows, axis=1).astype(np.float64)
+
+
+def reciprocal(worth: Floats) -> Floats:
+    """``1 / (1 + rank)`` from ``1 / log2(1 + rank)``; 0 stays 0.
+
+    >>> reciprocal(np.array([1.0, 0.0])).tolist()
+    [0.5, 0.0]
+    """
+    found = worth > 0
+    return np.where(found, 2.0 ** -(1.0 / np.where(found, worth, 1.0)), 0.0)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from steelyard.config.search_config import SearchConfig
+from steelyard_eval.decide.duel import ENOUGH
 from steelyard_eval.decide.public import (
     DEFAULT,
     Shown,
@@ -35,7 +36,13 @@ class Advice:
 
 
 def advise(
-    label: str, config: SearchConfig | None, limit: int, model: str, sha256: str = "", labelled: int = 0
+    label: str,
+    config: SearchConfig | None,
+    limit: int,
+    model: str,
+    sha256: str = "",
+    labelled: int = 0,
+    pairs: int = 0,
 ) -> Advice:
     """What to do with a current configuration of which the labels prove nothing.
 
@@ -46,20 +53,21 @@ def advise(
     model : the model of the vectors; empty without any.
     sha256 : of the data set, which says nothing about itself if it is one of the public collections.
     labelled : how many different questions have labels, fewer than `FEWEST`.
+    pairs : how many pairs were judged, where they were chosen by duel.
     """
-    lead = NOTHING if not labelled else f"{_count(labelled)} of your notes prove nothing yet."
+    lead, then = _lead(labelled, pairs), _next(labelled, pairs)
     if reason := _nothing_known(label, config, model):
-        return Advice("keep", f"Keep your {label}. {lead} {reason} {_next(labelled)}")
+        return Advice("keep", f"Keep your {label}. {lead} {reason} {then}")
     shown = None if config is None else public_table().against(config, model, sha256)
     if shown is None:
         reason = f"Your {label} was not run on the public collections, so they say nothing about it."
-        return Advice("keep", f"Keep your {label}. {lead} {reason} {_next(labelled)}")
+        return Advice("keep", f"Keep your {label}. {lead} {reason} {then}")
     told = shown.sentence(f"your {label}")[:-1] + f"{measured_with(model)}."
     if not shown.likely:
         told = told.replace("this was", f"{DEFAULT} was")
-        return Advice("keep", f"Keep your {label}. {lead} {told} {_next(labelled)}", shown=shown)
+        return Advice("keep", f"Keep your {label}. {lead} {told} {then}", shown=shown)
     attempt = default_config(config, limit, model)
-    return Advice("try", f"Try {DEFAULT}. {lead} {told} {_next(labelled)}", attempt, shown)
+    return Advice("try", f"Try {DEFAULT}. {lead} {told} {then}", attempt, shown)
 
 
 def _nothing_known(label: str, config: SearchConfig | None, model: str) -> str:
@@ -71,10 +79,15 @@ def _nothing_known(label: str, config: SearchConfig | None, model: str) -> str:
     return ""
 
 
-def _count(labelled: int) -> str:
-    return "The one labelled query" if labelled == 1 else f"The {labelled} labelled queries"
+def _lead(labelled: int, pairs: int) -> str:
+    if not labelled:
+        return NOTHING
+    counted = f"{pairs} judged pairs" if pairs else f"{labelled} labelled queries"
+    return f"The {counted} of your notes prove nothing yet."
 
 
-def _next(labelled: int) -> str:
-    more = FEWEST - labelled
+def _next(labelled: int, pairs: int) -> str:
+    if pairs:
+        return f"Judge {max(ENOUGH - pairs, 1)} more pairs, and they count (steelyard judge)."
+    more = max(FEWEST - labelled, 1)
     return f"Label {more}{' more' if labelled else ''} queries, and they decide (steelyard judge)."

@@ -21,14 +21,15 @@ from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.datasets.labels import unstated
 from steelyard_eval.decide.decision import Decision, decide
-from steelyard_eval.decide.few_labels import Few, reconsidered
+from steelyard_eval.decide.duel import ENOUGH
+from steelyard_eval.decide.few_labels import Few, duelled, reconsidered
 from steelyard_eval.decide.priors import known
 from steelyard_eval.decide.promise import usual_over
 from steelyard_eval.decide.provenance import estimate, origin, promised
 from steelyard_eval.decide.public import public_table
 from steelyard_eval.decide.refusal import BROKEN_OFF, Refusal, Side, refusal
 from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence, doubt
-from steelyard_eval.decide.without_labels import Advice, advise
+from steelyard_eval.decide.without_labels import FEWEST, Advice, advise
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.measures.statistics import difference_interval, mean_interval
 from steelyard_eval.recording.rankings import (
@@ -44,6 +45,7 @@ from steelyard_eval.tune.board import Board, Place, leaderboard
 from steelyard_eval.tune.candidate import candidates
 from steelyard_eval.tune.cost import timing
 from steelyard_eval.tune.current import Current, of_config, of_lists
+from steelyard_eval.tune.duelled import duel_standing
 from steelyard_eval.tune.layout import Layout
 from steelyard_eval.tune.recommendation_sentence import depths_read, is_stated, named, sentence
 from steelyard_eval.tune.source import Source
@@ -107,7 +109,7 @@ class RecommendationCase:
 
     @cached_property
     def _decided(self) -> tuple[Decision, bool]:
-        """Ship, try or keep, and whether that rests on public collections."""
+        """The decision, and whether it rests on public collections."""
         base = self.current.values[self.metric]
         usual = usual_over(self.config)
         found = decide(
@@ -115,13 +117,25 @@ class RecommendationCase:
         )
         table = public_table()
         few = Few.of(self.layout.grid.keys(table.rows), table, self.source.model)
+        if self.source.dataset.sampled == "duel" and few is not None:
+            return self._duelled(found, few)
         return reconsidered(found, self.evidence, ALL_FAMILIES, few, self.advice, questions(self.queries))
+
+    def _duelled(self, found: Decision, few: Few) -> tuple[Decision, bool]:
+        """What single pairs show that were judged by duel; below `ENOUGH` of them, public collections."""
+        standing = duel_standing(few, self.layout, self.source, self.queries)
+        if standing.judged.sum() < ENOUGH:
+            return reconsidered(found, self.evidence, ALL_FAMILIES, few, self.advice, FEWEST - 1)
+        top = int(standing.leaders[0])
+        used = self.layout.grid.config(int(few.rows[top])) == self.config
+        return (found if used else duelled(found, self.evidence, ALL_FAMILIES, few, top)), False
 
     @cached_property
     def advice(self) -> Advice:
-        """What public collections say of the current one."""
+        """What public collections say."""
         dataset, asked = self.source.dataset, questions(self.queries)
-        return advise(self.label, self.config, self.limit, self.source.model, dataset.sha256, asked)
+        pairs = sum(map(len, dataset.qrels.values())) if dataset.sampled == "duel" else 0
+        return advise(self.label, self.config, self.limit, self.source.model, dataset.sha256, asked, pairs)
 
     @property
     def decision(self) -> Decision:
@@ -221,7 +235,7 @@ def _chosen(case: RecommendationCase) -> Record | None:
     known = case.layout.recorded(case.picked)
     (candidate,) = candidates(known.table, [case.picked], known.judgments, case.metric)
     every = np.ones(len(case.queries), dtype=bool)
-    found = candidate.search(every, case.seed, proof=False)
+    found = candidate.search(every, case.seed)
     return {
         "system": case.picked.system,
         "profile": case.picked.profile,

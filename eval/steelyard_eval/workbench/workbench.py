@@ -29,6 +29,7 @@ from steelyard_eval.learn import Learned, learn
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.notebook.explorer.bench import Bench
 from steelyard_eval.notebook.explorer.exploration import Exploration
+from steelyard_eval.notebook.label.duel_session import open_duel
 from steelyard_eval.notebook.label.open import open_session
 from steelyard_eval.recording.record import needed, record_systems
 from steelyard_eval.recording.select import open_recording, recorded_lists
@@ -277,7 +278,7 @@ class Workbench:
 
     def judge(
         self,
-        contenders: GivenMany = "bm25, vector",
+        contenders: GivenMany | None = None,
         out: str | Path = "judgments",
         *,
         judge: str = "judge",
@@ -292,7 +293,8 @@ class Workbench:
         ----------
         contenders : str, sequence, mapping, or one contender
             What is chosen between. Each is compared with the first one. The pool is what they rank among the first
-            ten, and what other weights of theirs would bring there.
+            ten, and what other weights of theirs would bring there. By default one strategy of every kind, by
+            duel: each answer decides which pair is asked next, until the verdict stands.
         out : str or Path
             Folder of the judgments: they are saved after each, and continued from there.
         judge : str
@@ -309,9 +311,12 @@ class Workbench:
         require("notebooks", "the judging widget")
         from steelyard_eval.notebook.label.widget import Judge  # it needs the extra
 
+        if contenders is None and not (random or second_to):
+            own = open_duel(self.dataset, Path(out), judge, split, seed, workspace=lambda: self.workspace)
+            return Judge(own)
         session = open_session(
             self.dataset,
-            contenders,
+            "bm25, vector" if contenders is None else contenders,
             Path(out),
             judge,
             second_to,

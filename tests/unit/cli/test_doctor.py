@@ -256,3 +256,11 @@ def test_it_fits_the_terminal(monkeypatch, columns):
     text = CliRunner().invoke(main, ["doctor"]).stdout
     assert max(map(len, text.splitlines())) <= int(columns)
     assert "package-19" in text
+
+
+def test_the_number_of_processors(monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 48)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
+    assert Check("processors", "ok", "3 usable of 48") in diagnose().rows
+    monkeypatch.setattr("os.cpu_count", lambda: None)
+    assert Check("processors", "ok", "3 usable of unknown") in diagnose().rows

@@ -122,6 +122,9 @@ class TestNormalisations:
         table = tabled({"fts": dict.fromkeys("abc", score)})
         assert set(scored(table, f"weighted_sum(1*fts, normalize={name})").values()) == {value}
 
+    def test_the_only_value_of_a_list_has_rank_one(self):
+        assert scored(tabled({"vector": {"d": 0.3}}), "weighted_sum(1*vector, normalize=rank)") == {"d": 1.0}
+
     def test_equal_values_rank_by_id(self):
         table = tabled({"fts": dict.fromkeys("abc", 0.1)})
         assert scored(table, "weighted_sum(1*fts, normalize=rank)") == {"a": 1.0, "b": 2 / 3, "c": 1 / 3}

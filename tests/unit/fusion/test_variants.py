@@ -100,6 +100,13 @@ def test_strategies_of_another_shape_differ_as_a_whole():
     assert (change.name, change.dropped) == ("strategy", False)
 
 
+def test_variants_of_a_factor_leave_the_others_as_they_are():
+    expr = parse_strategy("boost(rrf(fts, vector), decay, 0.3*importance)")
+    found = [tuple(term.weight for term in one.factors) for one in list(expr.variants())[1:]]
+    assert found == [(0, 0.3), (0.5, 0.3), (1, 0), (1, 0.5), (1, 1), (0, 0)]
+    assert {tuple(str(term.expr) for term in one.factors) for one in expr.variants()} == {("decay", "importance")}
+
+
 def test_cases_of_one_kind_are_varied_together_too():
     one = "layered(0.2*l0, 0.8*l2, threshold={}, relax=[])"
     expr = parse_strategy(f"by_intent(default={one.format(0.5)}, factual={one.format(0.4)})")

@@ -278,6 +278,18 @@ def test_a_store_is_indexed_and_loaded_without_a_folder_between(notes, tmp_path)
     assert len(sy.load(notes).dataset.entries) == 2
 
 
+def test_of_a_store_of_langgraph_the_vectors_of_whole_values_are_kept(tmp_path):
+    path = tmp_path / "store.db"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE store (prefix, key, value, created_at, updated_at)")
+        db.execute("CREATE TABLE store_vectors (prefix, key, field_name, embedding)")
+        db.execute("""INSERT INTO store VALUES ('p', 'k', '{"text": "token"}', '', '')""")
+        for field, vector in (("$", [1, 0]), ("text", [0, 1])):
+            db.execute("INSERT INTO store_vectors VALUES ('p', 'k', ?, ?)", (field, np.float32(vector).tobytes()))
+    data = load_store(path)
+    assert data.vectors["langgraph", "text"][0].tolist() == [1, 0]
+
+
 # What a store of the same program may have otherwise
 
 

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from made_world import made, truth
 
+from steelyard.base.errors import DataError
 from steelyard.feedback.explore import draft_teams
 from steelyard_eval.learn.acts import CODE, KINDS
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import fit
-from steelyard_eval.learn.exact_gains import optimum
 from steelyard_eval.learn.examination import Examination, examine, from_given, harvest, joint
 from steelyard_eval.learn.first_ten import DISCOUNT, PLACES
+from steelyard_eval.learn.importers import open_bandit
 from steelyard_eval.learn.interleaving import Duel
 from steelyard_eval.learn.offpolicy import estimate
 from steelyard_eval.learn.rivals import rivals
@@ -167,14 +168,6 @@ def test_what_is_shipped_is_better_where_labels_say_so():
     assert value[found.candidate] - value[0] > 0.8 * (value.max() - value[0])
 
 
-def test_the_exact_optimum_is_at_least_that_of_a_fine_grid():
-    lists, _, own = simulated(sessions=4000)
-    found = judge(lists, own)
-    best = optimum(lists, own, found.classes)
-    assert best["certificate"] == "exact"
-    assert best["gain"] >= found.views.mean.max() - 1e-3  # rows of gains below a thousandth are left out of it
-
-
 def test_weights_that_are_best_already_are_kept():
     lists, grades = made("weighted_sum(0.22*bm25, 0.78*vector, normalize=minmax)")
     own = cells_of(simulate(lists, grades, 0, "pbm", 4000, np.random.default_rng(1)), lists)
@@ -233,3 +226,23 @@ def test_a_log_of_a_search_or_two_decides_nothing_and_breaks_nothing(rows):
     assert found.verdict == "keep"
     assert found.refusal is not None
     assert np.isfinite(found.views.error).all()
+
+
+def test_the_rows_of_open_bandit_are_read(tmp_path):
+    """Two items, each shown as often by both policies: the estimate is the mean of the logged clicks, 1 of 4."""
+    path = tmp_path / "feedback.csv"
+    shows = [
+        f"{policy},{item},{int(click)}" for policy in ("bts", "random") for item in (0, 1) for click in (0, item)
+    ]
+    rows = "".join("all,{},{},{},0.5\n".format(*show.split(",")) for show in shows)
+    path.write_text(f"campaign,policy,item_id,click,propensity\n{rows}")
+    (found,) = open_bandit(path)
+    assert (found.name, found.estimated.ips.value) == ("all", 0.25)
+    path.write_text("campaign,policy,item_id,click,propensity\nall,bts\n")
+    with pytest.raises(DataError, match="the row 2 cannot be read"):
+        open_bandit(path)
+
+
+def test_a_reward_model_without_another_fold_is_zero_and_adds_nothing():
+    found = estimate(*map(np.array, ([1.0], [0.5], [0], [1.0])))
+    assert found.dr.value == found.ips.value == 0.5

@@ -4,7 +4,7 @@ import apsw
 import numpy as np
 import pytest
 
-from steelyard.base.errors import VaultError
+from steelyard.base.errors import ConfigError, VaultError
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import KeywordIndex
@@ -246,3 +246,11 @@ def test_few_searches_read_nothing(tmp_path, monkeypatch):
         vault.upsert([Entry("a", text="token")])
         for _ in range(keywords.OFTEN):
             assert len(vault.keyword(INDEXES[0], "token", [1.0] * 3, EVERYTHING, 9)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "tokenizer"), [(3, "trigram"), (None, "trigram"), ("a", b"trigram"), ("A", "trigram")]
+)
+def test_an_index_of_an_odd_name_is_refused(name, tokenizer):
+    with pytest.raises(ConfigError, match="small letters, digits and underscores"):
+        KeywordIndex(name, ("text",), tokenizer)

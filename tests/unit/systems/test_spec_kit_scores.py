@@ -7,6 +7,7 @@ from steelyard.memory.entry import Entry
 from steelyard.retrievers.importance import Importance
 from steelyard.signals.types import DOCUMENT_TYPES, TIERS
 from steelyard.systems.spec_kit import forms
+from steelyard.systems.spec_kit.tokens import stem_js
 
 NOW = 1_800_000_000.0
 
@@ -48,3 +49,9 @@ def test_stability_grows_more_where_it_is_easy_and_was_nearly_forgotten():
     """A difficulty of 6 gives 1 + 5 / 10, a retrievability of 0.8 gives 1 + 0.2 / 2, an easy review 1.3."""
     assert stability_after(10, 6, 4, 0.8) == pytest.approx(10 * 1.5 * 1.1 * 1.3)
     assert [stability_after(days, 6, 1, 0.8) for days in (10, 0.1)] == [2.0, 0.1]
+
+
+@pytest.mark.parametrize(("word", "stem"), [("ties", "ti"), ("sing", "sing"), ("flying", "fly")])
+def test_a_javascript_stem_of_two_letters_stays(word, stem):
+    """The suffixes in turn: ties loses ies for i; sing would keep one letter, so it stays whole."""
+    assert stem_js(word) == stem

@@ -14,13 +14,16 @@ from steelyard_eval.cli.commands.manners import note as tell_user
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option, split_option
 from steelyard_eval.common.console import wrapped
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.faults import counted
 from steelyard_eval.notebook.label.desk import Record, desk
+from steelyard_eval.notebook.label.duel_session import open_duel
 from steelyard_eval.notebook.label.open import open_session
 from steelyard_eval.notebook.label.session import Session
 
 DEFAULT = "bm25, vector"
+"""Of whole queries, and of a second judge."""
 INDENT = 9
-KEYS = "0-3 grade, u undo, n note, q quit"
+KEYS = "0-3 grade, x cannot say, z nothing answers this query, s skip, u undo, n note, q quit"
 
 
 @click.command()
@@ -48,22 +51,29 @@ def judge(
 ) -> None:
     """Label pairs of query and entry, those first that tell most about the choice between contenders.
 
-    The pool is what the contenders rank among the first ten, and what other weights of theirs would bring there
-    (bm25 and vector by default; the others are compared with the first one). Pairs come shuffled, without a hint
-    of who found them, and are saved after every key: the command goes on where it was left. With --json it asks
-    nothing and prints how far the work is.
+    Without a CONTENDER all kinds of strategies are chosen between, by duel: the next pair is where those that lead
+    now part most. After every answer it says who leads, how sure that is and how many more it takes, and it ends
+    when the verdict stands. Labels of a duel are worth a try, never a ship.
+
+    With CONTENDERs the pool is what they rank among the first ten, and what other weights of theirs would bring
+    there; the others are compared with the first one, and pairs come shuffled. There is no hint of who found an
+    entry. Every key is saved: the command goes on where it was left. With --json it asks nothing and prints how
+    far the work is.
 
     With --random whole queries are drawn, and each is judged on what the contenders rank among the first ten. The
     labels of queries that are judged whole stand for the others, so what they prove can ship.
     """
-    given = list(contenders) or DEFAULT
-    session = open_session(
-        load(dataset), given, Path(out), name, second_to, split, seed, random=random, embedder=embedder
-    )
+    if contenders or random or second_to:
+        given = list(contenders) or DEFAULT
+        session = open_session(
+            load(dataset), given, Path(out), name, second_to, split, seed, random=random, embedder=embedder
+        )
+    else:
+        session = open_duel(load(dataset), Path(out), name, split, seed, embedder=embedder)
     if not as_json:
         _work(session)
     found = desk(session)
-    for text in _told(found):
+    for text in (*_told(found), *_marked(session)):
         tell_user(text)
     put(found, as_json, f"{found['given']} judged, {found['left']} left. {found['sentence']}{_where(found)}")
 
@@ -77,6 +87,14 @@ def _told(found: Record) -> Iterator[str]:
             yield f"dataset.json says what these labels are, once a query is whole: {keys}"
         else:
             yield f"{found['qrels']} has drawn queries alone; with it, dataset.json has to say: {keys}"
+
+
+def _marked(session: Session) -> Iterator[str]:
+    if marked := session.unanswerable:
+        yield (
+            f"{counted(len(marked), 'query', 'queries')} without an answer here; {session.judge}.queries.jsonl in "
+            f"{session.folder} says so, ready to replace queries.jsonl"
+        )
 
 
 def _where(found: Record) -> str:
@@ -104,9 +122,12 @@ def _key() -> str:
 
 
 def _done(key: str, session: Session, note: str) -> bool:
-    """Grade or undo; whether that was asked for."""
-    if key in ("0", "1", "2", "3"):
-        session.give(int(key), note)
+    """Do what a key asks for; whether it answered the pair."""
+    if key in ("0", "1", "2", "3", "x"):
+        session.give(None if key == "x" else int(key), note)
+        return True
+    if key in ("s", "z"):
+        session.skip() if key == "s" else session.nothing()
         return True
     if key == "u":
         session.undo()

@@ -9,6 +9,7 @@ from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
 from steelyard_eval.datasets.labels import JudgedPool, stated
 from steelyard_eval.notebook.label import whole
+from steelyard_eval.notebook.label.duel_session import DuelSession
 from steelyard_eval.notebook.label.kappa import agreement
 from steelyard_eval.notebook.label.outlook import Standing, standings
 from steelyard_eval.notebook.label.pool import PLACES, Pool
@@ -21,6 +22,7 @@ FIELDS = ("text", "context", "why", "impact", "details")
 def desk(session: Session) -> Record:
     """All that is shown: the next pair (None when all is judged), the counts, the comparisons, agreement."""
     pair = session.next
+    duel = session.to_json() if isinstance(session, DuelSession) else None
     record: Record = {
         "judge": session.judge,
         "meaning": list(MEANING),
@@ -29,7 +31,8 @@ def desk(session: Session) -> Record:
         "file": str(session.file),
         "qrels": str(session.qrels),
         "card": None if pair is None else _card(session, pair),
-        "comparisons": [] if session.first else [asdict(one) for one in _standings(session)],
+        "comparisons": [] if session.first or duel else [asdict(one) for one in _standings(session)],
+        "duel": duel,
         "agreement": agreement(session.first, session.given) if session.first else None,
         "state": whole.to_state(session.pool) if session.random else _unstated(session.pool),
         "drawn": _drawn(session) if session.random else None,
@@ -61,10 +64,22 @@ def sentence(record: Record) -> str:
     """How far the work is, in a line."""
     if record["agreement"] is not None:
         return _agreed(record["agreement"])
+    if record["duel"]:
+        return _duelled(record["duel"])
     shown = [_settled(Standing(**one), record["left"]) for one in record["comparisons"]]
     if drawn := record["drawn"]:
         return " ".join([f"{drawn['judged']} of {drawn['queries']} drawn queries are whole.", *shown])
     return " ".join(shown) or f"{record['left']} pairs left."
+
+
+def _duelled(duel: Record) -> str:
+    """Who leads, how sure that is, and what it still takes."""
+    minutes = f"{duel['minutes']} minutes" if duel["minutes"] > 1 else "a minute"
+    time = f"about {duel['more']} more judgments, {minutes}"
+    if duel["judged"] < duel["enough"]:
+        return f"{duel['leader']} stands until {duel['enough']} pairs are judged; {time}."
+    leads = f"{duel['leader']} leads, and what is not judged can move its lead by {duel['error']:.3f} nDCG@10"
+    return f"{leads}. That stands." if duel["stands"] else f"{leads}; {time}."
 
 
 def _settled(one: Standing, left: int) -> str:

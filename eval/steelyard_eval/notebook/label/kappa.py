@@ -18,7 +18,7 @@ def agreement(first: Mapping[Pair, Judgment], second: Mapping[Pair, Judgment]) -
     """
     from sklearn.metrics import cohen_kappa_score  # half a second to import
 
-    common = [pair for pair in first if pair in second]
+    common = [pair for pair in first if pair in second and None not in (first[pair].grade, second[pair].grade)]
     a, b = ([given[pair].grade for pair in common] for given in (first, second))
     kappas: dict[str, float | None] = {"kappa": None, "weighted": None}
     if len({*a, *b}) > 1:

@@ -26,16 +26,18 @@ GRADES = (0, 1, 2, 3)
 MEANING = ("not relevant", "related", "relevant", "answers it")
 """What the grades mean."""
 JUDGE = "judge"
+NOTHING = ""
+"""In place of the entry: nothing answers the query."""
 Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Judgment:
-    """A grade that a judge gave a pair, with a note and the time (ISO, UTC)."""
+    """A grade that a judge gave a pair, None for who cannot say, with a note and the time (ISO, UTC)."""
 
     query: str
     entry: str
-    grade: int
+    grade: int | None
     note: str
     at: str
 
@@ -44,7 +46,8 @@ class Session:
     """The judgments of one judge on a pool, in a folder.
 
     ``<judge>.jsonl`` has a line a judgment, in the order given. ``<judge>.qrels.txt`` has the grades of the data
-    set and these, ready to replace its qrels.txt; where whole queries are drawn, see `whole.fair_labels`. Both are
+    set and these, ready to replace its qrels.txt; where whole queries are drawn, see `whole.fair_labels`. Where
+    queries were said to have no answer, ``<judge>.queries.jsonl`` has those of the data set with that. All are
     written whole after every judgment.
 
     Parameters
@@ -100,6 +103,7 @@ class Session:
         self.order = self._second() if second_to else whole.order(pool) if random else pool.order
         self._asked = {pool.pair(at) for at in self.order.tolist()}
         self._at = 0
+        self.passed: list[Pair] = []
 
     @property
     def file(self) -> Path:
@@ -114,35 +118,60 @@ class Session:
     @property
     def next(self) -> Pair | None:
         """The pair to judge now; None when all are judged."""
-        while self._at < len(self.order) and self.pool.pair(int(self.order[self._at])) in self.given:
+        while self._at < len(self.order) and self._past(self.pool.pair(int(self.order[self._at]))):
             self._at += 1
         return None if self._at == len(self.order) else self.pool.pair(int(self.order[self._at]))
+
+    def _past(self, pair: Pair) -> bool:
+        return pair in self.passed or self._judged(pair)
+
+    def _judged(self, pair: Pair) -> bool:
+        return pair in self.given or (pair[0], NOTHING) in self.given
 
     @property
     def left(self) -> int:
         """How many pairs are not judged yet."""
-        return len(self._asked) - len(self._asked & self.given.keys())
+        return sum(not self._judged(pair) for pair in self._asked)
+
+    @property
+    def unanswerable(self) -> list[str]:
+        """The queries of which this judge says that nothing answers them."""
+        return [query for query, entry in self.given if entry == NOTHING]
 
     def shown(self, pair: Pair) -> tuple[Query, Entry]:
         """The query and the entry of a pair; an entry that only a foreign list names has its id alone."""
         query = self.pool.queries[self.pool.query[self.pool.places[pair]]]
         return query, self._entries.get(pair[1]) or Entry(pair[1])
 
-    def give(self, grade: int, note: str = "", pair: Pair | None = None) -> None:
-        """Judge the next pair, and save.
+    def skip(self, pair: Pair | None = None) -> None:
+        """Pass the next pair over; it is asked again when the session is opened again. See `give` for errors."""
+        self.passed.append(self._wanted(pair))
+
+    def give(self, grade: int | None, note: str = "", pair: Pair | None = None) -> None:
+        """Judge the next pair, and save; None says that it cannot be told, and is no label.
 
         Raises ConfigError for a grade outside 0..3, for a pair that is not the next one (a key that was pressed
         twice), and when everything is judged.
         """
-        wanted = self.next
-        if grade not in GRADES:
+        if grade is not None and grade not in GRADES:
             raise ConfigError(f"grade {shown(grade)} is none of {', '.join(map(str, GRADES))}")
+        wanted = self._wanted(pair)
+        at = format_time(self._now())
+        self._save({**self.given, wanted: Judgment(*wanted, grade, note.strip(), at)})
+
+    def nothing(self, pair: Pair | None = None) -> None:
+        """Say that nothing in the memory answers the query of the next pair, and save. See `give` for errors."""
+        query, _ = self._wanted(pair)
+        self._save({**self.given, (query, NOTHING): Judgment(query, NOTHING, None, "", format_time(self._now()))})
+
+    def _wanted(self, pair: Pair | None) -> Pair:
+        """The next pair, if that is the one that was shown."""
+        wanted = self.next
         if wanted is None:
             raise ConfigError("everything is judged; add contenders or queries to judge more")
         if pair is not None and pair != wanted:
             raise ConfigError("this pair is judged already; undo takes it back")
-        at = format_time(self._now())
-        self._save({**self.given, wanted: Judgment(*wanted, grade, note.strip(), at)})
+        return wanted
 
     def undo(self) -> Pair | None:
         """Take the last judgment back, and save; the pair is the next one again. None without any."""
@@ -157,8 +186,9 @@ class Session:
         """int64[P]: the grades of the pool, the data set's and this judge's; -1 for pairs without one."""
         found = self.pool.known.copy()
         for pair, judgment in (self.given if given is None else given).items():
-            if pair in self.pool.places:
-                found[self.pool.places[pair]] = judgment.grade
+            grade = judgment.grade if judgment.grade is not None or not self.random else 0
+            if pair in self.pool.places and grade is not None:
+                found[self.pool.places[pair]] = grade
         return found
 
     def _second(self) -> Indices:
@@ -172,11 +202,24 @@ class Session:
         merged = self._labels(given)
         rows = (f"{query} 0 {id_} {grade}\n" for query, own in merged.items() for id_, grade in own.items())
         said = whole.statement(self.pool) if self.random and merged else {}
-        write_texts({self.file: lines, self.qrels: "".join(rows), **said})
+        write_texts({self.file: lines, self.qrels: "".join(rows), **said, **self._marked(given)})
         self.given = given
 
+    def _marked(self, given: Mapping[Pair, Judgment]) -> dict[Path, str]:
+        """The queries of the data set, those marked that nothing answers; no file where none is."""
+        marked, source = (
+            {query for query, entry in given if entry == NOTHING},
+            self.pool.dataset.path / "queries.jsonl",
+        )
+        if not marked or not source.is_file():
+            return {}
+        rows = (STRICT_JSON.decode(line) for line in read_text(source).splitlines() if line.strip())
+        named = ({**row, "answerable": False} if row.get("id") in marked else row for row in rows)
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in named)
+        return {self.folder / f"{self.judge}.queries.jsonl": text}
+
     def _labels(self, given: dict[Pair, Judgment]) -> dict[str, dict[str, int]]:
-        own = {pair: one.grade for pair, one in given.items()}
+        own = {pair: one.grade for pair, one in given.items() if one.grade is not None}
         if self.random:
             return whole.fair_labels(self.pool, own, self.grades(given))
         merged = {query: dict(known) for query, known in self.pool.dataset.qrels.items()}
@@ -195,12 +238,12 @@ def read_judgments(path: Path) -> dict[Pair, Judgment]:
             continue
         try:
             one = Judgment(**STRICT_JSON.decode(line))
-            if one.grade not in GRADES or not all(isinstance(text, str) for text in _texts(one)):
+            if one.grade not in (*GRADES, None) or not all(isinstance(text, str) for text in _texts(one)):
                 raise ValueError
         except (TypeError, ValueError, RecursionError):
             raise DataError(
                 f"{shown(str(path), PATH_WIDTH)}, line {number}: {shown(line)} is not a judgment; it needs query, "
-                "entry, grade 0-3, note and at. Mend the line or remove it"
+                "entry, grade 0-3 or null, note and at. Mend the line or remove it"
             ) from None
         found[one.query, one.entry] = one
     return found

@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 
 
 class Judge(anywidget.AnyWidget):
-    """One pair after the other, graded by the keys 0 to 3, saved before the next one shows.
+    """One pair after the other, graded by the keys 0 to 3 (x: cannot say), saved before the next one shows.
 
     Attributes
     ----------
@@ -74,6 +74,10 @@ class Judge(anywidget.AnyWidget):
     def _do(self, name: str, message: Mapping[str, Any]) -> None:
         if name == "give":
             query, entry = map(str, message["pair"])
-            self.session.give(int(message["grade"]), str(message["note"]), (query, entry))
+            grade = None if message["grade"] is None else int(message["grade"])
+            self.session.give(grade, str(message["note"]), (query, entry))
+        elif name in ("skip", "nothing"):
+            query, entry = map(str, message["pair"])
+            (self.session.skip if name == "skip" else self.session.nothing)((query, entry))
         elif name == "undo":
             self.session.undo()

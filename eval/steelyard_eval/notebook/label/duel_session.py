@@ -1,0 +1,99 @@
+"""One judge at work by duel: after every answer the next pair is that which tells most about the choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steelyard_eval.compare.arena import Arena
+from steelyard_eval.compare.contenders import distinct, read_all
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.decide.contest import contest, gains_of
+from steelyard_eval.decide.duel import ENOUGH, DuelStanding
+from steelyard_eval.decide.public import CONTENDERS, DEFAULT
+from steelyard_eval.notebook.label.pool import PLACES, Firsts, pooled
+from steelyard_eval.notebook.label.session import JUDGE, Pair, Session
+from steelyard_eval.recording.workspace import Workspace
+
+SECONDS = 15.0
+"""A judgment takes, before the judge's own pace is known."""
+PAUSE = 180.0
+"""Seconds after which a judge was away."""
+
+
+class DuelSession(Session):
+    """A session whose next pair depends on the answers; see `Session`. It ends when the verdict stands."""
+
+    model = ""
+    """Of the vectors."""
+    _seen: tuple[int, DuelStanding] | None = None
+
+    @property
+    def standing(self) -> DuelStanding:
+        """Where the contenders stand by the grades of the data set and of this judge."""
+        if self._seen is None or self._seen[0] != hash(tuple(self.given.items())):
+            pool = self.pool
+            made = contest(pool.labels, pool.gain, pool.query, self.model)
+            self._seen = hash(tuple(self.given.items())), made.standing(gains_of(self.grades()))
+        return self._seen[1]
+
+    @property
+    def next(self) -> Pair | None:
+        """The pair to judge now; None when the verdict stands."""
+        if self.standing.stands:
+            return None
+        passed = {at for pair, at in self.pool.places.items() if self._past(pair)}
+        at = self.standing.next(passed)
+        return None if at is None else self.pool.pair(at)
+
+    def to_json(self) -> dict[str, Any]:
+        """Who leads, by how much that can move, and what it still takes."""
+        standing, pool = self.standing, self.pool
+        count = int(standing.judged.sum())
+        leader = pool.labels[int(standing.leaders[0])]
+        return {
+            "leader": leader if count >= ENOUGH or DEFAULT not in pool.labels else DEFAULT,
+            "leads": leader,
+            "judged": count,
+            "enough": ENOUGH,
+            "error": standing.error,
+            "stands": standing.stands,
+            "more": standing.more,
+            "minutes": round(standing.more * self._pace() / 60),
+        }
+
+    def _pace(self) -> float:
+        """Seconds that a judgment of this judge takes."""
+        times = sorted(datetime.fromisoformat(one.at).timestamp() for one in self.given.values())
+        steps = [b - a for a, b in pairwise(times) if 0 < b - a < PAUSE]
+        return float(np.median(steps)) if len(steps) >= 5 else SECONDS
+
+
+def open_duel(
+    dataset: Dataset,
+    folder: Path,
+    judge: str = JUDGE,
+    split: str | None = None,
+    seed: int = 0,
+    *,
+    embedder: str = "auto",
+    workspace: Callable[[], Workspace] | None = None,
+) -> DuelSession:
+    """A duel over one contender of every kind (`public.CONTENDERS`), as far as the data set can supply them."""
+    space = workspace() if workspace else Workspace.open(dataset, embedder)
+    named = distinct(read_all([text for text in CONTENDERS if space.model or "vector" not in text]))
+    queries = dataset.split(split or "all")
+    rows = Arena.of(dataset, named, PLACES, None, space).run(named, queries, timed=False)
+    found = [_firsts(row.ranked.lists()) for row in rows]
+    session = DuelSession(pooled(dataset, [row.label for row in rows], queries, found, seed), folder, judge)
+    session.model = space.model
+    return session
+
+
+def _firsts(lists: list[list[str]]) -> Firsts:
+    return {(query, id_): at for query, own in enumerate(lists) for at, id_ in enumerate(own[:PLACES], 1)}, ()

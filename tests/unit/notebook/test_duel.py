@@ -1,0 +1,188 @@
+"""Judging by duel: which pair is next, what the judged ones show, when the verdict stands, what is kept."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import steelyard_eval as sy
+from steelyard.base.errors import ConfigError
+from steelyard_eval.cli.main import main
+from steelyard_eval.decide.contest import Paired, gains_of
+from steelyard_eval.decide.duel import ENOUGH, Contest, fitted, sigmoid
+from steelyard_eval.decide.public import DEFAULT, reciprocal
+from steelyard_eval.notebook.label.desk import desk
+from steelyard_eval.notebook.label.duel_session import open_duel
+
+
+def duel(relevance, worth, query, known=None):
+    """A contest whose model says these probabilities: one column a pair, which nothing bends much."""
+    logit = np.log(np.array(relevance) / (1 - np.array(relevance)))
+    features = np.column_stack([logit, np.zeros(len(logit))])
+    none = np.full(len(worth), np.nan) if known is None else np.array(known)
+    return Contest(np.array(worth, dtype=float), np.array(query), features, np.array([1.0, 0.0]), none)
+
+
+def test_expected_ndcg_has_probabilities_in_the_place_of_labels():
+    # One query of two entries, .8 and .2; the first contender ranks them 1, 2 and the other one 2, 1.
+    second = 1 / np.log2(3)
+    made = duel([0.8, 0.2], [[1, second], [second, 1]], [0, 0])
+
+    best = 0.8 + 0.2 * second
+    found = made.standing(np.full(2, np.nan)).means
+    assert found == pytest.approx([1.0, (0.8 * second + 0.2) / best])
+
+
+def test_what_is_judged_takes_the_place_of_what_was_expected():
+    made = duel([0.8, 0.2], [[1, 0.63], [0.63, 1]], [0, 0])
+
+    assert made.standing(np.array([0.0, 1.0])).relevance.tolist() == [0, 1]
+    assert made.standing(np.array([0.0, 1.0])).leaders[0] == 1
+
+
+def test_public_means_count_as_a_hundred_pairs():
+    # Both rank alike, so labels tell nothing; they were .1 apart elsewhere: without a judged pair that stands.
+    made = duel([0.5, 0.5], [[1, 0.63], [1, 0.63]], [0, 0], known=[0.4, 0.5])
+
+    one, other = made.standing(np.full(2, np.nan)).means
+    assert other - one == pytest.approx(0.1)
+    one, other = made.standing(np.array([1.0, np.nan])).means
+    assert other - one == pytest.approx(0.1 * 100 / 101)
+
+
+def test_the_next_pair_is_where_leaders_part_and_relevance_is_in_doubt():
+    # The pairs: placed alike; parting and doubtful; parting and all but sure.
+    worth = [[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]]
+    made = duel([0.5, 0.5, 0.001], worth, [0, 1, 2])
+    standing = made.standing(np.full(3, np.nan))
+
+    assert standing.next() == 1
+    assert standing.next({1}) == 2
+    assert made.standing(np.array([1.0, 1.0, 0.0])).next() is None
+
+
+def test_the_error_of_a_lead_is_that_of_independent_labels():
+    # One pair a query, probability 1/2, placed first by one contender and not found by the other; the ideal of a
+    # query is its relevance of 1/2, so its label moves nDCG by 1/(1/2) with a deviation of 1/2: 1 a query of four.
+    made = duel([0.5] * 4, [[1] * 4, [0] * 4], range(4))
+
+    assert made.standing(np.full(4, np.nan)).error == pytest.approx(np.sqrt(4) * 1 / 4)
+
+
+def test_the_verdict_stands_after_enough_pairs_that_leave_little_open():
+    pairs = ENOUGH + 20
+    worth = np.zeros((2, pairs))
+    worth[0] = 1.0
+    made = duel([0.5] * pairs, worth, range(pairs))
+    seen = np.full(pairs, np.nan)
+    seen[: ENOUGH - 1] = 1.0
+    assert not made.standing(seen).stands
+    assert made.standing(seen).more >= 1
+    seen[:] = 1.0
+    assert made.standing(seen).stands
+    assert made.standing(seen).more == 0
+
+
+def test_the_model_is_bent_by_labels_and_held_by_the_prior():
+    x = np.array([[1.0], [1.0], [1.0]])
+    free, held = (fitted(x, np.array([1.0, 1.0, 0.0]), np.zeros(1), stiff) for stiff in (100.0, 0.01))
+    assert sigmoid(free)[0] == pytest.approx(2 / 3, abs=1e-3)  # the share of ones
+    assert abs(held[0]) < 1e-3
+
+
+def test_pairs_are_those_of_any_list_by_query_and_id():
+    found = Paired.of({"a": [["y", "x"], ["z"]], "b": [["x"], []]})
+
+    assert list(zip(found.query.tolist(), found.entries, strict=True)) == [(0, "x"), (0, "y"), (1, "z")]
+    assert found.worth == pytest.approx(np.array([[1 / np.log2(3), 1, 1], [1, 0, 0]]))
+    assert reciprocal(found.worth) == pytest.approx(np.array([[1 / 3, 1 / 2, 1 / 2], [1 / 2, 0, 0]]))
+
+
+def test_grades_are_shares_of_the_highest():
+    assert gains_of(np.array([-1, 0, 3])).tolist()[1:] == [0, 1]
+    assert np.isnan(gains_of(np.array([-1, 0, 3]))[0])
+    assert gains_of(np.array([2, 4])).tolist() == [0.5, 1]
+
+
+# At work
+
+
+@pytest.fixture(scope="module")
+def data():
+    return sy.demo()
+
+
+@pytest.fixture
+def session(data, tmp_path):
+    few = replace(data.dataset, qrels={}, queries=data.dataset.queries[:8])
+    workspace = replace(data.workspace, dataset=few)
+    return open_duel(few, tmp_path, workspace=lambda: workspace)
+
+
+def test_every_kind_of_strategy_is_in_the_duel(session):
+    assert {"bm25", "vector", "echovault", "rrf(bm25, vector, k=60)", DEFAULT} <= set(session.pool.labels)
+
+
+def test_an_answer_is_kept_skipped_or_left_open_and_taken_back(session):
+    first = session.next
+    session.give(2, "why", first)
+    second = session.next
+    session.give(None, pair=second)
+    third = session.next
+    session.skip(third)
+
+    assert len({first, second, third, session.next}) == 4
+    assert [one.grade for one in session.given.values()] == [2, None]
+    assert len(session.qrels.read_text().splitlines()) == 1  # who cannot say gives no label
+    assert session.standing.judged.sum() == 1
+    assert session.undo() == second
+    assert session.undo() == first
+    assert session.next == first
+    with pytest.raises(ConfigError, match="grade 7 is none of"):
+        session.give(7)
+
+
+def test_below_eighty_pairs_the_default_stands_and_the_words_say_what_it_takes(session):
+    found = desk(session)
+
+    assert found["duel"]["leader"] == DEFAULT
+    assert f"{DEFAULT} stands until 80 pairs are judged; about" in found["sentence"]
+    assert "more judgments" in found["sentence"]
+
+
+def test_judging_ends_when_the_verdict_stands(session):
+    asked = 0
+    while (pair := session.next) is not None:
+        session.give(3 if pair[1].encode()[-1] % 4 == 0 else 0)
+        asked += 1
+
+    assert session.standing.stands
+    assert asked <= len(session.pool)
+    assert "That stands." in desk(session)["sentence"]
+
+
+def test_the_command_judges_by_duel_where_no_contender_is_named(data, tmp_path):
+    folder = data.dataset.path
+    found = CliRunner().invoke(main, ["judge", str(folder), "--out", str(tmp_path), "--json"])
+
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["duel"]["enough"] == 80
+
+
+def test_a_query_that_nothing_answers_is_not_asked_about_again(session):
+    asked = session.next
+    left = session.left
+    session.nothing(asked)
+
+    assert session.unanswerable == [asked[0]]
+    assert session.next[0] != asked[0]
+    assert session.left == left - sum(pair[0] == asked[0] for pair in session.pool.places)
+    rows = [json.loads(line) for line in (session.folder / "judge.queries.jsonl").read_text().splitlines()]
+    assert [row["id"] for row in rows if row.get("answerable") is False] == [asked[0]]
+    source = session.pool.dataset.path / "queries.jsonl"
+    assert len(rows) == len(source.read_text().splitlines())
+    assert session.standing.judged.sum() == 0
+    assert session.undo() == (asked[0], "")
+    assert session.next == asked
