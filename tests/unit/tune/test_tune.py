@@ -171,7 +171,7 @@ LADDER = (*[0.4] * 10, 0.6, 0.6, -0.6, *[0.01] * 7)
 def test_the_optimum_of_two_weights_is_exact_and_amid_its_plateau():
     found = best_of(candidates_of(turns(*LADDER)))
 
-    assert (found.value, found.bound) == (pytest.approx(19 / 20), pytest.approx(19 / 20))
+    assert found.value == pytest.approx(19 / 20)
     assert share(found.config) == pytest.approx(0.8)  # amid 0.6 .. 1
     assert (found.certificate, found.whole) == ("exact", True)
     assert found.values.sum() == pytest.approx(19)
@@ -277,10 +277,10 @@ def test_the_optimum_is_never_below_the_best_of_a_grid_of_hundredths(space, stra
 
 def test_with_many_weights_one_setting_is_searched_and_nothing_is_certified_of_the_others(space):
     task = task_of(space, "weighted_sum(0.4*fts, 0.3*vector, 0.3*importance, normalize=minmax)")
-    found = task.optimum(task.inside, proof=False)
+    found = task.optimum(task.inside)
 
     assert len(task.settings) > 1
-    assert (found.certificate, found.bound) == ("best-found", 1.0)
+    assert found.certificate == "best-found"
 
 
 def test_ship_means_that_the_gain_is_proven_and_the_file_holds_what_was_chosen(space):
