@@ -14,7 +14,6 @@ from steelyard_eval.learn.case import LogCase, span
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import fit
 from steelyard_eval.learn.counts import sums
-from steelyard_eval.learn.exact_gains import optimum
 from steelyard_eval.learn.examination import examine
 from steelyard_eval.learn.first_ten import CandidateLists
 from steelyard_eval.learn.intent_verdicts import LEAST, combined, numbers
@@ -64,7 +63,6 @@ def document(case: LogCase, judged: Judged, extra: Record, intents: Mapping[str,
         "effective_queries": effective(judged.cells),
         "halves": _halves(case, about),
         "intents": _intents(case, judged, intents, about),
-        "optimum": optimum(case.lists, judged.cells, judged.classes),
         "off_policy": of_log(case, about, judged.examination.exponent),
         "rivals": _rivals(case, judged),
         "candidates": len(case.lists),

@@ -63,11 +63,6 @@ def _rests_on(record: Record) -> list[str]:
         f"examination: place ** -{examination['exponent']:.2f} ({examination['source']}{error})",
         f"unseen:      {record['unseen']:.0%} of the new first ten places were never shown for their query",
     ]
-    if record["optimum"] is not None:
-        best = record["optimum"]
-        lines.append(
-            f"optimum:     {best['strategy']}: {best['gain']:+.4f} in the mean view, {best['certificate']}"
-        )
     if record["flip"] is not None:
         lines.append(f"flips:       where entries never shown count {record['flip']:g} x prior")
     for policy in record["policies"]:

@@ -144,7 +144,7 @@ def tuning(record: Mapping[str, Any]) -> str:
     ]
     best, depths = record["optimum"], record["depths"]
     intents = f", intents {record['intents']}" if record["intents"] else ""
-    optimum = f"{best['value']:.4f}, {record['certificate']}, upper bound {best['bound']:.4f}"
+    optimum = f"{best['value']:.4f}, {record['certificate']}"
     deeper = f", {_depths(depths['tuned'])}" if depths["tuned"] != depths["current"] else ""
     found = ", ".join(filter(None, (best["strategy"], _depths(best["depths"]))))
     parts = [

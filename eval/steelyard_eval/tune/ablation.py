@@ -40,7 +40,7 @@ def signals(task: Task, judged: TuningDecision) -> list[Record]:
     best = judged.optimum.values
     found = []
     for name, rest in bar("leaving signals out")(_rests(task.config)):
-        without = task.under(rest).optimum(task.inside, proof=False)
+        without = task.under(rest).optimum(task.inside)
         values = without.values
         found.append(
             {

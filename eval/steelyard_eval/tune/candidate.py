@@ -13,11 +13,9 @@ from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.config.search_config import SearchConfig
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.measures.metrics import Judgments, Measure
-from steelyard_eval.tune.intent_weights import alike, shrunk
 from steelyard_eval.weights.exact.ascent import line_of
 from steelyard_eval.weights.exact.objective import Objective
 from steelyard_eval.weights.exact.optimise import BestFound, movable, on_line, on_simplices, optimise
-from steelyard_eval.weights.exact.simplex import NODES
 from steelyard_eval.weights.exact.sweep import Sweep, segment
 from steelyard_eval.weights.kernel import Form, forms
 
@@ -38,14 +36,10 @@ class Candidate:
         self.objective = Objective.of(self.form, measure)
         self.start = on_simplices(self.form.weights, self.form, self.branches)
 
-    def search(self, queries: Bools, seed: int, proof: bool = True) -> BestFound:
-        """The best weights for the queries where bool[Q] is true, proven where that can be."""
+    def search(self, queries: Bools, seed: int) -> BestFound:
+        """The best weights for the queries where bool[Q] is true, exact where two move."""
         if self._line is None:
-            nodes = NODES if proof else 0
-            found = optimise(self.form, self.measure, self.start, seed, queries, nodes=nodes)
-            if alike(self.config.effective, self.form, self.branches):
-                return shrunk(self.form, self.branches, found, self.measure, seed, queries)
-            return found
+            return optimise(self.form, self.measure, self.start, seed, queries)
         return on_line(self.objective, self._line, self.branches[0], self.start, queries)
 
     def values(self, weights: Floats) -> Floats:

@@ -155,11 +155,12 @@ def available(source: Source, queries: Sequence[Query], setting: Setting) -> tup
     if source.lists is None:
         lists = {source.words: SHARES[0], VECTOR: SHARES[1]}
         others = sorted((FINDERS | DEPENDENT) - WORDS - {VECTOR})
-        layers, tiers = tuple(name for name in LAYERS if layers_read({name})), {TIER: (TIER, VECTOR)}
+        layers = tuple(name for name in LAYERS if layers_read({name}))
+        tiers: dict[str, tuple[str, ...]] = {TIER: (TIER, VECTOR)}
     else:
         lists = {name: 1 / len(source.lists) for name in source.lists}
         others, layers = [], ()
-        tiers = {name: source.lists for name in source.lists if len(source.lists) > 1}
+        tiers = dict.fromkeys(source.lists, source.lists) if len(source.lists) > 1 else {}
     there = Available(lists, tiers=tiers, layers=layers, intents=_intents(source, queries))
     table = _sample(source, queries, setting, [*lists, *others])
     if table is None:

@@ -2,7 +2,7 @@
 queries.
 
 It is a fit to them, and the best of many is optimistically biased, so it is reported and never shipped. What ships
-is chosen among weights that were laid out before any label was read (`recommend.rule`).
+is chosen among weights that were laid out before any label was read (`decide.rule`).
 """
 
 from __future__ import annotations
@@ -30,15 +30,14 @@ def in_silence(items: Sequence[Candidate], status: Callable[[], str]) -> Iterabl
 class Optimum:
     """The best configuration found for a set of queries.
 
-    `value` is its mean, `bound` one that no setting exceeds, `looks` counts lines and polygons, `whole` is false
+    `value` is its mean, `lines` counts those that were swept, `whole` is false
     when the search was broken off. `values` float64[Q] are those of all queries of the recording.
     """
 
     config: SearchConfig
     value: float
     certificate: str
-    bound: float
-    looks: int
+    lines: int
     whole: bool
     values: Floats = field(compare=False, repr=False)
 
@@ -50,7 +49,6 @@ def optimum(
     progress: Progress = in_silence,
     *,
     every: bool = True,
-    proof: bool = True,
 ) -> Optimum:
     """Search each candidate for the queries where bool[Q] is true; of equal ones the first.
 
@@ -60,7 +58,7 @@ def optimum(
     tried: list[tuple[Candidate, BestFound]] = []
     try:
         for candidate in progress(candidates, lambda: f"best {_best(tried)[1].value:.4f}"):
-            tried.append((candidate, candidate.search(queries, seed, proof)))
+            tried.append((candidate, candidate.search(queries, seed)))
     except KeyboardInterrupt:
         if not tried:
             raise
@@ -70,8 +68,7 @@ def optimum(
         config=top.written(found.weights),
         value=found.value,
         certificate="exact" if exact else "best-found",
-        bound=max(one.bound for _, one in tried) if every else 1.0,
-        looks=sum(one.evaluations for _, one in tried),
+        lines=sum(one.lines for _, one in tried),
         whole=len(tried) == len(candidates),
         values=top.values(found.weights),
     )

@@ -235,7 +235,7 @@ def _chosen(case: RecommendationCase) -> Record | None:
     known = case.layout.recorded(case.picked)
     (candidate,) = candidates(known.table, [case.picked], known.judgments, case.metric)
     every = np.ones(len(case.queries), dtype=bool)
-    found = candidate.search(every, case.seed, proof=False)
+    found = candidate.search(every, case.seed)
     return {
         "system": case.picked.system,
         "profile": case.picked.profile,

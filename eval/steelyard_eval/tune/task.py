@@ -124,16 +124,14 @@ class Task:
         """Every setting with its weights free."""
         return self._candidates(self.settings)
 
-    def optimum(self, queries: Bools, progress: Progress = in_silence, proof: bool = True) -> Optimum:
+    def optimum(self, queries: Bools, progress: Progress = in_silence) -> Optimum:
         """The best weights for the queries where bool[Q] is true: of every setting where two weights move, else of
         the one that does best as laid out.
         """
         if self.weights <= SWEPT:
-            return optimum(self.candidates, queries, self.seed, progress, proof=proof)
+            return optimum(self.candidates, queries, self.seed, progress)
         best = int(np.argmax(self.grid.metric[:, queries].mean(axis=1)))
-        return optimum(
-            [self.candidate(self.grid.config(best))], queries, self.seed, progress, every=False, proof=proof
-        )
+        return optimum([self.candidate(self.grid.config(best))], queries, self.seed, progress, every=False)
 
     def candidate(self, config: SearchConfig) -> Candidate:
         """One configuration with its weights free."""

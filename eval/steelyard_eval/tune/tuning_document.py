@@ -128,7 +128,6 @@ def judge(found: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sear
             "strategy": str(brief(task.recorded(best.config).table, best.config).strategy),
             "depths": best.config.depths,
             "value": best.value,
-            "bound": best.bound,
         },
         "certificate": best.certificate,
         "plateau": list(_plateau(task, picked)),
@@ -143,7 +142,7 @@ def judge(found: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sear
         "holdout": held_out_gain(task, tuned, current),
         "optimism": inside["tuned"]["value"] - inside["current"]["value"] - decision.gain.mean,
         "whole": best.whole,
-        "looks": best.looks,
+        "looks": best.lines,
         "embedding_calls": {
             "queries": len(task.table.queries),
             "current": _calls(task, task.config),

@@ -9,7 +9,6 @@ from steelyard.feedback.explore import draft_teams
 from steelyard_eval.learn.acts import CODE, KINDS
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import fit
-from steelyard_eval.learn.exact_gains import optimum
 from steelyard_eval.learn.examination import Examination, examine, from_given, harvest, joint
 from steelyard_eval.learn.first_ten import DISCOUNT, PLACES
 from steelyard_eval.learn.importers import open_bandit
@@ -167,14 +166,6 @@ def test_what_is_shipped_is_better_where_labels_say_so():
     value = truth(lists, grades)
     assert found.verdict == "ship"
     assert value[found.candidate] - value[0] > 0.8 * (value.max() - value[0])
-
-
-def test_the_exact_optimum_is_at_least_that_of_a_fine_grid():
-    lists, _, own = simulated(sessions=4000)
-    found = judge(lists, own)
-    best = optimum(lists, own, found.classes)
-    assert best["certificate"] == "exact"
-    assert best["gain"] >= found.views.mean.max() - 1e-3  # rows of gains below a thousandth are left out of it
 
 
 def test_weights_that_are_best_already_are_kept():

@@ -327,7 +327,7 @@ class TestCommand:
         return CliRunner().invoke(main, command, input=keys, catch_exceptions=False)
 
     def test_keys_grade_undo_and_quit(self, tmp_path):
-        found = self.run("--out", tmp_path, keys="0u3zn" + "why not\n" + "1q")
+        found = self.run("--out", tmp_path, keys="0u3wn" + "why not\n" + "1q")
         given = list(read_judgments(tmp_path / "judge.jsonl").values())
 
         assert found.exit_code == 0
@@ -403,6 +403,7 @@ def test_the_widget_answers_with_the_next_pair(data, tmp_path, monkeypatch):
     json.dumps(sent, allow_nan=False)
     assert judge.to_frame().empty
     assert "rrf" in judge.comparisons()["challenger"][0]
+    assert data.judge(CONTENDERS, tmp_path / "drawn", random=True).session.random
 
 
 class TestDrawn:

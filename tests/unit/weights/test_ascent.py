@@ -10,7 +10,6 @@ from search_forms import directly, form_of, measure, random_form
 
 from steelyard.base.errors import ConfigError
 from steelyard_eval.weights.exact.ascent import DIRECTIONS, Ascent, _along, ascend, line_of, wander
-from steelyard_eval.weights.exact.evolve import evolved
 from steelyard_eval.weights.exact.objective import Objective
 from steelyard_eval.weights.exact.optimise import movable, optimise
 from steelyard_eval.weights.exact.sweep import segment
@@ -75,9 +74,8 @@ def test_what_is_found_is_what_it_says_and_no_worse_than_the_start(seed, columns
 
     assert found.value == pytest.approx(mean(form, found.weights, name), abs=1e-12)
     assert found.value >= mean(form, start, name) - 1e-12
-    assert found.bound >= found.value
     moving = [len(own) for own in movable(form)]
-    assert found.certificate == ("exact" if not moving or (moving[0] <= 3 and name != "AP@4") else "best-found")
+    assert found.certificate == ("exact" if not moving or (moving[0] <= 2 and name != "AP@4") else "best-found")
     if moving == [columns]:
         assert found.weights.sum() == pytest.approx(1)
         assert found.weights.min() >= 0
@@ -104,7 +102,7 @@ def test_two_weights_are_found_exactly_in_the_middle_of_their_plateau():
 
     assert found.weights.tolist() == pytest.approx([0.7, 0.3])
     assert found.plateau == pytest.approx((0.4, 1.0))
-    assert (found.value, found.bound, found.certificate) == (1.0, 1.0, "exact")
+    assert (found.value, found.certificate) == (1.0, "exact")
 
 
 def test_of_equal_plateaus_the_one_nearest_to_the_start_is_taken():
@@ -120,24 +118,6 @@ def test_of_equal_plateaus_the_one_nearest_to_the_start_is_taken():
     assert low.value == high.value == 0.75
 
 
-def test_three_weights_are_proven_and_more_are_not():
-    rng = np.random.default_rng(3)
-    three, four = random_form(rng, columns=3, queries=8), random_form(rng, columns=4, queries=8)
-
-    assert optimise(three, NDCG, three.weights).certificate == "exact"
-    assert optimise(four, NDCG, four.weights).certificate == "best-found"
-
-
-def test_a_proof_cut_short_says_best_found_and_keeps_its_bound():
-    form = random_form(np.random.default_rng(3), columns=3, queries=8, rows=20)
-
-    short = optimise(form, NDCG, form.weights, nodes=1)
-    whole = optimise(form, NDCG, form.weights)
-
-    assert (short.certificate, whole.certificate) == ("best-found", "exact")
-    assert short.bound > whole.value >= short.value
-
-
 def test_tiers_are_tuned_one_after_the_other_and_a_bare_one_keeps_its_weight():
     # Query 1 is answered by columns 0 and 1, query 2 by columns 2 and 3, query 3 by column 4 alone.
     columns = np.zeros((5, 6))
@@ -149,7 +129,7 @@ def test_tiers_are_tuned_one_after_the_other_and_a_bare_one_keeps_its_weight():
     found = optimise(form, measure("RR"), np.array([0.1, 0.9, 0.9, 0.1, 1.0]))
 
     assert found.weights.tolist() == pytest.approx([0.7, 0.3, 0.3, 0.7, 1.0])
-    assert (found.value, found.bound) == (1.0, 1.0)
+    assert found.value == 1.0
     assert found.certificate == "best-found"
 
 
@@ -172,7 +152,7 @@ def test_the_same_seed_finds_the_same_bits_and_nothing_else_is_asked_for_chance(
     one, two = (optimise(form, NDCG, form.weights, seed=7) for _ in range(2))
 
     assert one.weights.tobytes() == two.weights.tobytes()
-    assert (one.value, one.plateau, one.evaluations) == (two.value, two.plateau, two.evaluations)
+    assert (one.value, one.plateau, one.lines) == (two.value, two.plateau, two.lines)
 
 
 @pytest.mark.parametrize(
@@ -212,33 +192,7 @@ def test_where_nothing_moves_the_value_is_known():
     form = form_of([[0.5, 0.9]], [1, 0], [2])
     found = optimise(form, measure("RR"), np.array([3.0]))
 
-    assert (found.value, found.bound, found.certificate, found.plateau) == (0.5, 0.5, "exact", ())
-
-
-def test_many_weights_start_from_what_cma_es_finds():
-    # Six random columns: no later than CMA-ES alone ends the search, and ascents from the start may end sooner.
-    form = random_form(np.random.default_rng(11), columns=6, queries=12, rows=25)
-    start, own = np.full(6, 1 / 6), np.arange(6)
-
-    begun = evolved(form, NDCG, start, own, seed=0)
-    found = optimise(form, NDCG, start, seed=0)
-
-    assert begun.sum() == pytest.approx(1)
-    assert mean(form, begun) > mean(form, start)
-    assert found.value >= mean(form, begun) - 1e-12
-    assert np.array_equal(begun, evolved(form, NDCG, start, own, seed=0))
-
-
-def test_cma_es_counts_the_queries_it_is_told_and_moves_its_own_weights_only():
-    form = random_form(np.random.default_rng(12), columns=5, queries=8, rows=20)
-    start, own = np.full(5, 0.2), np.array([0, 1, 3, 4])
-    some = np.arange(8) < 3
-
-    found = evolved(form, NDCG, start, own, seed=0, queries=some)
-
-    assert found[2] == 0.2
-    values = Objective.of(form, NDCG)
-    assert values.values(found)[some].mean() >= values.values(start)[some].mean()
+    assert (found.value, found.certificate, found.plateau) == (0.5, "exact", ())
 
 
 def test_random_directions_end_after_so_many_in_a_row_without_a_gain():
@@ -246,4 +200,4 @@ def test_random_directions_end_after_so_many_in_a_row_without_a_gain():
     objective = Objective.of(form, measure("RR"))
     start = Ascent(np.full(3, 1 / 3), mean(form, np.full(3, 1 / 3), "RR"), 7)
 
-    assert wander(objective, start, np.arange(3), np.random.default_rng(0)).looks == 7 + DIRECTIONS
+    assert wander(objective, start, np.arange(3), np.random.default_rng(0)).lines == 7 + DIRECTIONS

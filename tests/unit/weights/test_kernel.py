@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,10 +23,9 @@ from steelyard.table.signal_table import RETRIEVERS, SignalTable, entry_facts, q
 from steelyard.testing import random_table, same_bits, select_queries
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.measures.runs import oracle, run_lines
-from steelyard_eval.recording.disk import load, save
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.tune.candidate import candidates
-from steelyard_eval.weights.kernel import Form, Kernel, forms, lanes, streamed_means
+from steelyard_eval.weights.kernel import Form, Kernel, forms, lanes
 
 STRATEGIES = (
     "fts",
@@ -421,24 +419,6 @@ def test_a_mean_adds_queries_in_order_and_does_not_depend_on_the_other_weights()
             assert same_bits(kernel.means(weights[some])[measure], means[measure][some])
 
 
-@pytest.mark.parametrize("text", STRATEGIES)
-@pytest.mark.parametrize("block", [1, 2, 7, 1000])
-def test_a_stream_of_blocks_from_a_mapped_recording_gives_the_bits_of_the_whole(text, block, tmp_path):
-    table, _, judgments = case(11, queries=12, ties=False)
-    config = configured(text, depth=9)
-    count = len(config.strategy.weights)
-    weights = np.random.default_rng(2).uniform(0, 1, size=(130, count))
-    save(table, tmp_path / "recording")
-    form = Form.of(table, config, config.strategy, judgments)
-
-    mapped = load(tmp_path / "recording")
-    found = streamed_means(mapped, config, config.strategy, weights, judgments, MEASURES, block=block)
-
-    whole = Kernel.of(form, MEASURES).means(form.spread(weights))
-    for measure in MEASURES:
-        assert same_bits(found[measure], whole[measure])
-
-
 @given(seed=st.integers(0, 2**32 - 1), ends=st.tuples(st.integers(0, 6), st.integers(0, 6)))
 def test_a_slice_is_the_table_and_the_judgments_of_its_queries(seed, ends):
     table, qrels, judgments = case(seed, queries=6)
@@ -463,29 +443,6 @@ def test_a_slice_is_the_table_and_the_judgments_of_its_queries(seed, ends):
     alone = Judgments.of(qrels, part.queries, table.entries)
     for name in ("key", "grade", "judged", "relevant", "start", "ideal"):
         assert same_bits(getattr(own, name), getattr(alone, name)), name
-
-
-def test_peak_memory_of_a_stream_grows_with_the_block_and_not_with_the_recording(tmp_path):
-    config = configured("weighted_sum(0.5*fts, 0.5*vector, normalize=minmax)")
-
-    def peak(queries, block):
-        rng = np.random.default_rng(0)
-        table = plain_table({name: rng.random((queries, 200)) for name in ("fts", "vector")})
-        judgments = Judgments.of({query: {"e00007": 1} for query in table.queries}, table.queries, table.entries)
-        folder = tmp_path / f"{queries}"
-        save(table, folder)
-        del table
-        tracemalloc.start()
-        try:
-            mapped = load(folder)
-            streamed_means(mapped, config, config.strategy, [[0.5, 0.5]], judgments, MEASURES, block=block)
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-
-    peak(20, 20)  # compiles
-    assert peak(1000, 20) < 1.5 * peak(250, 20)
-    assert peak(1000, 200) > 3 * peak(1000, 20)
 
 
 # What it refuses, and what it survives
@@ -622,7 +579,7 @@ def test_weights_found_under_a_cut_are_worth_in_a_replay_what_the_search_claims(
     (measure,) = parse_measures(["nDCG@5"])
     (candidate,) = candidates(table, [config], judgments, measure)
 
-    found = candidate.search(np.ones(6, dtype=bool), 0, proof=False)
+    found = candidate.search(np.ones(6, dtype=bool), 0)
 
     written = candidate.written(found.weights)
     assert sum(written.strategy.weights) == pytest.approx(sum(config.strategy.weights))  # the cut keeps its scale

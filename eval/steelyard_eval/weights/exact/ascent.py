@@ -24,11 +24,11 @@ DIRECTIONS = 12
 
 @dataclass(frozen=True)
 class Ascent:
-    """Weights float64[S], their mean by direct evaluation, and how many lines and polygons were searched."""
+    """Weights float64[S], their mean by direct evaluation, and how many lines were swept."""
 
     weights: Floats
     value: float
-    looks: int = 0
+    lines: int = 0
 
 
 def line_of(weights: Floats, own: Indices, s: int) -> tuple[Floats, Floats]:
@@ -53,8 +53,8 @@ def step(objective: Objective, point: Ascent, own: Indices, s: int) -> tuple[Asc
     found = begin + plateau.t * (end - begin)
     value = objective.mean(found)
     if value < point.value - SAME:
-        return replace(point, looks=point.looks + 1), plateau
-    return Ascent(found, value, point.looks + 1), plateau
+        return replace(point, lines=point.lines + 1), plateau
+    return Ascent(found, value, point.lines + 1), plateau
 
 
 def ascend(objective: Objective, point: Ascent, own: Indices) -> Ascent:
@@ -65,7 +65,7 @@ def ascend(objective: Objective, point: Ascent, own: Indices) -> Ascent:
         gain = moved.value > point.value + SAME
         # Without a gain the point stays, so that the result is near the start. After a gain, the same weight
         # cannot gain again.
-        point = moved if gain else replace(point, looks=moved.looks)
+        point = moved if gain else replace(point, lines=moved.lines)
         idle = 1 if gain else idle + 1
         if idle >= len(own):
             break
@@ -94,13 +94,13 @@ def _along(objective: Objective, point: Ascent, own: Indices, direction: Floats)
         reach = -point.weights[own] / direction[own]  # where each weight becomes 0
     low, high = float(reach[direction[own] > 0].max()), float(reach[direction[own] < 0].min())
     best = sweep(objective, point.weights, direction, low, high).curve().choose(near=0.0)
-    stay = replace(point, looks=point.looks + 1)
+    stay = replace(point, lines=point.lines + 1)
     if best.value <= point.value + SAME:
         return stay
     found = point.weights + best.t * direction
     found[own] = np.maximum(found[own], 0.0) / np.maximum(found[own], 0.0).sum()
     value = objective.mean(found)
-    return Ascent(found, value, stay.looks) if value > point.value + SAME else stay
+    return Ascent(found, value, stay.lines) if value > point.value + SAME else stay
 
 
 def climb(objective: Objective, point: Ascent, own: Indices, seed: int) -> Ascent:

@@ -76,8 +76,6 @@ class Objective:
         The value of the ranks 1 to D; 0 at index 0, and at D+1 for every rank beyond the cut D.
     gain : float64[R]
         The factor of each relevant row.
-    graded : bool[Q]
-        Whether the relevant rows of a query differ in gain, so that it matters which of them has which rank.
     """
 
     columns: Floats
@@ -87,7 +85,6 @@ class Objective:
     kind: int
     by_rank: Floats
     gain: Floats
-    graded: Bools
 
     @classmethod
     def of(cls, form: Form, measure: Measure, queries: Bools | None = None) -> Objective:
@@ -107,7 +104,6 @@ class Objective:
             kind=_SHAPES[kind],
             by_rank=_by_rank(kind, depth),
             gain=gain,
-            graded=_graded(gain, part.relevant_offsets),
         )
 
     @cached_property
@@ -194,16 +190,6 @@ def _by_rank(kind: int, depth: int) -> Floats:
     else:
         worth[1:-1] = 1.0 / rank if kind in (metrics.FIRST, metrics.PRECISIONS) else 1.0
     return worth
-
-
-def _graded(gain: Floats, relevant_offsets: Indices) -> Bools:
-    """The queries whose relevant rows differ in gain; bool[Q]."""
-    some = np.diff(relevant_offsets) > 0
-    graded: Bools = np.zeros(len(some), dtype=bool)
-    if some.any():
-        begins = relevant_offsets[:-1][some]
-        graded[some] = np.maximum.reduceat(gain, begins) > np.minimum.reduceat(gain, begins)
-    return graded
 
 
 @compiled

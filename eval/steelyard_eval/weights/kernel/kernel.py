@@ -91,21 +91,17 @@ class Kernel:
         dict of Measure to float64[W]
         """
         totals = np.zeros((len(np.atleast_2d(weights)), len(self.measures)))
-        self.add(weights, totals, threads)
-        return self.named(totals / max(self.form.queries, 1))
+        self._run(weights, totals, np.zeros((0, 0, 0)), threads)
+        return self._named(totals / max(self.form.queries, 1))
 
     def values(self, weights: ArrayLike, threads: int | None = None) -> dict[Measure, Floats]:
         """Compute every measure for every query, float64[W, Q] each, for weights float[W, S]."""
         count = len(np.atleast_2d(weights))
         each = np.zeros((count, self.form.queries, len(self.measures)))
         self._run(weights, np.zeros((count, len(self.measures))), each, threads)
-        return self.named(each)
+        return self._named(each)
 
-    def add(self, weights: ArrayLike, totals: Floats, threads: int | None = None) -> None:
-        """Add the values of this form's queries, one after another, to `totals` (float64[W, M])."""
-        self._run(weights, totals, np.zeros((0, 0, 0)), threads)
-
-    def named(self, results: Floats) -> dict[Measure, Floats]:
+    def _named(self, results: Floats) -> dict[Measure, Floats]:
         """Split the last axis of results by measure."""
         return {m: np.ascontiguousarray(results[..., at]) for at, m in enumerate(self.measures)}
 
