@@ -49,7 +49,7 @@ def folder(tmp_path):
 
 
 def test_the_command_helps_to_write_queries_refuses_copies_and_goes_on_to_judge(folder):
-    keys = "threw away fifty thousand\nslow lists far down\n\nwhat is paginated\nq\nq"
+    keys = "threw away fifty thousand\nslow lists with many rows\n\nwhat was thrown away\nq\nq"
     found = CliRunner().invoke(
         main, ["judge", str(folder), "--out", str(folder / "j"), "--embedder", "none"], input=keys
     )
@@ -57,7 +57,7 @@ def test_the_command_helps_to_write_queries_refuses_copies_and_goes_on_to_judge(
     assert found.exit_code == 0, found.output
     assert "favours search by words" in found.stderr
     rows = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
-    assert [row["text"] for row in rows] == ["slow lists far down", "what is paginated"]
+    assert [row["text"] for row in rows] == ["slow lists with many rows", "what was thrown away"]
 
 
 def test_queries_that_are_there_are_never_replaced():

@@ -14,6 +14,7 @@ from steelyard_eval.cli.commands.manners import note as tell_user
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option, split_option
 from steelyard_eval.common.console import wrapped
 from steelyard_eval.datasets import Dataset, load
+from steelyard_eval.datasets.faults import counted
 from steelyard_eval.notebook.label.desk import Record, desk
 from steelyard_eval.notebook.label.duel_session import open_duel
 from steelyard_eval.notebook.label.open import open_session
@@ -33,7 +34,7 @@ DEFAULT = "bm25, vector"
 INDENT = 9
 REMINDER = 300
 """Characters of an entry that reminds of what there is."""
-KEYS = "0-3 grade, x cannot say, s skip, u undo, n note, q quit"
+KEYS = "0-3 grade, x cannot say, z nothing answers this query, s skip, u undo, n note, q quit"
 
 
 @click.command()
@@ -85,7 +86,7 @@ def judge(
     if not as_json:
         _work(session)
     found = desk(session)
-    for text in _told(found):
+    for text in (*_told(found), *_marked(session)):
         tell_user(text)
     put(found, as_json, f"{found['given']} judged, {found['left']} left. {found['sentence']}{_where(found)}")
 
@@ -95,7 +96,7 @@ def _write_queries(data: Dataset, seed: int) -> None:
     texts = logged_queries(data, seed)
     if not texts:
         click.echo(
-            f"{data.name} has no queries. Write {WANTED} as you would ask them; an empty line shows another entry, "
+            f"{data.name} has no queries. Write {WANTED} as you would ask; an empty line shows another entry, "
             "q ends. The entry is a reminder of what there is: do not use its words.",
             err=True,
         )
@@ -134,6 +135,14 @@ def _told(found: Record) -> Iterator[str]:
             yield f"{found['qrels']} has drawn queries alone; with it, dataset.json has to say: {keys}"
 
 
+def _marked(session: Session) -> Iterator[str]:
+    if marked := session.unanswerable:
+        yield (
+            f"{counted(len(marked), 'query', 'queries')} without an answer here; {session.judge}.queries.jsonl in "
+            f"{session.folder} says so, ready to replace queries.jsonl"
+        )
+
+
 def _where(found: Record) -> str:
     return f"\nsaved in {found['qrels']}" if found["given"] else ""
 
@@ -163,8 +172,8 @@ def _done(key: str, session: Session, note: str) -> bool:
     if key in ("0", "1", "2", "3", "x"):
         session.give(None if key == "x" else int(key), note)
         return True
-    if key == "s":
-        session.skip()
+    if key in ("s", "z"):
+        session.skip() if key == "s" else session.nothing()
         return True
     if key == "u":
         session.undo()
