@@ -160,7 +160,7 @@ def available(source: Source, queries: Sequence[Query], setting: Setting) -> tup
     else:
         lists = {name: 1 / len(source.lists) for name in source.lists}
         others, layers = [], ()
-        tiers = {name: source.lists for name in source.lists} if len(source.lists) > 1 else {}
+        tiers = dict.fromkeys(source.lists, source.lists) if len(source.lists) > 1 else {}
     there = Available(lists, tiers=tiers, layers=layers, intents=_intents(source, queries))
     table = _sample(source, queries, setting, [*lists, *others])
     if table is None:
