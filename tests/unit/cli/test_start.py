@@ -44,9 +44,7 @@ def test_a_search_loads_what_it_searches_with(tmp_path: Path) -> None:
 
 def test_precompiling_runs_the_loops_of_every_search_for_weights() -> None:
     precompile.main()
-    assert all(
-        loop.signatures for loop in (crossings.rank_steps, crossings.value_changes)
-    )
+    assert all(loop.signatures for loop in (crossings.rank_steps, crossings.value_changes))
     assert lanes.compiled.cache_info().currsize == 1
 
 
