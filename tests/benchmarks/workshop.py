@@ -21,7 +21,6 @@ from steelyard_eval.datasets import load
 
 FOLDER = Path(__file__).resolve().parents[2] / "qrels" / "workshop"
 FIELDS = ("title", "text", "why", "impact", "details", "context", "l0", "l1")
-JUDGED = ("qrels.txt", "unanswerable.txt")
 COPY = 0.3
 """Entries that share this part of their 5-word shingles are near-duplicates."""
 
@@ -120,7 +119,7 @@ def statistics():
     entries, queries, twice = rows("corpus.jsonl"), rows("queries.jsonl"), second_pass()
     memories = [entry for entry in entries if entry.get("text")]
     lengths = np.array([sum(len(entry.get(name, "").split()) for name in FIELDS[1:6]) for entry in memories])
-    judged = [line.split() for name in JUDGED for line in (FOLDER / name).read_text().splitlines()]
+    judged = [line.split() for line in (FOLDER / "qrels.txt").read_text().splitlines()]
     held = frames(memories).most_common(1)[0]
     first = [(a, b) for _, _, a, b, _ in twice]
     return {

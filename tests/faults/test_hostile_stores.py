@@ -39,6 +39,8 @@ def test_yaml_that_names_a_class_or_grows_is_refused():
         read_yaml("!!python/object/apply:os.system ['true']", "x")
     with pytest.raises(DataError, match="anchors"):
         read_yaml("a: &a [1]\nb: [*a, *a]", "x")
+    with pytest.raises(DataError, match="64 levels"):
+        read_yaml("[" * 1000 + "]" * 1000, "x")
 
 
 def test_a_note_that_is_too_large_is_left_out(tmp_path):

@@ -75,9 +75,9 @@ class Lists:
         return np.add.reduceat(below, begin, axis=0) / counts[:, None] if len(rows) else np.zeros((0, len(floors)))
 
     def words_shown(self, floor: float) -> float:
-        """The share of the words of all lists that are left; 1 where nothing is shown at all."""
+        """The share of the words of all lists that are left; 0 where nothing is shown at all."""
         total = float(self.words.sum())
-        return float(self.words[self.score >= floor].sum()) / total if total else 1.0
+        return float(self.words[self.score >= floor].sum()) / total if total else 0.0
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,15 @@
-"""Makes the table of `docs/export.md`: which target can express which family of strategies."""
+"""Makes the table of `docs/export.md`: which target can express which family of strategies.
+
+``python -m steelyard_eval.export.families`` prints what stands at the end of that page.
+"""
 
 from __future__ import annotations
 
+import sys
+
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
+from steelyard.systems import find_system
 from steelyard_eval.export import TARGETS, Lost, Target, say
 
 FAMILIES = (
@@ -58,3 +64,7 @@ def _cell(config: SearchConfig, target: Target, reasons: dict[str, int]) -> str:
     except Lost as lost:
         return str(reasons.setdefault(str(lost), len(reasons) + 1))
     return "yes"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(table(find_system("plain").config(10)))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -45,8 +45,15 @@ if TYPE_CHECKING:
 
 POOL = 100
 """How deep a retriever searches that the floor reads and the configuration does not have."""
+FoundT = TypeVar("FoundT", bound="HasConfigs")
 Promises = Mapping[str, float]
 """What a floor is asked for: the share ``lost`` at most, the share ``false`` at most."""
+
+
+class HasConfigs(Protocol):
+    """A frozen dataclass with what a weights file should hold, and what is worth trying."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
 class FloorFound(ChosenWeights):
@@ -153,6 +160,25 @@ def find_floor(
         },
         final,
     )
+
+
+def floored(
+    found: FoundT, dataset: Dataset, promises: str | None, embedder: str = "auto"
+) -> tuple[FoundT, list[str]]:
+    """A result whose `config` and `attempt` have floors that keep these promises, and what they promise.
+
+    `promises` is as `promises_of` reads it; without any the result is as it was.
+    """
+    if promises is None:
+        return found, []
+    asked = promises_of(promises)
+    configs = {name: one for name in ("config", "attempt") if (one := getattr(found, name)) is not None}
+    floors = {
+        name: find_floor(dataset, one, lost=asked.get("lost"), false=asked.get("false"), embedder=embedder)
+        for name, one in configs.items()
+    }
+    said = list(dict.fromkeys(str(one.record["sentence"]) for one in floors.values()))
+    return replace(found, **{name: one.config for name, one in floors.items()}), said
 
 
 def strangers(queries: Sequence[Query]) -> list[Query]:

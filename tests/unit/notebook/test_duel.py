@@ -169,3 +169,20 @@ def test_the_command_judges_by_duel_where_no_contender_is_named(data, tmp_path):
 
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout)["duel"]["enough"] == 80
+
+
+def test_a_query_that_nothing_answers_is_not_asked_about_again(session):
+    asked = session.next
+    left = session.left
+    session.nothing(asked)
+
+    assert session.unanswerable == [asked[0]]
+    assert session.next[0] != asked[0]
+    assert session.left == left - sum(pair[0] == asked[0] for pair in session.pool.places)
+    rows = [json.loads(line) for line in (session.folder / "judge.queries.jsonl").read_text().splitlines()]
+    assert [row["id"] for row in rows if row.get("answerable") is False] == [asked[0]]
+    source = session.pool.dataset.path / "queries.jsonl"
+    assert len(rows) == len(source.read_text().splitlines())
+    assert session.standing.judged.sum() == 0
+    assert session.undo() == (asked[0], "")
+    assert session.next == asked

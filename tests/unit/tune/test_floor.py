@@ -76,3 +76,24 @@ def test_a_promise_that_is_none_is_refused(text):
 def test_a_floor_on_ranks_is_refused(folder):
     with pytest.raises(ConfigError, match="would mean nothing"):
         find_floor(folder, FUSED, on="rrf(bm25, vector)", embedder="lsa")
+
+
+def test_tuning_puts_a_floor_into_what_it_writes(folder, tmp_path, capsys):
+    out = tmp_path / "w.json"
+    words = [
+        "tune",
+        str(folder),
+        "--strategy",
+        FUSED,
+        "--embedder",
+        "lsa",
+        "--floor",
+        "lost=10%",
+        "--out",
+        str(out),
+    ]
+    assert main(words, standalone_mode=False) in (0, None)
+    assert str(SearchConfig.load(out).finish[-1]).startswith("floor(")
+    wrong = [*words[:-4], "--floor", "words", "--out", str(out)]
+    assert main(wrong, standalone_mode=False) == 2
+    assert "write lost=10%" in capsys.readouterr().err

@@ -7,7 +7,9 @@ from typing import Any
 
 import click
 
-from steelyard_eval.cli.commands.options import json_option, put
+from steelyard_eval.cli.commands import completion
+from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option
+from steelyard_eval.compare.known_items import ask_known_items
 from steelyard_eval.compare.proposed_groups import propose_groups
 from steelyard_eval.datasets import check as validate
 from steelyard_eval.datasets.duplicates import duplicates, duplicates_in_words
@@ -17,9 +19,22 @@ from steelyard_eval.datasets.labels import in_words, stated, unstated
 
 @click.command()
 @click.argument("dataset", type=click.Path())
+@click.option("--known-items", is_flag=True, help="Ask for 200 entries by a sentence of each: is the index whole?")
+@click.option(
+    "--current",
+    metavar="CONTENDER",
+    type=completion.CONFIGURATION,
+    help="What --known-items asks; the data set's own, else bm25, by default.",
+)
+@embedder_option
+@seed_option
 @json_option
-def check(dataset: str, as_json: bool) -> None:
-    """Validate a data set and report every fault at once."""
+def check(dataset: str, known_items: bool, current: str | None, embedder: str, seed: int, as_json: bool) -> None:
+    """Validate a data set and report every fault at once.
+
+    With --known-items also whether entries are found that are asked for by a sentence of their own, by kind of
+    entry: what is not found names broken indexing. It says nothing of quality.
+    """
     report = validate(dataset)
     own = list(report.notices)
     document: dict[str, Any] = {"faults": [str(fault) for fault in report.faults], "notices": own}
@@ -34,6 +49,9 @@ def check(dataset: str, as_json: bool) -> None:
         document |= {"sha256": found.sha256, "vectors": sorted("/".join(key) for key in found.vectors)}
         document["duplicates"] = duplicates(found.entries)
         document["groups"] = propose_groups(found)
+        if known_items:
+            document["known_items"] = ask_known_items(found, current, embedder=embedder, seed=seed)
+            said.append(document["known_items"]["sentence"])
     repeated = duplicates_in_words(document.get("duplicates", []))
     notices = [*own, *document.get("groups", []), *([repeated] if repeated else [])]
     lines = [*grouped(report.faults), *(f"note: {notice}" for notice in notices), *said]

@@ -8,6 +8,7 @@ from steelyard.base.files import write_text
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import json_option, put
+from steelyard_eval.export import TARGETS
 from steelyard_eval.export import export as run_export
 
 
@@ -19,7 +20,7 @@ from steelyard_eval.export import export as run_export
     required=True,
     type=completion.TARGET,
     metavar="TARGET",
-    help="echovault, moltnet, soleri, spec_kit, cortex_mem, opensearch, elasticsearch, vespa, weaviate or qdrant.",
+    help=f"One of {', '.join(TARGETS)}.",
 )
 @click.option("--out", type=click.Path(), help="Write the document to this file, instead of stdout.")
 @json_option

@@ -14,6 +14,7 @@ from steelyard_eval.cli.commands.manners import note as tell_user
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option, split_option
 from steelyard_eval.common.console import wrapped
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.faults import counted
 from steelyard_eval.notebook.label.desk import Record, desk
 from steelyard_eval.notebook.label.duel_session import open_duel
 from steelyard_eval.notebook.label.open import open_session
@@ -22,7 +23,7 @@ from steelyard_eval.notebook.label.session import Session
 DEFAULT = "bm25, vector"
 """Of whole queries, and of a second judge."""
 INDENT = 9
-KEYS = "0-3 grade, x cannot say, s skip, u undo, n note, q quit"
+KEYS = "0-3 grade, x cannot say, z nothing answers this query, s skip, u undo, n note, q quit"
 
 
 @click.command()
@@ -72,7 +73,7 @@ def judge(
     if not as_json:
         _work(session)
     found = desk(session)
-    for text in _told(found):
+    for text in (*_told(found), *_marked(session)):
         tell_user(text)
     put(found, as_json, f"{found['given']} judged, {found['left']} left. {found['sentence']}{_where(found)}")
 
@@ -86,6 +87,14 @@ def _told(found: Record) -> Iterator[str]:
             yield f"dataset.json says what these labels are, once a query is whole: {keys}"
         else:
             yield f"{found['qrels']} has drawn queries alone; with it, dataset.json has to say: {keys}"
+
+
+def _marked(session: Session) -> Iterator[str]:
+    if marked := session.unanswerable:
+        yield (
+            f"{counted(len(marked), 'query', 'queries')} without an answer here; {session.judge}.queries.jsonl in "
+            f"{session.folder} says so, ready to replace queries.jsonl"
+        )
 
 
 def _where(found: Record) -> str:
@@ -117,8 +126,8 @@ def _done(key: str, session: Session, note: str) -> bool:
     if key in ("0", "1", "2", "3", "x"):
         session.give(None if key == "x" else int(key), note)
         return True
-    if key == "s":
-        session.skip()
+    if key in ("s", "z"):
+        session.skip() if key == "s" else session.nothing()
         return True
     if key == "u":
         session.undo()

@@ -8,12 +8,20 @@ from steelyard.base.files import write_text
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.act import ACTS
 from steelyard_eval.cli.commands.manners import note
-from steelyard_eval.cli.commands.options import embedder_option, intents_option, json_option, put, seed_option
+from steelyard_eval.cli.commands.options import (
+    embedder_option,
+    floor_option,
+    intents_option,
+    json_option,
+    put,
+    seed_option,
+)
 from steelyard_eval.datasets import load
 from steelyard_eval.learn import learn as run_learn
 from steelyard_eval.learn.importers import from_soleri, from_ubi, open_bandit
 from steelyard_eval.learn.learned_text import campaigns, learned
 from steelyard_eval.learn.simulation import simulate_log
+from steelyard_eval.tune.floor import floored
 
 RULES = ("classes", "naive", "ips", "dr", "adaptive")
 MODELS = (
@@ -41,6 +49,7 @@ CURRENT += "ranked most of it, else the data set's system."
 @click.option("--labels/--no-labels", default=True, help="Pool 30 labelled queries or more with the log.")
 @click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
 @click.option("--document", type=click.Path(), metavar="FILE", help="Write the JSON document to this file.")
+@floor_option
 @intents_option
 @embedder_option
 @json_option
@@ -52,6 +61,7 @@ def learn(
     labels: bool,
     out: str,
     document: str | None,
+    floor: str | None,
     intents: str | None,
     embedder: str,
     as_json: bool,
@@ -61,7 +71,11 @@ def learn(
     Corrects for what was shown and where. Under ship the file has the learned weights. Under try and keep it has
     the current ones, and what is worth trying goes beside it as *.try.json.
     """
-    found = run_learn(load(dataset, intents), feedback, current, rule=rule, labels=labels, embedder=embedder)
+    data = load(dataset, intents)
+    found = run_learn(data, feedback, current, rule=rule, labels=labels, embedder=embedder)
+    found, floors = floored(found, data, floor, embedder)
+    for sentence in floors:
+        note(sentence)
     if document:
         found.save(document)
     files = [str(path) for path in found.save_weights(out)]

@@ -73,6 +73,11 @@ intents_option = click.option(
     help="Where the intents of queries are from: classified as live search does, the default but for a recording; "
     "or given, those of queries.jsonl that the system knows.",
 )
+floor_option = click.option(
+    "--floor",
+    metavar="lost=10%",
+    help="Also find the score below which nothing is shown, so that this promise holds (see steelyard floor).",
+)
 seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 
 

@@ -9,6 +9,7 @@ from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import (
     SYSTEM,
     embedder_option,
+    floor_option,
     intents_option,
     jobs_option,
     json_option,
@@ -21,6 +22,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.show.terminal import recommendation, tuning
 from steelyard_eval.tune import tune as run_tune
 from steelyard_eval.tune.attempt import save_weights
+from steelyard_eval.tune.floor import floored
 from steelyard_eval.tune.recommendation import recommend as run_recommend
 
 
@@ -33,6 +35,7 @@ from steelyard_eval.tune.recommendation import recommend as run_recommend
 @click.option("--metric", default="nDCG@10", show_default=True, type=completion.METRIC)
 @click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
 @click.option("--ablate", is_flag=True, help="Measure what each signal, each weight and more labels are worth.")
+@floor_option
 @recording_option
 @limit_option
 @intents_option
@@ -46,6 +49,7 @@ def tune(
     metric: str,
     out: str,
     ablate: bool,
+    floor: str | None,
     recording: str | None,
     limit: int | None,
     intents: str | None,
@@ -59,8 +63,9 @@ def tune(
     worth trying is written beside it as *.try.json. Ctrl-C ends the search with the best found so far, which never
     ships, and the exit code is 130. A second Ctrl-C ends the command.
     """
+    data = load(dataset, intents)
     found = run_tune(
-        load(dataset, intents),
+        data,
         system,
         strategy,
         metric=metric,
@@ -70,7 +75,8 @@ def tune(
         seed=seed,
         ablate=ablate,
     )
-    for notice in found.record["notices"]:
+    found, floors = floored(found, data, floor, embedder)
+    for notice in (*found.record["notices"], *floors):
         note(notice)
     files = [str(path) for path in save_weights(out, found.config, found.attempt)]
     put(found.to_json(), as_json, f"{tuning(found.to_json())}\nwritten: {', '.join(files)}")
@@ -89,6 +95,7 @@ def tune(
 @click.option("--metric", default="nDCG@10", show_default=True, type=completion.METRIC)
 @click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
 @click.option("--report", "folder", type=click.Path(), help="Write HTML, Markdown and JSON to this folder.")
+@floor_option
 @recording_option
 @limit_option
 @intents_option
@@ -102,6 +109,7 @@ def recommend(
     metric: str,
     out: str,
     folder: str | None,
+    floor: str | None,
     recording: str | None,
     limit: int | None,
     intents: str | None,
@@ -116,8 +124,9 @@ def recommend(
     Under try and keep it holds the current weights, and what is worth trying goes beside it as *.try.json. Ctrl-C
     decides on what was tried so far, of which nothing ships, and the exit code is 130.
     """
+    data = load(dataset, intents)
     found = run_recommend(
-        load(dataset, intents),
+        data,
         current,
         metric=metric,
         limit=limit,
@@ -126,8 +135,9 @@ def recommend(
         seed=seed,
         recording=recording,
     )
+    found, floors = floored(found, data, floor, embedder)
     document = found.to_json()
-    for notice in document["notices"]:
+    for notice in (*document["notices"], *floors):
         note(notice)
     files = [
         str(path)

@@ -47,7 +47,7 @@ class DuelSession(Session):
         """The pair to judge now; None when the verdict stands."""
         if self.standing.stands:
             return None
-        passed = {self.pool.places[pair] for pair in (*self.passed, *self.given) if pair in self.pool.places}
+        passed = {at for pair, at in self.pool.places.items() if self._past(pair)}
         at = self.standing.next(passed)
         return None if at is None else self.pool.pair(at)
 

@@ -44,11 +44,13 @@ function render({ model, el }) {
     keys.replaceChildren(...found.meaning.map((meaning, grade) =>
       make("button", { type: "button", ...QUIET, onclick: () => give(grade) }, make("kbd", {}, String(grade)), ` ${meaning}`)),
       make("button", { type: "button", ...QUIET, onclick: () => give(null) }, make("kbd", {}, "x"), " cannot say"),
+      make("button", { type: "button", ...QUIET, onclick: nothing }, make("kbd", {}, "z"), " nothing answers this"),
       make("button", { type: "button", ...QUIET, onclick: skip }, make("kbd", {}, "s"), " skip"));
   }
 
   const give = (grade) => shown && ask({ do: "give", grade, note: note.value, pair: shown.pair });
   const skip = () => shown && ask({ do: "skip", pair: shown.pair });
+  const nothing = () => shown && ask({ do: "nothing", pair: shown.pair });
   const undo = () => ask({ do: "undo" });
 
   function press(event) {
@@ -58,7 +60,7 @@ function render({ model, el }) {
       if (event.key === "Enter" || event.key === "Escape") { event.preventDefault(); root.focus(); }
       return;
     }
-    const actions = { u: undo, s: skip, x: () => give(null), n: () => note.focus() };
+    const actions = { u: undo, s: skip, z: nothing, x: () => give(null), n: () => note.focus() };
     const action = /^[0-3]$/.test(event.key) ? () => give(Number(event.key)) : actions[event.key];
     if (action && !event.repeat) { event.preventDefault(); action(); }
   }
@@ -71,7 +73,7 @@ function render({ model, el }) {
   const card = make("div", { class: "syj-card", "aria-live": "polite" },
     make("h5", {}, "Query"), query, make("h5", {}, "Entry"), title, facts, parts);
   const root = make("section", { class: "sy-judge", tabindex: "0", ...QUIET, onkeydown: press,
-    "aria-label": "Judging: keys 0 to 3 grade the entry, x says that you cannot say, s skips, u undoes, n writes a note" },
+    "aria-label": "Judging: keys 0 to 3 grade the entry, x says that you cannot say, z that nothing answers the query, s skips, u undoes, n writes a note" },
   make("header", {}, counts, make("button", { type: "button", ...QUIET, onclick: undo }, make("kbd", {}, "u"), " undo")),
   problem, card, keys, note, sentence, file);
 

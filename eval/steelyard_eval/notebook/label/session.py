@@ -26,6 +26,8 @@ GRADES = (0, 1, 2, 3)
 MEANING = ("not relevant", "related", "relevant", "answers it")
 """What the grades mean."""
 JUDGE = "judge"
+NOTHING = ""
+"""In place of the entry: nothing answers the query."""
 Pair = tuple[str, str]
 
 
@@ -44,7 +46,8 @@ class Session:
     """The judgments of one judge on a pool, in a folder.
 
     ``<judge>.jsonl`` has a line a judgment, in the order given. ``<judge>.qrels.txt`` has the grades of the data
-    set and these, ready to replace its qrels.txt; where whole queries are drawn, see `whole.fair_labels`. Both are
+    set and these, ready to replace its qrels.txt; where whole queries are drawn, see `whole.fair_labels`. Where
+    queries were said to have no answer, ``<judge>.queries.jsonl`` has those of the data set with that. All are
     written whole after every judgment.
 
     Parameters
@@ -120,12 +123,20 @@ class Session:
         return None if self._at == len(self.order) else self.pool.pair(int(self.order[self._at]))
 
     def _past(self, pair: Pair) -> bool:
-        return pair in self.given or pair in self.passed
+        return pair in self.passed or self._judged(pair)
+
+    def _judged(self, pair: Pair) -> bool:
+        return pair in self.given or (pair[0], NOTHING) in self.given
 
     @property
     def left(self) -> int:
         """How many pairs are not judged yet."""
-        return len(self._asked) - len(self._asked & self.given.keys())
+        return sum(not self._judged(pair) for pair in self._asked)
+
+    @property
+    def unanswerable(self) -> list[str]:
+        """The queries of which this judge says that nothing answers them."""
+        return [query for query, entry in self.given if entry == NOTHING]
 
     def shown(self, pair: Pair) -> tuple[Query, Entry]:
         """The query and the entry of a pair; an entry that only a foreign list names has its id alone."""
@@ -147,6 +158,11 @@ class Session:
         wanted = self._wanted(pair)
         at = format_time(self._now())
         self._save({**self.given, wanted: Judgment(*wanted, grade, note.strip(), at)})
+
+    def nothing(self, pair: Pair | None = None) -> None:
+        """Say that nothing in the memory answers the query of the next pair, and save. See `give` for errors."""
+        query, _ = self._wanted(pair)
+        self._save({**self.given, (query, NOTHING): Judgment(query, NOTHING, None, "", format_time(self._now()))})
 
     def _wanted(self, pair: Pair | None) -> Pair:
         """The next pair, if that is the one that was shown."""
@@ -186,8 +202,21 @@ class Session:
         merged = self._labels(given)
         rows = (f"{query} 0 {id_} {grade}\n" for query, own in merged.items() for id_, grade in own.items())
         said = whole.statement(self.pool) if self.random and merged else {}
-        write_texts({self.file: lines, self.qrels: "".join(rows), **said})
+        write_texts({self.file: lines, self.qrels: "".join(rows), **said, **self._marked(given)})
         self.given = given
+
+    def _marked(self, given: Mapping[Pair, Judgment]) -> dict[Path, str]:
+        """The queries of the data set, those marked that nothing answers; no file where none is."""
+        marked, source = (
+            {query for query, entry in given if entry == NOTHING},
+            self.pool.dataset.path / "queries.jsonl",
+        )
+        if not marked or not source.is_file():
+            return {}
+        rows = (STRICT_JSON.decode(line) for line in read_text(source).splitlines() if line.strip())
+        named = ({**row, "answerable": False} if row.get("id") in marked else row for row in rows)
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in named)
+        return {self.folder / f"{self.judge}.queries.jsonl": text}
 
     def _labels(self, given: dict[Pair, Judgment]) -> dict[str, dict[str, int]]:
         own = {pair: one.grade for pair, one in given.items() if one.grade is not None}

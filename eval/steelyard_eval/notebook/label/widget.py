@@ -76,8 +76,8 @@ class Judge(anywidget.AnyWidget):
             query, entry = map(str, message["pair"])
             grade = None if message["grade"] is None else int(message["grade"])
             self.session.give(grade, str(message["note"]), (query, entry))
-        elif name == "skip":
+        elif name in ("skip", "nothing"):
             query, entry = map(str, message["pair"])
-            self.session.skip((query, entry))
+            (self.session.skip if name == "skip" else self.session.nothing)((query, entry))
         elif name == "undo":
             self.session.undo()

@@ -1,0 +1,192 @@
+"""A smoke test of an index: whether entries are found that are asked for by a sentence of their own.
+
+Nearly every search finds it, so what is not found names what is broken: a field that is not indexed, chunks that
+were lost, vectors that are empty. It says nothing of quality: such questions favour words, and choose worse than
+always the same default (docs/start.md), so no weights are ever chosen by them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.stats import binom
+
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard_eval.compare.arena import Arena
+from steelyard_eval.compare.contenders import Given, read
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.recording.workspace import Workspace
+
+ASKED = 200
+PLACES = 10
+WORDS = 4
+"""A sentence of fewer asks for nothing."""
+LONGEST = 25
+"""Words of a question."""
+FEWEST = 5
+"""Of a kind of entries, below which it is not named."""
+BROKEN = 0.25
+"""The share that is not found from which on a kind is named, if chance has it once in `RARE` sets."""
+RARE = 100
+FIELDS = ("title", "text", "context", "why", "impact", "details", "l0", "l1")
+PLACED = ("beginning", "middle", "end")
+_END = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+@dataclass(frozen=True)
+class KnownItem:
+    """A sentence with the entry it is of, the field, and the part of the field that it stands in."""
+
+    sentence: str
+    entry: str
+    kinds: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Missed:
+    """How many questions of a kind there were, and how many did not find the sentence among the first ten."""
+
+    kind: str
+    asked: int
+    missed: int
+
+
+def known_items(dataset: Dataset, seed: int = 0, count: int = ASKED) -> list[KnownItem]:
+    """A sentence of each of `count` entries, drawn by the seed; entries without one are left out."""
+    rng = np.random.default_rng(seed)
+    found: list[KnownItem] = []
+    for at in rng.permutation(len(dataset.entries)).tolist():
+        if len(found) == count:
+            break
+        entry = dataset.entries[at]
+        if sentences := list(_sentences(entry)):
+            field, part, text = sentences[int(rng.integers(len(sentences)))]
+            found.append(KnownItem(text, entry.id, (f"field {field}", f"the {part} of {field}", *_kinds(entry))))
+    return found
+
+
+def _sentences(entry: Entry) -> Iterator[tuple[str, str, str]]:
+    """Every sentence with its field and the third of the field that it stands in."""
+    for field in FIELDS:
+        parts = [part.strip() for part in _END.split(getattr(entry, field) or "")]
+        for at, part in enumerate(parts):
+            if len(part.split()) >= WORDS:
+                yield field, PLACED[3 * at // len(parts)], " ".join(part.split()[:LONGEST])
+
+
+def _texts(entry: Entry) -> list[str]:
+    return [" ".join((getattr(entry, field) or "").split()) for field in FIELDS]
+
+
+def _kinds(entry: Entry) -> list[str]:
+    named = {"type": entry.type or entry.category, "project": entry.project, "source": entry.source}
+    return [f"{name} {value}" for name, value in named.items() if value]
+
+
+def ask_known_items(
+    dataset: Dataset,
+    given: Given | None = None,
+    *,
+    embedder: str = "auto",
+    seed: int = 0,
+    workspace: Callable[[], Workspace] | None = None,
+) -> dict[str, Any]:
+    """Ask for 200 entries by a sentence of each: what is not among the first ten, by kind of entry.
+
+    Recorded vectors hold no vector of such a question, so they are checked by themselves (`broken_vectors`), and a
+    contender that uses them is asked by its words.
+
+    Parameters
+    ----------
+    given : any contender
+        What is asked; what dataset.json names as `system` by default, else bm25.
+    embedder, workspace : see `Workspace.open`.
+    seed : of the drawing.
+    """
+    items = known_items(dataset, seed)
+    queries = [Query(text=item.sentence, id=f"known-{at}") for at, item in enumerate(items)]
+    asked = replace(dataset, queries=tuple(queries), qrels={}, query_vectors={})
+    kind = "none" if embedder in ("auto", "recorded") and dataset.query_vectors else embedder
+    opened = workspace or (lambda: Workspace.open(asked, kind))
+    one = read(dataset.system or "bm25" if given is None else given)
+    lists: Sequence[Sequence[str]] = [[] for _ in items]
+    if items:
+        (row,) = Arena.of(asked, [one], PLACES, None, opened).run([one], queries, timed=False)
+        lists = row.ranked.lists()
+    texts = {
+        entry.id: [" ".join((getattr(entry, field) or "").split()) for field in FIELDS]
+        for entry in dataset.entries
+    }
+    missed = [
+        not any(item.sentence in text for id_ in own[:PLACES] for text in texts.get(id_, ()))
+        for item, own in zip(items, lists, strict=True)
+    ]
+    found = {
+        "contender": one.label,
+        "asked": len(items),
+        "missed": sum(missed),
+        "kinds": [asdict(kind) for kind in _by_kind(items, missed)],
+        "examples": [item.entry for item, lost in zip(items, missed, strict=True) if lost][:PLACES],
+        "vectors": broken_vectors(dataset),
+    }
+    return {**found, "sentence": " ".join(_told(found))}
+
+
+def _by_kind(items: Sequence[KnownItem], missed: Sequence[bool]) -> list[Missed]:
+    """Kinds of at least `FEWEST` questions, those with the largest share first."""
+    counts: dict[str, list[int]] = {}
+    for item, lost in zip(items, missed, strict=True):
+        for kind in item.kinds:
+            count = counts.setdefault(kind, [0, 0])
+            count[0] += 1
+            count[1] += lost
+    rows = [Missed(kind, *count) for kind, count in counts.items() if count[0] >= FEWEST]
+    return sorted(rows, key=lambda row: (-row.missed / row.asked, row.kind))
+
+
+def broken_vectors(dataset: Dataset) -> list[dict[str, Any]]:
+    """Of each model: how many vectors are empty, and how many are those of an entry with another text."""
+    rows = []
+    for (model, layer), vectors in sorted(dataset.vectors.items()):
+        if layer != "text":
+            continue
+        empty = np.asarray(~np.asarray(vectors).any(axis=1), dtype=np.bool_)
+        first: dict[bytes, str] = {}
+        same = 0
+        for entry, row, blank in zip(dataset.entries, vectors, empty.tolist(), strict=True):
+            told = f"{entry.title}\n{entry.text}"
+            same += not blank and first.setdefault(np.asarray(row).tobytes(), told) != told
+        rows.append({"model": model, "entries": len(empty), "empty": int(empty.sum()), "same": int(same)})
+    return rows
+
+
+def _chance(row: dict[str, Any], found: dict[str, Any]) -> float:
+    """The probability of so many among this kind, were it missed as often as the others (binomial)."""
+    others = found["asked"] - row["asked"]
+    rate = (found["missed"] - row["missed"] + 1) / (others + 2)
+    return float(binom.sf(row["missed"] - 1, row["asked"], rate))
+
+
+def _told(found: dict[str, Any]) -> Iterator[str]:
+    if not found["asked"]:
+        yield "No entry has a sentence to ask for it by."
+        return
+    share = found["missed"] / found["asked"]
+    yield (
+        f"{found['contender']} misses {found['missed']} of {found['asked']} entries that were asked for by a "
+        f"sentence of their own ({share:.0%})."
+    )
+    for row in found["kinds"]:
+        if row["missed"] / row["asked"] >= BROKEN and _chance(row, found) < 1 / (RARE * len(found["kinds"])):
+            yield f"Of {row['kind']}: {row['missed']} of {row['asked']}; is it indexed?"
+    for row in found["vectors"]:
+        if row["empty"] or row["same"]:
+            yield (
+                f"Vectors of {row['model']}: {row['empty']} of {row['entries']} are empty, and {row['same']} are "
+                "those of an entry with another text (long texts are cut before they are embedded)."
+            )
