@@ -828,3 +828,11 @@ def test_the_signal_that_moved_an_entry_is_the_one_that_explain_finds():
     right = {"entries": ["b", "c", "a"], "parts": {"importance": [0.12, 0.04, 0.2], "tags": [0.8, 0.4, 0]}}
     assert movers(left, right) == {"b": "tags", "c": "importance", "a": "tags"}
     assert movers(left, {"entries": ["c", "a"]}) == {}  # the list of another engine
+
+
+def test_what_a_chart_is_over_stands_below_its_middle():
+    axis = {"signal": "fts", "others": ["vector"], "chosen": 0.45, "current": 0.3}
+    chart = curve_chart(TUNING["curve"], TUNING["plateau"], "m", axis)
+    (name,) = [text for text in drawn(chart, Text, "tick") if text.text.startswith("weight of fts")]
+    line = next(shape for shape in chart.shapes if getattr(shape, "look", "") == "grid")
+    assert name.x == (line.x1 + line.x2) / 2
