@@ -14,7 +14,7 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.0 --no-header
 FAST := $(addprefix tests/unit/,base net memory table fusion finish stores retrievers config live systems testing \
   common measures datasets show)
 
-.PHONY: help check demo test browser docs pictures gate curves lab lint types parity bench bench-large identity evidence coverage priors feedback fuzz endpoints interference tenants kills campaign mutants versions lock clean
+.PHONY: help check demo test browser docs pictures nightly gate curves lab lint types parity bench bench-large identity evidence coverage priors feedback fuzz endpoints interference tenants kills campaign mutants versions lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -26,7 +26,10 @@ demo: .venv/installed  ## compare, tune and report on the data set inside the pa
 	$(BIN)/steelyard demo --out reports/demo
 
 test: lint types gate .venv/axe/axe.min.js  ## lint, types, the relevance gate, tests of the installed package
-	$(BIN)/python -m pytest -n 2 --dist worksteal tests --pyargs steelyard steelyard_eval
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not nightly" tests --pyargs steelyard steelyard_eval
+
+nightly: .venv/tested  ## what takes minutes and tries more of the same: races, fuzz budgets, ranx, small runs of the bench
+	$(BIN)/python -m pytest -m nightly tests
 
 gate: .venv/installed  ## did search get worse? all systems on starter against reports/baseline.json
 	$(BIN)/steelyard gate qrels/starter

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.nightly
 BENCH = Path(__file__).with_name("bench.py")
 START = """
 import runpy, sys

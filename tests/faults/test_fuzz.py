@@ -82,6 +82,7 @@ def sent(text):
 
 
 class TestBudget:
+    @pytest.mark.nightly
     @pytest.mark.parametrize("name", fuzz.TARGETS)
     def test_no_input_breaks_a_promise(self, name):
         tally = fuzz.run(name, seed=0, count=BUDGET[name])

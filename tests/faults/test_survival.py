@@ -65,6 +65,7 @@ class TestMoments:
             assert figures["lost"] == 0, figures["problems"]
             assert figures["killed"] >= int(count) // 2
 
+    @pytest.mark.nightly
     def test_two_processes_leave_what_one_after_the_other_leaves(self):
         for figures in script("race.py", "--rounds", os.environ.get("STEELYARD_RACES", "2")):
             assert figures["problems"] == [], figures

@@ -795,7 +795,7 @@ class TestTenants:
         ],
     )
     def test_a_hostile_name_is_refused(self, tmp_path, tenant):
-        with pytest.raises(ConfigError, match="is no name"):
+        with pytest.raises(ConfigError, match="cannot be a name"):
             vault_of(tmp_path, tenant)
 
     def test_a_link_is_refused(self, tmp_path):
@@ -841,12 +841,12 @@ class TestTenants:
         )
         assert "secret" not in json.dumps(json.loads(command(*search, "acme"))["hits"])
         assert "secret" in json.dumps(json.loads(command(*search, "umbrella"))["hits"])
-        assert "is no name" in command(*search, "../acme", code=2)
+        assert "cannot be a name" in command(*search, "../acme", code=2)
         for words in (("list",), ("context",), ("get", "cortex://user/ann/profile.md"), ("reindex",)):
             name, *more = words
             own = command(name, tmp_path / "all", *more, "--tenant", "acme", "--json")
             assert "the other tenant" not in own
-            assert "is no name" in command(name, tmp_path / "all", *more, "--tenant", "../acme", code=2)
+            assert "cannot be a name" in command(name, tmp_path / "all", *more, "--tenant", "../acme", code=2)
         assert "the other tenant" in command("list", tmp_path / "all", "--tenant", "umbrella", "--json")
 
 

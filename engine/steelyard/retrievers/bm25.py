@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +19,7 @@ from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.kinds import Parameter, Parts, RetrieverConfig, RetrieverKind
 from steelyard.retrievers.reading import Words
 from steelyard.stores.base import Found, Readable
-from steelyard.stores.postings import MOST_WORDS, Counted, Posting
+from steelyard.stores.postings import Counted
 
 K1 = Parameter("k1", 1.2, 0, 1000, "How much further occurrences of a term add; at 0 only the first one counts")
 B = Parameter("b", 0.75, 0, 1, "How much long entries are penalised: from 0, not at all, to 1, in full")
@@ -32,7 +32,6 @@ class Bm25Index:
     counted: Counted
     k1: float
     b: float
-    _impacts: dict[str, Floats] = field(default_factory=dict)
 
     @classmethod
     def of(cls, documents: Iterable[tuple[str, list[str]]], k1: float, b: float) -> Bm25Index:
@@ -51,7 +50,9 @@ class Bm25Index:
         """Score every entry, float64[entries]; 0 where no term occurs, and a repeated term counts again."""
         total = np.zeros(len(self.counted.lengths))
         for word in words:
-            total[self.counted.posting(word).at] += self._impact(word)
+            texts, counts, _ = self.counted.posting(word)
+            tf = counts.astype(np.float64)
+            total[texts] += self._idf(len(texts)) * tf * (self.k1 + 1) / (tf + self._norm[texts])
         return total
 
     def bound(self, words: Iterable[str]) -> float:
@@ -61,19 +62,6 @@ class Bm25Index:
     def _idf(self, holding: int) -> float:
         """The weight of a term that so many entries hold."""
         return float(np.log(1 + (len(self.counted.numbers) - holding + 0.5) / (holding + 0.5)))
-
-    def _impact(self, word: str) -> Floats:
-        known = self._impacts.get(word)
-        if known is None:
-            if len(self._impacts) >= MOST_WORDS:
-                self._impacts.clear()
-            known = self._impacts[word] = self._impacts_of(self.counted.posting(word))
-        return known
-
-    def _impacts_of(self, found: Posting) -> Floats:
-        tf = found.counts.astype(np.float64)
-        impacts: Floats = self._idf(len(found.at)) * tf * (self.k1 + 1) / (tf + self._norm[found.at])
-        return impacts
 
     @cached_property
     def _norm(self) -> Floats:

@@ -23,8 +23,6 @@ from steelyard.memory.filters import Filters
 Read = tuple[Sequence[str], Sequence[int]]
 """The words of a text, and the position of each; no positions where none are kept."""
 Within = Callable[[Sequence[str], Filters], set[str]]
-MOST_WORDS = 50_000
-"""How many words' postings are kept for a scope."""
 SAMPLE = "The tokens of v1.2.3 were ROTATING: don't re-authenticate cafés; über_alles /etc/x.py"
 """A text that stop words, stemming, signs and accents make something of."""
 
@@ -170,7 +168,6 @@ class Counted:
     within: Callable[[Filters], Bools]
     made: dict[str, Any] = field(default_factory=dict)
     """What users of the words compute from all of them, kept as long as they are."""
-    _known: dict[str, Posting] = field(default_factory=dict)
 
     @classmethod
     def of(cls, texts: Iterable[tuple[str, Read]], within: Within | None = None) -> Counted:
@@ -210,15 +207,6 @@ class Counted:
         """The mean number of words of the texts in scope; 0 where there are none."""
         return float(self.lengths[self.numbers].sum() / len(self.numbers)) if len(self.numbers) else 0.0
 
-    def posting(self, word: str) -> Posting:
-        """Where a word occurs in the texts in scope."""
-        known = self._known.get(word)
-        if known is None:
-            if len(self._known) >= MOST_WORDS:
-                self._known.clear()
-            known = self._known[word] = self.read(word)
-        return known
-
     def frequencies(self, words: Sequence[str]) -> list[int]:
         """How many texts in scope each word occurs in."""
         counts, first = np.zeros(len(words), dtype=np.int64), 0
@@ -230,8 +218,8 @@ class Counted:
         found: list[int] = counts.tolist()
         return found
 
-    def read(self, word: str) -> Posting:
-        """As `posting`, for callers who keep what they make of it."""
+    def posting(self, word: str) -> Posting:
+        """Where a word occurs in the texts in scope."""
         parts, first = [], 0
         for segment in self.segments:
             found = segment.posting(word)

@@ -48,28 +48,12 @@ FINDERS = RETRIEVERS - ASIDE - DEPENDENT - frozenset(LAYERS)
 EMBEDDING = frozenset(name for name in FETCHED if layers_read({name}))
 """Signals that need the query's embedding."""
 
-NUMBER_FACTS = (
-    "importance",
-    "created_at",
-    "updated_at",
-    "last_accessed_at",
-    "valid_from",
-    "valid_until",
-    "access_count",
-    "correction_count",
-    "last_review",
-    "stability",
-    "half_life_days",
-    "length",
+NUMBER_FACTS = tuple(
+    """importance created_at updated_at last_accessed_at valid_from valid_until access_count correction_count
+    last_review stability half_life_days length""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 )
-LABEL_FACTS = (
-    "severity",
-    "domain",
-    "document_type",
-    "spec_level",
-    "importance_tier",
-    "memory_type",
-    "context_type",
+LABEL_FACTS = tuple(
+    "severity domain document_type spec_level importance_tier memory_type context_type".split()  # noqa: SIM905 -- as above
 )
 ENDS = ("low", "high")
 """The facts of a query that say between which ends a retriever's scores can lie, before the name of its signal."""

@@ -84,6 +84,9 @@ class Shown:
         where = f"{_WORDS[count] if count < len(_WORDS) else count} public collections"
         over = f"{self.near}, the nearest to {label} that was run there," if self.near else label
         better = f"On {where} this was better than {over} on {int((self.gains > 0).sum())}"
+        if self.gains.mean() < 0:
+            worse = f"{-self.gains.mean():.3f} {METRIC} worse on average, at worst {-self.gains.min():.3f}"
+            return f"{better}, and {worse}."
         return f"{better}, by {self.gains.mean():+.3f} {METRIC} on average, at worst {self.gains.min():+.3f}."
 
 

@@ -32,9 +32,9 @@ SPREAD = 0.75
 samples of 25 queries or more have more of it in 98 to 99%, and 30 queries of its worst third less in 98%."""
 LEAST = 20
 """Relevant entries from which on it tells something that all of them are in one list."""
-UNSTATED, COVERED = 0.05, 0.2
-"""The largest doubt in a gain among judged entries: where no pool is stated, and where it covers the current one.
-Then few entries are missing, and fewer queries with two judged entries or more tell the sides apart."""
+UNSTATED, COVERED = 0.05, 0.5
+"""The largest doubt in a gain among judged entries: where no pool is stated, and where the stated one covers the
+current configuration. Then few entries are missing, and what is left only must not speak against the gain."""
 CUTOFF = 10
 """The first places that have to be judged, for a metric without a cutoff."""
 WAYS = {

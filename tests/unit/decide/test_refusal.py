@@ -66,8 +66,8 @@ def test_a_gain_has_to_hold_among_judged_entries_where_some_are_not_relevant():
     sides = side("mine", WIDE, judged=0.3, negatives=True), side("other", WIDE, judged=0.9, negatives=True)
     stated = load(sampled="random", pool={"contenders": ["mine"], "depth": 10})
 
-    assert "30% of the first places of your mine" in refused(stated, *sides, doubt=0.21)
-    assert refused(stated, *sides, doubt=0.2) is None
+    assert "30% of the first places of your mine" in refused(stated, *sides, doubt=0.51)
+    assert refused(stated, *sides, doubt=0.5) is None
     assert refused(load(sampled="random", pool="complete"), *sides, doubt=1.0) is None
     assert refused(stated, side("mine", WIDE), side("other", WIDE), doubt=1.0) is None  # only positive labels
 

@@ -16,6 +16,7 @@ from steelyard.fusion import FAMILIES, fuse, parse_strategy
 from steelyard.testing import random_table, select_queries
 
 pytest.importorskip("ranx")
+pytestmark = pytest.mark.nightly  # the formulas are held by hand in test_fusion.py and docs/strategies.md, too
 
 LISTS = ("bm25", "fts", "vector")
 METHODS = {

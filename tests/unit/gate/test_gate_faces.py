@@ -183,6 +183,11 @@ def test_the_step_summary_and_all_files_are_written(tmp_path, monkeypatch, capsy
 class TestPower:
     """The statement on planted differences whose power can be computed."""
 
+    def test_what_is_planted_is_a_drop_from_the_values_of_today(self, found):
+        (row,) = found["pass"].to_json()["contenders"]
+        assert row["power"]["planted"]
+        assert all(-1 <= one["drop"] < 0 for one in row["power"]["planted"])
+
     def test_it_is_the_power_of_the_t_test_for_many_small_differences(self):
         rng = np.random.default_rng(0)
         worse = np.tile(rng.normal(-0.07, 0.0, 400), (3, 1))

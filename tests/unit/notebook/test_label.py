@@ -361,6 +361,26 @@ class TestCommand:
         told = '"sampled": "duel", "pool": {"contenders": ["fts", "bm25"], "depth": 10}'
         assert told in " ".join(found.stderr.split())
 
+    @pytest.mark.parametrize(("words", "left"), [((), 3), (("--split", "dev"), 1)])
+    def test_the_queries_of_one_split(self, tmp_path, words, left):
+        folder = tmp_path / "set"
+        folder.mkdir()
+        (folder / "corpus.jsonl").write_text('{"id": "m1", "text": "keys"}\n')
+        queries = [
+            {"id": f"q{at}", "text": "keys", "split": split} for at, split in enumerate(("dev", "test", "test"))
+        ]
+        (folder / "queries.jsonl").write_text("".join(f"{json.dumps(query)}\n" for query in queries))
+        (folder / "qrels.txt").write_text("")
+        (folder / "dataset.json").write_text('{"name": "x"}')
+        command = ["judge", str(folder), "fts", "bm25", "--out", str(tmp_path / "j"), "--json", *words]
+        assert json.loads(CliRunner().invoke(main, command).stdout)["left"] == left
+
+    def test_random_queries_need_no_contenders(self, tmp_path):
+        command = ["judge", str(starter()), "--random", "--out", str(tmp_path), "--json"]
+        outcome = CliRunner().invoke(main, command)
+        assert outcome.exit_code == 0
+        assert json.loads(outcome.stdout)["given"] == 0
+
     def test_a_set_that_states_its_labels_is_told_nothing(self, tmp_path):
         found = self.run("--out", tmp_path, keys="q")  # starter states both
         assert "say it in dataset.json" not in found.stderr
@@ -383,6 +403,7 @@ def test_the_widget_answers_with_the_next_pair(data, tmp_path, monkeypatch):
     json.dumps(sent, allow_nan=False)
     assert judge.to_frame().empty
     assert "rrf" in judge.comparisons()["challenger"][0]
+    assert data.judge(CONTENDERS, tmp_path / "drawn", random=True).session.random
 
 
 class TestDrawn:

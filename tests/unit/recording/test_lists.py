@@ -163,7 +163,7 @@ def test_the_recording_holds_scores_and_places_as_given(dataset, engines, record
 @pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaTypeSafetyWarning")  # of ranx's own code
 def test_tuned_weights_fused_by_ranx_give_the_same_ndcg(dataset, engines, recording, tmp_path):
     found = tune(dataset, strategy=STRATEGY, recording=recording)
-    found.save(tmp_path / "w.json")
+    found.save_weights(tmp_path / "w.json")
 
     file = SearchConfig.load(tmp_path / "w.json")
     assert str(file.strategy) == found.record["strategy"]

@@ -123,7 +123,7 @@ def test_a_word_is_counted_as_often_as_it_occurs_when_it_is_stored(tmp_path, alw
         vault.ensure_words(analyses([BM25]))
         counted = vault.counted(BM25.reading.bm25_words.analysis, EVERYTHING)
         assert len(vault.word_indexes()) == 1
-        assert counted.read("token").counts.tolist() == [often]
+        assert counted.posting("token").counts.tolist() == [often]
 
 
 def test_few_entries_are_not_stored(tmp_path, monkeypatch):

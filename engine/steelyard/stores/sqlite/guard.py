@@ -34,16 +34,8 @@ OWN = re.compile(
 """The names of everything else that lies in a vault, and of the temporary tables `terms_...` (see terms.py)."""
 TABLE_FUNCTIONS = frozenset({"json_each", "pragma_user_version", "pragma_application_id"})
 PRAGMAS = frozenset(
-    (
-        "user_version",
-        "application_id",
-        "journal_mode",
-        "synchronous",
-        "foreign_keys",
-        "data_version",
-        "quick_check",
-        "mmap_size",
-    )
+    """user_version application_id journal_mode synchronous foreign_keys data_version quick_check
+    mmap_size""".split()  # noqa: SIM905 -- as below
 )
 FUNCTIONS = frozenset(
     """abs avg bm25 coalesce count group_concat ifnull iif instr json_array_length json_each json_extract length

@@ -7,7 +7,7 @@ k has an upper bound that is not below the k-th largest of the lower bounds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import dropwhile, islice
 from typing import Any
@@ -16,11 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools, Indices, Vectors
-from steelyard.memory.filters import Filters
 from steelyard.stores.sqlite.segments import LONGEST, SHORTEST, VectorSegment, length_of
 
-MASKS = 64
-"""Scopes whose masks are kept."""
 AHEAD = 2**25
 """How many products are kept of vectors that come next: 128 MB."""
 EMPTY: Vectors = np.zeros(0, np.float32)
@@ -39,7 +36,6 @@ class Matrix:
     base: VectorSegment
     tail: VectorSegment
     alive: Bools
-    _masks: dict[Filters, Bools] = field(default_factory=dict)
     _expected: dict[bytes, Vectors] = field(default_factory=dict)
     _ahead: dict[bytes, list[NDArray[Any]]] = field(default_factory=dict)
 
@@ -52,7 +48,7 @@ class Matrix:
         """The matrix at a later revision: these entries changed; `rowids` are those that have vectors."""
         alive = self.alive & ~np.isin(self.base.rowids, changed)
         tail = self.tail.without(changed).with_(self.tail.of(rowids, vectors))
-        return replace(self, revision=revision, tail=tail, alive=alive, _masks={}, _expected={}, _ahead={})
+        return replace(self, revision=revision, tail=tail, alive=alive, _expected={}, _ahead={})
 
     def __len__(self) -> int:
         return len(self.base) + len(self.tail)
@@ -99,16 +95,6 @@ class Matrix:
         """As `chosen`, of those of these entries that have vectors."""
         rows, alive = np.flatnonzero(np.isin(self.rowids, rowids)), self._counts(None)
         return self.chosen(rows if alive is None else rows[alive[rows]])
-
-    def mask(self, filters: Filters, inside: Callable[[Filters], Indices]) -> Bools:
-        """The rows in a scope, bool[n]; `inside` gives its rowids."""
-        known = self._masks.get(filters)
-        if known is None:
-            known = np.isin(self.rowids, inside(filters))
-            if len(self._masks) >= MASKS:
-                self._masks.clear()
-            self._masks[filters] = known
-        return known
 
     @property
     def _parts(self) -> list[VectorSegment]:

@@ -139,16 +139,13 @@ class Phrases:
     counted: Counted
     most: int
 
-    def __post_init__(self) -> None:
-        self._kept = KeptPhrases(self.most)
-
     def best(
         self, asked: Sequence[TokenPhrase], weights: Sequence[float], filters: Filters, depth: int | None
     ) -> list[tuple[str, float]]:
         """The ids and scores of the best rows in scope, ties by ascending id; see `Counted.best`."""
         scores, held = np.zeros(len(self.counted.lengths)), np.zeros(len(self.counted.lengths), dtype=bool)
         for phrase in asked:
-            rows, adds = self._kept.of((phrase, tuple(weights)), self._adds)
+            rows, adds = self._adds((phrase, tuple(weights)))
             scores[rows] += adds
             held[rows] = True
         if filters:
@@ -159,9 +156,8 @@ class Phrases:
         """The rows that hold a phrase, and what it adds to the score of each of them."""
         parts, first = [], 0
         for segment in self.counted.segments:
-            own, often = segment.made.setdefault("phrases", KeptPhrases(self.most)).of(
-                asked, partial(_often, segment)
-            )
+            kept: KeptPhrases = segment.made.setdefault("phrases", KeptPhrases(self.most))
+            own, often = kept.of(asked, partial(_often, segment))
             parts.append((own + first, often))
             first += len(segment.lengths)
         rows, often = (np.concatenate(part) for part in zip(*parts, strict=True))

@@ -207,7 +207,7 @@ class VectorTables(Journal):
     def _recomputed(self, matrix: Matrix, asked: _Asked) -> list[tuple[str, float, int]] | None:
         """As `_scanned`, of the candidates that the matrix finds."""
         filters, late = asked.filters, bool(asked.filters) and not asked.filter_first
-        mask = matrix.mask(filters, self._inside) if filters and not late else None
+        mask = np.isin(matrix.rowids, self._inside(filters)) if filters and not late else None
         rows = matrix.near(asked.vector, asked.depth, asked.metric, mask)
         if rows is None:
             return None

@@ -18,7 +18,6 @@ from steelyard.base.arrays import Bools, Indices
 from steelyard.base.errors import VaultError
 from steelyard.memory.filters import Filters
 from steelyard.stores.postings import (
-    MOST_WORDS,
     NOTHING,
     Analysis,
     Counted,
@@ -40,6 +39,8 @@ CHANGES, CHANGES_SHARE = 1_024, 1 / 16
 """More changes than these since an index was stored, or than this share of its entries, and it is stored anew."""
 BLOCK = 2**15
 """Texts whose words are in memory at a time while an index is made; of the others, how often each occurs where."""
+MOST_WORDS = 50_000
+"""How many words' postings are kept of what is stored: reading them again takes longer than a search."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +149,7 @@ class WordTables(Journal):
             (number, analysis.key, self.revision(), _bytes(np.array(rowids), 8), _bytes(counted.lengths, 4)),
         )
         words = sorted(set().union(*(block.words for block in blocks)))
-        rows = ((number, word, *_encoded(counted.read(word))) for word in words)
+        rows = ((number, word, *_encoded(counted.posting(word))) for word in words)
         self._db.executemany("INSERT INTO postings VALUES(?, ?, ?, ?, ?)", rows)
 
     def _texts(self, analysis: Analysis, rowids: Indices | None = None) -> Iterator[tuple[int, Read]]:
@@ -264,7 +265,6 @@ class _Stored:
     lengths: Indices
     made: dict[Any, Any] = field(default_factory=dict)
     _known: dict[str, Posting] = field(default_factory=dict)
-    _entries: dict[str, Indices] = field(default_factory=dict)
 
     def posting(self, word: str) -> Posting:
         """See Segment.posting."""
@@ -278,12 +278,8 @@ class _Stored:
 
     def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
         """See Segment.frequencies."""
-        if new := [word for word in words if word not in self._entries]:
-            if len(self._entries) >= MOST_WORDS:
-                self._entries.clear()
-            found = self.vault._entries(self.number, self.revision, len(self.lengths), new)
-            self._entries.update(zip(new, found, strict=True))
-        return sums([self._entries[word] for word in words], inside)
+        entries = self.vault._entries(self.number, self.revision, len(self.lengths), words)
+        return sums(list(entries), inside)
 
     def beginning(self, prefix: str) -> list[str]:
         """See Segment.beginning."""

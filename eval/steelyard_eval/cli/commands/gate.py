@@ -21,6 +21,7 @@ from steelyard_eval.cli.commands.options import (
     seed_option,
     split_option,
 )
+from steelyard_eval.cli.first import begin, is_store
 from steelyard_eval.compare.contenders import Given, read_strategy, separate
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import COMPLETE, JudgedPool
@@ -176,11 +177,20 @@ def init(
     pool: str | None,
     as_json: bool,
 ) -> None:
-    """Write dataset.json, a first baseline, and a workflow that gates every pull request.
+    """Begin here: import a store and say what is known without labels, or gate a data set that has them.
 
-    Without DATASET the only data set in or below the working directory is used. Files that exist are kept; to
-    dataset.json only what --sampled and --pool say is added.
+    DATASET may be a store or a folder of notes: it is imported into the folder `mine`, and the first sentence says
+    what public collections showed of what ranks it today. Without DATASET the only data set in or below the
+    working directory is used, else the only store. Of a data set with labels dataset.json, a first baseline and a
+    workflow that gates every pull request are written. Files that exist are kept; to dataset.json only what
+    --sampled and --pool say is added.
     """
+    if is_store(dataset):
+        begun = begin(dataset, current, embedder=embedder)
+        for text in begun.imported.notes:
+            note(text)
+        put(begun.to_json(), as_json, str(begun))
+        return
     judged = None if pool is None else JudgedPool() if pool == COMPLETE else JudgedPool(tuple(separate(pool)), 10)
     found = start(
         dataset,

@@ -13,16 +13,27 @@ from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.manners import note as tell_user
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option, split_option
 from steelyard_eval.common.console import wrapped
-from steelyard_eval.datasets import load
+from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.notebook.label.desk import Record, desk
 from steelyard_eval.notebook.label.duel_session import open_duel
 from steelyard_eval.notebook.label.open import open_session
 from steelyard_eval.notebook.label.session import Session
+from steelyard_eval.notebook.label.write_queries import (
+    COPIED,
+    QUERIES,
+    WANTED,
+    copied,
+    logged_queries,
+    reminders,
+    save_queries,
+)
 
 DEFAULT = "bm25, vector"
 """Of whole queries, and of a second judge."""
 INDENT = 9
+REMINDER = 300
+"""Characters of an entry that reminds of what there is."""
 KEYS = "0-3 grade, x cannot say, z nothing answers this query, s skip, u undo, n note, q quit"
 
 
@@ -63,6 +74,8 @@ def judge(
     With --random whole queries are drawn, and each is judged on what the contenders rank among the first ten. The
     labels of queries that are judged whole stand for the others, so what they prove can ship.
     """
+    if not as_json and not load(dataset).queries:
+        _write_queries(load(dataset), seed)
     if contenders or random or second_to:
         given = list(contenders) or DEFAULT
         session = open_session(
@@ -76,6 +89,39 @@ def judge(
     for text in (*_told(found), *_marked(session)):
         tell_user(text)
     put(found, as_json, f"{found['given']} judged, {found['left']} left. {found['sentence']}{_where(found)}")
+
+
+def _write_queries(data: Dataset, seed: int) -> None:
+    """The first queries: from the log, else by hand; none are written where nothing is answered."""
+    texts = logged_queries(data, seed)
+    if not texts:
+        click.echo(
+            f"{data.name} has no queries. Write {WANTED} as you would ask; an empty line shows another entry, "
+            "q ends. The entry is a reminder of what there is: do not use its words.",
+            err=True,
+        )
+        texts = list(_typed(data, seed))
+    if texts:
+        tell_user(f"{save_queries(data, texts)} queries are in {data.path / QUERIES}")
+
+
+def _typed(data: Dataset, seed: int) -> Iterator[str]:
+    count = 0
+    for entry in reminders(data, seed):
+        put(None, False, wrapped(f"entry    {entry.title} {entry.text[:REMINDER]}", INDENT))
+        while (
+            text := click.prompt(f"query {count + 1}", default="", show_default=False, err=True).strip()
+        ) != "q":
+            if not text or not copied(text, entry):
+                break
+            click.echo(COPIED, err=True)
+        if text == "q":
+            return
+        if text:
+            yield text
+            count += 1
+        if count == WANTED:
+            return
 
 
 def _told(found: Record) -> Iterator[str]:

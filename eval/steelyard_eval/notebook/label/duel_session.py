@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.base.errors import ConfigError
 from steelyard_eval.compare.arena import Arena
-from steelyard_eval.compare.contenders import distinct, read_all
+from steelyard_eval.compare.contenders import Contender, Named, Setting, distinct, read_all, usable
+from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.contest import contest, gains_of
 from steelyard_eval.decide.duel import ENOUGH, DuelStanding
@@ -86,13 +88,27 @@ def open_duel(
 ) -> DuelSession:
     """A duel over one contender of every kind (`public.CONTENDERS`), as far as the data set can supply them."""
     space = workspace() if workspace else Workspace.open(dataset, embedder)
-    named = distinct(read_all([text for text in CONTENDERS if space.model or "vector" not in text]))
+    named = [one for one in distinct(read_all(list(CONTENDERS))) if _supplied(one, space)]
     queries = dataset.split(split or "all")
     rows = Arena.of(dataset, named, PLACES, None, space).run(named, queries, timed=False)
     found = [_firsts(row.ranked.lists()) for row in rows]
+    if not any(ranks for ranks, _ in found):
+        raise ConfigError(f"no query of {dataset.name} finds anything; there is nothing to judge")
     session = DuelSession(pooled(dataset, [row.label for row in rows], queries, found, seed), folder, judge)
     session.model = space.model
     return session
+
+
+def _supplied(one: Named | ListContender, space: Workspace) -> bool:
+    """Whether the data set has what a contender needs; a strategy that lost a signal is another one."""
+    if not isinstance(one, Named):
+        return True
+    row = Contender(one.label, one.config(Setting(PLACES, space.model)), one.kind)
+    try:
+        left, _ = usable(space, row)
+    except ConfigError:
+        return False
+    return one.kind == "system" or left.config.effective == row.config.effective
 
 
 def _firsts(lists: list[list[str]]) -> Firsts:

@@ -1,0 +1,168 @@
+"""The first sentence where there is no data set yet: find the store, import it, say what is known."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from steelyard.base.errors import DataError, visible
+from steelyard_eval.compare.contenders import Given
+from steelyard_eval.datasets import load
+from steelyard_eval.importers import Import, import_store, importers
+from steelyard_eval.importers.base import Importer
+from steelyard_eval.importers.source import ForeignStore
+from steelyard_eval.tune.recommendation import DEFAULT, Recommendation, recommend
+
+CORPORA = ("corpus.jsonl", "corpus.jsonl.gz")
+OUT = "mine"
+"""The folder of the data set."""
+WEIGHTS = Path("search-weights.json")
+LEFT_OUT = frozenset({".git", ".github", ".venv", "venv", "node_modules", "__pycache__", ".cache", ".tox", OUT})
+GENERIC = frozenset({"markdown", "table", "locomo", "longmemeval", "beam", "beir", "trec", "ir_datasets"})
+"""Kinds that fit far more than a store of memories; Markdown is taken where the folder is named like one."""
+NOTES = frozenset(
+    ["brain", "diary", "journal", "knowledge", "memories", "memory", "notes", "vault", "zettelkasten"]
+)
+DEPTH = 2
+MOST = 2_000
+"""Folders that are looked at."""
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What was imported, what is taken to rank it today, and what is known without labels."""
+
+    imported: Import
+    current: str
+    said: str
+    recommendation: Recommendation
+    queries: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        found = self.recommendation
+        return {
+            "imported": self.imported.to_json(),
+            "current": self.current,
+            "why_current": self.said,
+            "verdict": found.record["verdict"],
+            "sentence": found.sentence,
+            "public": found.record["public"],
+            "queries": self.queries,
+            "next": self.next,
+        }
+
+    @property
+    def next(self) -> str:
+        """The command that opens judging."""
+        return f"steelyard judge {self.imported.folder}"
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{count:,} {name}" for name, count in self.imported.counts.items()) or "nothing"
+        first = (
+            f"{self.imported.folder}: {counts}, from {visible(str(self.imported.source))} ({self.imported.kind})"
+        )
+        today = f"What ranks them today is taken to be {self.current} ({self.said}); --current names another."
+        ask = "" if self.queries else " (it helps to write the first queries)"
+        return "\n".join([first, today, "", self.recommendation.sentence, "", f"next: {self.next}{ask}"])
+
+
+def is_store(place: str | None) -> bool:
+    """Whether `init` begins with a store: where no data set is named, or in or below the working directory."""
+    if place is not None:
+        folder = Path(place)
+        return not any((folder / name).exists() for name in CORPORA) and (folder.exists() or place in importers())
+    return not any(next(Path().glob(depth + name), None) for name in CORPORA for depth in ("", "*/", "*/*/"))
+
+
+def begin(
+    source: str | Path | None = None,
+    current: Given | None = None,
+    out: str | Path = OUT,
+    *,
+    embedder: str = "auto",
+) -> Begun:
+    """Import a store into the folder of a data set, and say what can be said without labels.
+
+    Parameters
+    ----------
+    source : a store, or the name of a kind; by default the only one in or below the working directory.
+    current : any contender
+        What ranks today: by default search-weights.json, else what ranks as the store's program does, else bm25.
+    out : the folder that is written.
+    embedder : see `Workspace.open`.
+
+    Raises DataError where no store is found, or several; and what `import_store` raises.
+    """
+    found = find_store(Path()) if source is None else source
+    imported = import_store(found, out)
+    dataset = load(imported.folder)
+    used, said = (current, "as you say") if current is not None else _current(dataset.system)
+    answer = recommend(dataset, used, embedder=embedder, timed=False)
+    return Begun(imported, str(used), said, answer, len(dataset.queries))
+
+
+def _current(system: str) -> tuple[str, str]:
+    """What ranks today, and how that is known."""
+    if WEIGHTS.is_file():
+        return str(WEIGHTS), "it is there"
+    if system:
+        return system, "it ranks as the store's program does"
+    return DEFAULT, "nothing names it"
+
+
+def find_store(root: Path) -> Path:
+    """The only store in or below a folder; DataError where there is none, or there are several."""
+    own = [kind for kind in importers().values() if kind.name not in GENERIC]
+    places = list(_places(root))
+    found = [place for place in places if any(_matches(kind, place) for kind in own)]
+    found = [place for place in found if not any(other in found for other in place.parents)]
+    if not found:
+        notes = importers()["markdown"]
+        found = [place for place in places if place.name.lower().lstrip(".") in NOTES and _matches(notes, place)]
+    if len(found) == 1:
+        return found[0]
+    there = (
+        f"there are {len(found)}: {', '.join(visible(str(one)) for one in found[:10])}"
+        if found
+        else "none is found"
+    )
+    raise DataError(
+        f"name the store, or the folder of a data set, such as steelyard init NOTES; {there} "
+        "(steelyard import --list shows what can be read)"
+    )
+
+
+def _places(root: Path) -> Iterator[Path]:
+    """The folder, its folders and files to a depth of two, in the order of their names; no link is followed."""
+    level, seen = [root], 0
+    for depth in range(DEPTH + 1):
+        below: list[Path] = []
+        for folder in level:
+            seen += 1
+            if seen > MOST:
+                return
+            yield folder
+            if depth < DEPTH:
+                below += _inside(folder)
+        level = [path for path in below if path.is_dir()]
+        yield from (path for path in below if not path.is_dir())
+
+
+def _inside(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if not entry.is_symlink()]
+    except OSError:
+        return []
+    return [folder / name for name in sorted(names)[:MOST] if name not in LEFT_OUT]
+
+
+def _matches(kind: Importer, place: Path) -> bool:
+    try:
+        return bool(kind.matches(ForeignStore(place.absolute())))
+    except (DataError, OSError):
+        return False

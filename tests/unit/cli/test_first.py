@@ -1,0 +1,62 @@
+"""From somebody's notes to the first sentence."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from steelyard.base.errors import DataError
+from steelyard_eval.cli.first import find_store
+from steelyard_eval.cli.main import main
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A repository with code, hidden folders, and a folder of notes."""
+    for name in ("src", ".git", "node_modules/x", "notes"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "README.md").write_text("# Not a memory\n")
+    (tmp_path / "node_modules/x/notes.md").write_text("# Not ours\n")
+    words = ["river", "stone", "cloud", "paper", "glass", "metal", "wood", "grain", "light", "sound"]
+    for at in range(30):
+        text = " ".join(words[(at * step + step) % 10] for step in range(1, 9))
+        (tmp_path / "notes" / f"n{at}.md").write_text(f"# Note {at}\n\nAbout {text} number{at}.\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_only_store_is_found(repository):
+    assert find_store(repository).name == "notes"
+
+
+def test_several_stores_are_named(repository):
+    (repository / "diary").mkdir()
+    (repository / "diary" / "one.md").write_text("# One\n")
+
+    with pytest.raises(DataError, match=r"there are 2: .*diary, .*notes"):
+        find_store(repository)
+
+
+def test_no_store_says_how_to_name_one(tmp_path):
+    with pytest.raises(DataError, match=r"name the store.*none is found"):
+        find_store(tmp_path)
+
+
+def test_one_command_imports_names_what_ranks_today_and_says_the_sentence(repository):
+    found = CliRunner().invoke(main, ["init", "--json"])
+
+    assert found.exit_code == 0, found.output
+    record = json.loads(found.stdout)
+    assert record["imported"]["counts"]["entries"] == 30
+    assert (record["current"], record["why_current"]) == ("bm25", "nothing names it")
+    assert "Nothing was measured on your notes." in record["sentence"]
+    assert record["next"] == "steelyard judge mine"
+    assert (repository / "mine" / "corpus.jsonl").is_file()
+
+
+def test_a_store_may_be_named_and_what_ranks_it_too(repository):
+    found = CliRunner().invoke(main, ["init", "notes", "--current", "vector"])
+
+    assert found.exit_code == 0, found.output
+    assert "vector (as you say)" in found.stdout
+    assert "Try weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)." in found.stdout

@@ -1,0 +1,65 @@
+"""The first queries of a data set: from its log, or by hand and not copied."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+import steelyard_eval as sy
+from steelyard.base.errors import ConfigError
+from steelyard.memory.entry import Entry
+from steelyard_eval.cli.main import main
+from steelyard_eval.notebook.label.write_queries import copied, logged_queries, save_queries
+
+ENTRY = Entry("a", title="Keyset cursors", text="Deep pages read and threw away fifty thousand rows every time.")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_copied"),
+    [
+        ("threw away fifty thousand", True),  # four in a row
+        ("cursors pages rows thousand", True),  # all of its words
+        ("why is the list so slow far down", False),
+        ("rows", False),  # one word is no copy
+        ("slow list with many rows", False),
+    ],
+)
+def test_what_repeats_the_entry_is_copied(text, is_copied):
+    assert copied(text, ENTRY) is is_copied
+
+
+def test_queries_of_a_log_are_drawn_once_each():
+    found = logged_queries(sy.demo().dataset)
+
+    assert 0 < len(found) <= 20
+    assert len({text.lower() for text in found}) == len(found)
+    assert logged_queries(sy.demo().dataset) == found
+    assert logged_queries(replace(sy.demo().dataset, feedback=None)) == []
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "corpus.jsonl").write_text(
+        "".join(json.dumps({"id": f"m{at}", "title": "", "text": ENTRY.text}) + "\n" for at in range(6))
+    )
+    (tmp_path / "dataset.json").write_text('{"name": "own"}')
+    (tmp_path / "queries.jsonl").write_text("")
+    return tmp_path
+
+
+def test_the_command_helps_to_write_queries_refuses_copies_and_goes_on_to_judge(folder):
+    keys = "threw away fifty thousand\nslow lists with many rows\n\nwhat was thrown away\nq\nq"
+    found = CliRunner().invoke(
+        main, ["judge", str(folder), "--out", str(folder / "j"), "--embedder", "none"], input=keys
+    )
+
+    assert found.exit_code == 0, found.output
+    assert "favours search by words" in found.stderr
+    rows = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
+    assert [row["text"] for row in rows] == ["slow lists with many rows", "what was thrown away"]
+
+
+def test_queries_that_are_there_are_never_replaced():
+    with pytest.raises(ConfigError, match="has queries"):
+        save_queries(sy.demo().dataset, ["x"])
