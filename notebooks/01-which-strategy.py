@@ -113,5 +113,5 @@ tuning.plot()
 # `steelyard index` can embed any text.
 
 # %%
-tuning.save("../reports/notebook/search-weights.json")
+tuning.save_weights("../reports/notebook/search-weights.json")
 data.search("q26", "../reports/notebook/search-weights.json", limit=5).to_frame()[["rank", "score", "id", "title"]].round(4)

@@ -84,7 +84,7 @@ folder = Path("../reports/notebook")
 
 # %%
 tuning = data.tune("weighted_sum(0.5*fts, 0.5*vector, normalize=minmax)")
-tuning.save(folder / "opensearch-weights.json")
+tuning.save_weights(folder / "opensearch-weights.json")
 print(data.export(folder / "opensearch-weights.json", "opensearch"))
 
 # %% [markdown]

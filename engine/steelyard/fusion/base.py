@@ -80,6 +80,13 @@ class Expr(ABC):
         """
         return tuple(weight for child in self.children() for weight in child.weights) if self.routes else ()
 
+    @property
+    def weight_names(self) -> tuple[str, ...]:
+        """What each of `weights` multiplies, as expressions write it."""
+        if self.routes or self.wraps:
+            return tuple(name for child in self.children() for name in child.weight_names)[: len(self.weights)]
+        return tuple(map(str, self.children()))[: len(self.weights)]
+
     def with_weights(self, weights: ArrayLike) -> Expr:
         """Return the same expression with other `weights`, float64[len(self.weights)].
 

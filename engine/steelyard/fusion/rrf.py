@@ -56,6 +56,11 @@ class Rrf(Sum):
         """The weight of each list, followed by the amount of a bonus that is added."""
         return self._own_weights if self._added is None else (*self._own_weights, self._added.amount)
 
+    @property
+    def weight_names(self) -> tuple[str, ...]:
+        """The lists, followed by the bonus where it is added."""
+        return super().weight_names if self._added is None else (*map(str, self.children()), "bonus")
+
     def _weighed(self, weights: list[float]) -> Self:
         if self._added is None:
             return super()._weighed(weights)

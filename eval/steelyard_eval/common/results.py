@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import html
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steelyard.base.errors import visible
 from steelyard.base.files import canonical, write_text, write_texts
+from steelyard_eval.common.renderers import written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +55,32 @@ class Result(ABC):
         files = {Path(path) / "report.html": page, Path(path) / "report.json": canonical(self.to_json())}
         write_texts(files)
         return list(files)
+
+
+@dataclass(frozen=True, repr=False)
+class Reported(Result):
+    """A result whose `record` is its document: as JSON, in words, and in the reports that `show` makes of it."""
+
+    record: Mapping[str, Any]
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in one line."""
+        return str(self.record["sentence"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document, as plain JSON values."""
+        return dict(self.record)
+
+    def report(self, path: str | Path) -> list[Path]:
+        """Write the report (HTML, Markdown, JSON) into this folder; returns its paths."""
+        return written(self.record, path)
+
+    def __repr__(self) -> str:
+        return visible(f"{type(self).__name__}({self.sentence})")
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{html.escape(self.sentence)}</b></p>{frame_html(self.to_frame())}"
 
 
 def frame_html(frame: pd.DataFrame) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown, visible
-from steelyard_eval.common.renderers import drawn, written
-from steelyard_eval.common.results import Result, frame_html
+from steelyard_eval.common.renderers import drawn
+from steelyard_eval.common.results import Reported, frame_html
 from steelyard_eval.measures.metrics import parse_measures
 
 if TYPE_CHECKING:
@@ -19,20 +19,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Result):
+class Comparison(Reported):
     """The result of a comparison; `record` is the JSON document of the command line.
 
     `values` has every metric of every query: label -> metric name -> float64[Q], in the order of
     `queries`.
     """
 
-    record: Mapping[str, Any]
     values: Mapping[str, Mapping[str, Floats]]
     queries: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document as plain JSON values."""
-        return dict(self.record)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each configuration and metric, with the mean and its interval.
@@ -105,7 +100,7 @@ class Comparison(Result):
     def report(self, path: str | Path) -> list[Path]:
         """Write the report (HTML, Markdown, JSON, timing.json) into this folder and return the paths."""
         self._refuse_unlabelled("report")
-        return written(self.to_json(), path)
+        return super().report(path)
 
     def _refuse_unlabelled(self, what: str) -> None:
         if not self.record["results"]:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.base.errors import visible
-from steelyard_eval.common.renderers import drawn, written
-from steelyard_eval.common.results import Result, frame_html
+from steelyard_eval.common.renderers import drawn
+from steelyard_eval.common.results import Reported
 from steelyard_eval.gate.gate_text import text
 
 if TYPE_CHECKING:
@@ -23,28 +19,17 @@ STRICT = 3
 
 
 @dataclass(frozen=True, repr=False)
-class Gating(Result):
+class Gating(Reported):
     """The result of a gate. `record` is the JSON document; docs/gate.md describes it."""
-
-    record: Mapping[str, Any]
 
     @property
     def verdict(self) -> str:
         """pass, fail, inconclusive or mismatch."""
         return str(self.record["verdict"])
 
-    @property
-    def sentence(self) -> str:
-        """What was found, in one sentence."""
-        return str(self.record["sentence"])
-
     def exit_code(self, strict: bool = False) -> int:
         """0 fine, 1 search got worse, 2 mismatch, 3 inconclusive where that counts as a failure."""
         return STRICT if strict and self.verdict == "inconclusive" else EXIT_CODES[self.verdict]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document as plain JSON values."""
-        return dict(self.record)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each contender."""
@@ -92,18 +77,8 @@ class Gating(Result):
         ]
         return pd.DataFrame(rows, columns=[*names, "label", "nDCG@10"])
 
-    def __repr__(self) -> str:
-        return visible(f"Gating({self.sentence})")
-
     def __str__(self) -> str:
         return text(self.record)
-
-    def _repr_html_(self) -> str:
-        return f"<p><b>{html.escape(self.sentence)}</b></p>{frame_html(self.to_frame())}"
-
-    def report(self, path: str | Path) -> list[Path]:
-        """Write the report (HTML, Markdown, JSON) into this folder and return the paths."""
-        return written(self.to_json(), path)
 
     def plot(self) -> Figure:
         """Plot the change of nDCG@10 of every contender with its interval, beside the budget."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.base.errors import ConfigError, DataError, nearest, shown, visible
+from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.config.search_config import SearchConfig
-from steelyard_eval.common.renderers import drawn, written
-from steelyard_eval.common.results import Result, frame_html
+from steelyard_eval.common.renderers import drawn
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.provenance import origin
@@ -25,7 +24,7 @@ from steelyard_eval.learn.soleri_rule import adapted
 from steelyard_eval.learn.verdict import Judged, judge
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.tune.attempt import save_weights
+from steelyard_eval.tune.attempt import ChosenWeights
 from steelyard_eval.tune.recommendation_sentence import named
 
 if TYPE_CHECKING:
@@ -38,39 +37,16 @@ CHOICES = (LEARNER, *RULES, ADAPTIVE)
 """Rules by which weights are chosen; only the first can ship."""
 
 
-@dataclass(frozen=True, repr=False)
-class Learned(Result):
-    """What was learned. `record` is the JSON document, `config` what a weights file should hold.
+class Learned(ChosenWeights):
+    """What was learned."""
 
-    `attempt` is what is worth trying under try.
-    """
-
-    record: Mapping[str, Any]
     config: SearchConfig
-    attempt: SearchConfig | None = None
-
-    @property
-    def sentence(self) -> str:
-        """What to do, in one line."""
-        return str(self.record["sentence"])
-
-    def to_json(self) -> dict[str, Any]:
-        """The document, as plain JSON values."""
-        return dict(self.record)
 
     def to_frame(self) -> pd.DataFrame:
         """A row a view: the gain of what was chosen, or came nearest, with its errors."""
         import pandas as pd
 
         return pd.DataFrame(self.record["views"])
-
-    def __repr__(self) -> str:
-        return visible(f"Learned({self.sentence})")
-
-    def _repr_html_(self) -> str:
-        import html
-
-        return f"<p><b>{html.escape(self.sentence)}</b></p>{frame_html(self.to_frame())}"
 
     def plot(self, what: str = "acts") -> Figure:
         """Plot how often relevant entries and others are acted upon by place, or how often places are examined.
@@ -81,14 +57,6 @@ class Learned(Result):
             acts or examination.
         """
         return drawn("learned", self.record, what)
-
-    def report(self, path: str | Path) -> list[Path]:
-        """Write the report (HTML, Markdown, JSON) into this folder and return the paths."""
-        return written(self.to_json(), path)
-
-    def save_weights(self, path: str | Path) -> list[Path]:
-        """Write the weights file, and under try `*.try.json` beside it; returns what was written."""
-        return save_weights(path, self.config, self.attempt)
 
 
 def learn(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
@@ -22,7 +22,6 @@ from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.renderers import drawn
-from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.compare.contenders import Contender, Given, Named, Setting, read, usable
 from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
@@ -38,6 +37,7 @@ from steelyard_eval.measures.statistics import exact_interval
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.tune.attempt import ChosenWeights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,16 +56,10 @@ class HasConfigs(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
-@dataclass(frozen=True, repr=False)
-class FloorFound(Result):
-    """What was found: `record` is the JSON document, `config` the configuration with its floor."""
+class FloorFound(ChosenWeights):
+    """What was found; the configuration has its floor."""
 
-    record: Mapping[str, Any]
     config: SearchConfig
-
-    def to_json(self) -> dict[str, Any]:
-        """The document, as plain JSON values."""
-        return dict(self.record)
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each kind of question: how many, answered and silenced, hits and words that are left."""
@@ -73,21 +67,9 @@ class FloorFound(Result):
 
         return pd.DataFrame(self.record["questions"])
 
-    def __repr__(self) -> str:
-        return f"FloorFound({self.record['sentence']})"
-
-    def _repr_html_(self) -> str:
-        import html
-
-        return f"<p>{html.escape(self.record['sentence'])}</p>{frame_html(self.to_frame())}"
-
     def plot(self) -> Figure:
         """Plot what each floor would lose, answer and show."""
         return drawn("floor", self.record)
-
-    def weights(self, path: str | Path) -> None:
-        """Write the weights file of the configuration with its floor."""
-        self.config.save(path)
 
 
 def find_floor(

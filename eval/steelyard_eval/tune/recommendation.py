@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.base.errors import ConfigError, visible
+from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
-from steelyard_eval.common.renderers import drawn, written
-from steelyard_eval.common.results import Result
+from steelyard_eval.common.renderers import drawn
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.provenance import day
@@ -19,7 +18,7 @@ from steelyard_eval.decide.without_labels import advise
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace, judged
-from steelyard_eval.tune.attempt import save_weights
+from steelyard_eval.tune.attempt import ChosenWeights
 from steelyard_eval.tune.current import read_current
 from steelyard_eval.tune.families import starts
 from steelyard_eval.tune.layout import lay_out
@@ -38,34 +37,8 @@ DEFAULT = "bm25"
 Record = dict[str, Any]
 
 
-@dataclass(frozen=True, repr=False)
-class Recommendation(Result):
-    """The answer. `record` is the JSON document; the other fields are what weights files should hold.
-
-    Attributes
-    ----------
-    config : SearchConfig or None
-        What to run: the chosen configuration under ship, else the current one; None where the current one is
-        known by its lists alone.
-    attempt : SearchConfig or None
-        Under try what is worth trying.
-    interrupted : bool
-        Whether Ctrl-C left candidates out.
-    """
-
-    record: Mapping[str, Any]
-    config: SearchConfig | None
-    attempt: SearchConfig | None = None
-    interrupted: bool = False
-
-    @property
-    def sentence(self) -> str:
-        """What to do, in one line."""
-        return str(self.record["sentence"])
-
-    def to_json(self) -> Record:
-        """The document, as plain JSON values."""
-        return dict(self.record)
+class Recommendation(ChosenWeights):
+    """The answer."""
 
     def to_frame(self) -> pd.DataFrame:
         """The leaderboard, a row a configuration."""
@@ -79,15 +52,6 @@ class Recommendation(Result):
             rows.append({**{name: row[name] for name in names}, **change})
         return pd.DataFrame(rows)
 
-    def __repr__(self) -> str:
-        return visible(f"Recommendation({self.sentence})")
-
-    def _repr_html_(self) -> str:
-        import html
-
-        table: str = self.to_frame().to_html(index=False, escape=True, float_format=lambda value: f"{value:.4f}")
-        return f"<p><b>{html.escape(self.sentence)}</b></p>{table}"
-
     def plot(self, what: str = "means") -> Figure:
         """Plot a figure of the recommendation.
 
@@ -98,14 +62,6 @@ class Recommendation(Result):
             on each), categories, cost (quality against latency), curve (the first weight of what was chosen).
         """
         return drawn("recommended", self.record, what)
-
-    def save_weights(self, path: str | Path) -> list[Path]:
-        """Write the weights file, and under try `*.try.json` beside it; returns what was written."""
-        return save_weights(path, self.config, self.attempt)
-
-    def report(self, out: str | Path) -> list[Path]:
-        """Write the report as HTML, Markdown and JSON; returns the files."""
-        return written(self.record, out)
 
 
 def recommend(

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.common.progress_bar import bar
-from steelyard_eval.common.renderers import drawn, written
-from steelyard_eval.common.results import Result, frame_html
+from steelyard_eval.common.renderers import drawn
 from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.ablation import ablation
+from steelyard_eval.tune.attempt import ChosenWeights
 from steelyard_eval.tune.task import Task, prepare
 from steelyard_eval.tune.tuning_document import Record, TuningDecision, judge
 
@@ -24,22 +24,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True, repr=False)
-class Tuning(Result):
-    """What tuning found. `record` is the JSON document; `config` is what a weights file should hold.
+class Tuning(ChosenWeights):
+    """What tuning found."""
 
-    `attempt` is what is worth trying under try. `interrupted` is true where Ctrl-C left something out of the
-    record.
-    """
-
-    record: Mapping[str, Any]
     config: SearchConfig
-    attempt: SearchConfig | None = None
-    interrupted: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """The document, as plain JSON values."""
-        return dict(self.record)
 
     def to_frame(self) -> pd.DataFrame:
         """A row an estimate: in sample, the current one there, the gain promised if stated, the gain held out."""
@@ -48,23 +36,6 @@ class Tuning(Result):
         promise = ("promise",) if self.record["promise_stated"] else ()
         names = ("in_sample", "baseline", *promise, "holdout")
         return pd.DataFrame([{"estimate": name, **self.record[name]} for name in names if self.record[name]])
-
-    def __repr__(self) -> str:
-        return f"Tuning({self.record['verdict']}: {self.record['strategy']})"
-
-    def _repr_html_(self) -> str:
-        import html
-
-        verdict, strategy = html.escape(self.record["verdict"]), html.escape(self.record["strategy"])
-        return f"<p><b>{verdict}</b>: <code>{strategy}</code></p>{frame_html(self.to_frame())}"
-
-    def save(self, path: str | Path) -> None:
-        """Write the weights file that search loads: the tuned weights if proven, else the current ones."""
-        self.config.save(path)
-
-    def report(self, path: str | Path) -> list[Path]:
-        """Write the report (HTML, Markdown, JSON) into this folder; returns its paths."""
-        return written(self.to_json(), path)
 
     def plot(self, what: str = "curve") -> Figure:
         """Plot a figure of the tuning.

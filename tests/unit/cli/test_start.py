@@ -11,7 +11,7 @@ import steelyard
 from steelyard.base.moved import MOVED
 from steelyard_eval import precompile
 from steelyard_eval.cli.demonstration import starter
-from steelyard_eval.weights.exact import crossings, polygons
+from steelyard_eval.weights.exact import crossings
 from steelyard_eval.weights.kernel import lanes
 
 HEAVY = {"apsw", "matplotlib", "numba", "numpy", "pandas", "rapidfuzz", "scipy", "sklearn", "sqlite_vec"}
@@ -44,9 +44,7 @@ def test_a_search_loads_what_it_searches_with(tmp_path: Path) -> None:
 
 def test_precompiling_runs_the_loops_of_every_search_for_weights() -> None:
     precompile.main()
-    assert all(
-        loop.signatures for loop in (crossings.rank_steps, crossings.value_changes, polygons.contested_pairs)
-    )
+    assert all(loop.signatures for loop in (crossings.rank_steps, crossings.value_changes))
     assert lanes.compiled.cache_info().currsize == 1
 
 

@@ -160,11 +160,10 @@ def test_the_recording_holds_scores_and_places_as_given(dataset, engines, record
             assert held == {id_: (score, rank) for rank, (id_, score) in enumerate(found[at], 1)}
 
 
-@pytest.mark.nightly  # ranx is compiled for it
 @pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaTypeSafetyWarning")  # of ranx's own code
 def test_tuned_weights_fused_by_ranx_give_the_same_ndcg(dataset, engines, recording, tmp_path):
     found = tune(dataset, strategy=STRATEGY, recording=recording)
-    found.save(tmp_path / "w.json")
+    found.save_weights(tmp_path / "w.json")
 
     file = SearchConfig.load(tmp_path / "w.json")
     assert str(file.strategy) == found.record["strategy"]

@@ -33,7 +33,7 @@ def test_from_labels_to_a_file_that_searches(folder, tmp_path):
     found = find_floor(folder, FUSED, embedder="lsa")
     assert found.record["claims"][0]["queries"] == 50
     assert found.record["claims"][0]["bound"] <= 0.1
-    found.weights(tmp_path / "w.json")
+    found.save_weights(tmp_path / "w.json")
     again = SearchConfig.load(tmp_path / "w.json")
     assert again == found.config
     assert str(again.finish[-1]).startswith("floor(")

@@ -183,7 +183,7 @@ def test_a_search_gives_what_the_comparison_measured(data, made):
 
 
 def test_tuning_writes_the_weights_file_that_search_and_compare_take(data, made, tmp_path):
-    made["tune"].save(tmp_path / "search-weights.json")
+    made["tune"].save_weights(tmp_path / "search-weights.json")
 
     frame = data.search("q01", tmp_path / "search-weights.json").to_frame()
     compared = data.compare([tmp_path / "search-weights.json"], timed=False)
@@ -205,7 +205,7 @@ def test_lists_are_recorded_and_tuned_from_python(data, tmp_path):
 
 
 def test_a_weights_file_cannot_be_tuned(data, made, tmp_path):
-    made["tune"].save(tmp_path / "w.json")
+    made["tune"].save_weights(tmp_path / "w.json")
 
     with pytest.raises(ConfigError, match="tune the system or the strategy that it holds"):
         data.tune(str(tmp_path / "w.json"))

@@ -58,7 +58,7 @@ def floor(
     )
     document = found.to_json()
     if document["floor"] is not None:
-        found.weights(out)
+        found.save_weights(out)
         note(f"written: {out}")
     columns = {
         "questions": "questions",

@@ -72,16 +72,8 @@ def weight_names(strategy: Expr) -> list[str]:
     >>> weight_names(parse_strategy("tiered(fts, then=weighted_sum(0.3*fts, 0.7*vector))"))
     ['fts', 'vector']
     """
-    names = _weighed(strategy)
+    names = strategy.weight_names
     return [_distinct(names, at) for at in range(len(names))]
-
-
-def _weighed(strategy: Expr) -> list[str]:
-    children = strategy.children()
-    if strategy.routes or strategy.wraps:
-        return [name for child in children for name in _weighed(child)][: len(strategy.weights)]
-    names = [str(child) for child in children] + ["bonus"]  # of RRF, where it is added and not multiplied
-    return names[: len(strategy.weights)]
 
 
 def top_of(weights: Sequence[float]) -> float:
