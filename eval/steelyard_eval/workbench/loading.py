@@ -52,6 +52,11 @@ def load(
         Where the intents of queries are from: classified, as live search does (the default), or given, the field
         `intent` of the queries where the system knows the word.
 
+    Returns
+    -------
+    Workbench
+        With all jobs on the data set, which is indexed when a job first needs it.
+
     Raises
     ------
     DataError

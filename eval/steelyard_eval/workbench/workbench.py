@@ -72,7 +72,13 @@ class Workbench:
         return Workspace.open(self.dataset, self.embedder, jobs=self.jobs)
 
     def check(self) -> Checked:
-        """Return the notices on the data set; `load` refuses one with faults and lists them."""
+        """Return the notices on the data set; `load` refuses one with faults and lists them.
+
+        Returns
+        -------
+        Checked
+            Counts, and notices on what is odd without being a fault.
+        """
         return Checked(self.dataset)
 
     def compare(
@@ -117,6 +123,18 @@ class Workbench:
             Seed of the tests.
         timed : bool
             Whether searches are timed.
+
+        Returns
+        -------
+        Comparison
+            Means with intervals, tests, lists, latency; without judgments how far the lists agree.
+
+        Raises
+        ------
+        ConfigError
+            For a contender, metric or split that is unknown, with the valid names, and for a split without queries.
+        DataError
+            For a run or a recording that is damaged or belongs to another data set.
         """
         return compare(
             self.dataset,
@@ -161,6 +179,18 @@ class Workbench:
             Of the folds.
         timed : bool
             Whether live search is timed.
+
+        Returns
+        -------
+        Recommendation
+            The decision (ship, try or keep), the leaderboard and costs; `save_weights` writes the weights file.
+
+        Raises
+        ------
+        ConfigError
+            For an unknown contender or metric, or lists without a `current`.
+        DataError
+            For a recording that is damaged or belongs to another data set.
         """
         return recommend(
             self.dataset,
@@ -199,6 +229,18 @@ class Workbench:
             Of the drawing of queries, of folds and of resampling.
         ablate : bool
             Whether to measure what each signal, each weight and more labels are worth.
+
+        Returns
+        -------
+        Tuning
+            The decision, the chosen and the current configuration; `save` writes the weights file.
+
+        Raises
+        ------
+        ConfigError
+            For a weights file, which is no strategy to start from, and for unknown names.
+        DataError
+            For a recording that is damaged or belongs to another data set.
         """
         lists = () if recording is None else recorded_lists(open_recording(Path(recording), self.dataset)) or ()
         named = read_config(contender, lists)
@@ -237,6 +279,18 @@ class Workbench:
             The learner (classes), or a rule to compare it with: naive, ips, dr, adaptive.
         labels : bool
             Whether 30 labelled queries or more are pooled with the log.
+
+        Returns
+        -------
+        Learned
+            The decision and what it rests on; `save_weights` writes the weights file.
+
+        Raises
+        ------
+        DataError
+            When there is no log, it is damaged, or no line of it fits the data set.
+        ConfigError
+            For an unknown rule or contender.
         """
         return learn(self.dataset, feedback, current, rule=rule, labels=labels, workspace=self.workspace)
 
@@ -264,6 +318,18 @@ class Workbench:
             Length of the lists; the cutoff of the metric by default.
         recording : str or Path
             A folder that `record` wrote with all queries, to be replayed instead of searching.
+
+        Returns
+        -------
+        Explorer
+            The widget; `exploration` is what it shows, as numbers.
+
+        Raises
+        ------
+        MachineError
+            Without the extra `notebooks`.
+        ConfigError
+            For unknown names, and for a data set without judged queries.
         """
         require("notebooks", "the explorer")
         from steelyard_eval.notebook.explorer.widget import Explorer  # it needs the extra
@@ -307,6 +373,18 @@ class Workbench:
             Of the order.
         random : bool
             Whole queries that are drawn at random, which can carry a ship, instead of the pairs that tell most.
+
+        Returns
+        -------
+        Judge
+            The widget; its judgments are files in `out`.
+
+        Raises
+        ------
+        MachineError
+            Without the extra `notebooks`.
+        ConfigError
+            For unknown contenders, and for judges whose names are no file names.
         """
         require("notebooks", "the judging widget")
         from steelyard_eval.notebook.label.widget import Judge  # it needs the extra
@@ -376,6 +454,16 @@ class Workbench:
             An entry to explain in full, ranked or not.
         limit : int
             Length of the lists; 10 by default, and a weights file's own.
+
+        Returns
+        -------
+        QueryExplanation
+            The list, every score as a tree, why relevant entries are missing, and what `against` moves.
+
+        Raises
+        ------
+        ConfigError
+            For an unknown query, entry or configuration, with the nearest names.
         """
         return explain(self.workspace, query_id, config, against, entry=entry, limit=limit)
 
@@ -409,6 +497,18 @@ class Workbench:
             The baseline's own by default.
         seed : int
             Of the planted regressions from which the gate's own power is measured.
+
+        Returns
+        -------
+        Gating
+            The verdict, its sentence, every contender, and the gate's own power.
+
+        Raises
+        ------
+        DataError
+            For a baseline that is missing, cut short or edited by hand.
+        ConfigError
+            For a contender that the baseline does not know.
         """
         own = self._gate(baseline, budget=budget, block_slices=block_slices, split=split, limit=limit, seed=seed)
         if because and not own.path.exists():
@@ -427,7 +527,15 @@ class Workbench:
     ) -> list[Path]:
         """Write a baseline of these contenders, or of those that the old one names, and return the files.
 
-        Raises ConfigError, and writes nothing, when search got worse and that is not accepted.
+        Returns
+        -------
+        list of Path
+            The baseline and its history.
+
+        Raises
+        ------
+        ConfigError
+            When search got worse and that is not accepted, or `because` is empty; nothing is written.
         """
         own = self._gate(baseline, split=split, limit=limit)
         return own.update(contenders, because=because, accept_worse=accept_worse)[1]
@@ -453,6 +561,16 @@ class Workbench:
             A system, a strategy or a weights file.
         limit : int
             How many results; 10 by default, and a weights file's own.
+
+        Returns
+        -------
+        FoundHits
+            Hits with scores and signals, and notices on what could not be computed.
+
+        Raises
+        ------
+        ConfigError
+            For an unknown configuration, and for a query text that is empty or too long.
         """
         space = self.workspace
         named = read_config(config)
@@ -469,7 +587,15 @@ class Workbench:
     def export(self, weights: str | Path, to: str) -> Export:
         """Translate a weights file for another system, such as opensearch; what is lost there is listed.
 
-        Raises ConfigError for an unknown target, and for a strategy that it cannot express.
+        Returns
+        -------
+        Export
+            The document for the other system, with what differs there; its `str` is the file.
+
+        Raises
+        ------
+        ConfigError
+            For an unknown target, and for a strategy that it cannot express, with the reasons.
         """
         return export(SearchConfig.load(weights), to)
 
@@ -497,6 +623,16 @@ class Workbench:
             Whose queries; all for lists, the data set's own choice for systems.
         limit : int
             Length of the results that the systems are recorded for.
+
+        Returns
+        -------
+        dict of str to int
+            Rows of the recording in each folder.
+
+        Raises
+        ------
+        ConfigError
+            For unknown systems, and for contenders that have no lists.
         """
         if lists is not None:
             return save_lists(self.dataset, lists, Path(out), split or "all")[0]
