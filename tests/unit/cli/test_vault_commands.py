@@ -25,6 +25,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.vaults import index_dataset, reindex_vault, vault_embedder, visible_vault
 from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.read import open_searcher
+from steelyard_eval.vaults.write import layered_entries
 
 WORDS = ("red apple", "green pear", "red pear", "blue plum", "green apple")
 
@@ -542,3 +543,15 @@ def test_a_vault_is_searched_with_the_model_that_it_has(tmp_path):
 def test_the_queries_of_the_readme_find_something_in_every_system(vault, system, query):
     assert query in (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
     assert document("search", vault, query, "--system", system)["hits"]
+
+
+@pytest.mark.parametrize(("layers", "abstract"), [("extractive", "Rotate them."), ("none", "")])
+def test_abstracts_are_made_where_they_are_asked_for(layers, abstract):
+    (entry,) = layered_entries([Entry("m1", "Rotate them. Ask ops.")], layers)
+    assert entry.l0 == abstract
+
+
+def test_abstracts_by_a_model_need_an_endpoint(monkeypatch):
+    monkeypatch.delenv("LLM_BASE_URL", raising=False)
+    with pytest.raises(ConfigError, match="names no endpoint for --layers llm"):
+        layered_entries([Entry("m1", "Rotate them.")], "llm")

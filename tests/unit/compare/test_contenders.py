@@ -13,7 +13,7 @@ from ir_measures import AP, RR, P, R, Success, nDCG
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.compare import compare
-from steelyard_eval.compare.contenders import read, separate
+from steelyard_eval.compare.contenders import read, read_weights, separate
 from steelyard_eval.compare.http_search import HttpSearch
 from steelyard_eval.datasets import load
 from steelyard_eval.explain import explain
@@ -362,3 +362,8 @@ def test_lists_alone_cannot_be_explained(dataset, run_file):
 def test_a_list_alone_or_in_a_formula_is_a_strategy(text):
     found = read(text, lists=("mine", "yours"))
     assert (found.kind, found.label) == ("strategy", text)
+
+
+@pytest.mark.parametrize(("text", "label"), [("some/where/w.txt", "w.txt"), ("mine=some/where/w.txt", "mine")])
+def test_a_weights_file_of_any_name_has_its_own_label(text, label):
+    assert read_weights(text).label == label

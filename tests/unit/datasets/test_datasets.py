@@ -348,7 +348,7 @@ class TestVectorFaults:
         array = vectors(VECTOR_FILES[file])
         array[1, 2] = number
         [fault] = faults_after(tiny, **{file: array})
-        assert (fault.file, fault.field) == (file, "row 1")
+        assert (fault.file, fault.line, fault.field) == (file, 0, "row 1")
         assert "NaN or infinity (1 such rows, counted from 0)" in fault.rule
 
     @pytest.mark.parametrize("file", ["corpus.m.f16.npy", "queries.m.f16.npy"])
@@ -356,7 +356,7 @@ class TestVectorFaults:
         array = vectors(VECTOR_FILES[file])
         array[1] = 0
         [fault] = faults_after(tiny, **{file: array})
-        assert (fault.file, fault.field) == (file, "row 1")
+        assert (fault.file, fault.line, fault.field) == (file, 0, "row 1")
         assert "is all zeros" in fault.rule
 
     def test_broken_rows_are_found_beyond_the_first_block(self, tiny, monkeypatch):

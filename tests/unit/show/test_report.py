@@ -25,6 +25,7 @@ from steelyard_eval.show.report.charts import (
     interval_chart,
 )
 from steelyard_eval.show.report.charts import difference as difference_of
+from steelyard_eval.show.report.leaderboard import _verdict
 from steelyard_eval.show.report.queries import movers
 from steelyard_eval.show.report.sentences import answer, decision
 from steelyard_eval.show.report.shapes import Dot, Scale, StraightLine, Text
@@ -836,3 +837,18 @@ def test_what_a_chart_is_over_stands_below_its_middle():
     (name,) = [text for text in drawn(chart, Text, "tick") if text.text.startswith("weight of fts")]
     line = next(shape for shape in chart.shapes if getattr(shape, "look", "") == "grid")
     assert name.x == (line.x1 + line.x2) / 2
+
+
+@pytest.mark.parametrize(("kind", "text"), [("tuned", "tuned here, not tested"), ("system", "not compared")])
+def test_a_row_without_a_test_says_why(kind, text):
+    assert _verdict({"kind": kind}, None, False).text == text
+
+
+def test_the_name_and_the_words_of_a_span_stand_on_its_line():
+    """The text's foot is 4 pixels below the middle of the line."""
+    spans = [difference_of("a", 0.1, {"low": 0.0, "high": 0.2}, "better", "filled")]
+    chart = forest_chart(spans, "f", "t", "axis")
+    (dot,) = drawn(chart, Dot)
+    full = [text for text in drawn(chart, Text) if text.full]
+    assert len(full) == 2
+    assert {text.y for text in full} == {dot.y + 4}
