@@ -35,6 +35,7 @@ from evidence_few import (
 )
 from evidence_floors import floor_rows, floor_table
 from evidence_matrices import CASES, FUSIONS, Collection
+from evidence_model import model_rows, model_table
 from evidence_rows import GROUPS, USUAL, Differences, recommend_row, repeats_row, rule_row
 from evidence_tables import chosen_table, recommend_table, repeats_table, rule_table
 
@@ -54,7 +55,7 @@ GRIDS = {
 """What somebody would try by hand: these three by ten weights, at the depth there is."""
 
 
-PARTS = ("rule", "recommend", "chosen", "repeats", "few", "duel", "curve", "floors", "all")
+PARTS = ("rule", "recommend", "chosen", "repeats", "few", "duel", "curve", "model", "floors", "all")
 
 
 class Folder:
@@ -278,6 +279,10 @@ def main():
         rows = duel_rows(folder, pools(folder.path), asked.sessions)
         document["duel"] = [{"key": key, **row} for key, row in rows.items()]
         text.append(duel_table(rows))
+    if asked.part in ("model", "all"):
+        rows = model_rows(folder, pools(folder.path), asked.sessions)
+        document["model"] = [{"key": key, **row} for key, row in rows.items()]
+        text.append(model_table(rows))
     if asked.part in ("curve", "all"):
         rows = curve_rows(folder, GROUPS, asked.draws)
         document["curve"] = [{"key": key, **row} for key, row in rows.items()]

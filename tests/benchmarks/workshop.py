@@ -165,7 +165,9 @@ def without(name, signal):
 def measured():
     """The systems by category, and the same with each signal taken away."""
     dataset = load(FOLDER)
-    print(by_category(compare(dataset, SYSTEMS, DEFAULT, timed=False)).to_string())
+    found = compare(dataset, SYSTEMS, DEFAULT, timed=False)
+    print(by_category(found).to_string())
+    print(found.per_query("Judged@10").mean(numeric_only=True).round(3).to_string())
     removed = {f"{n} without {s}": without(n, s) for n, signals in REMOVED.items() for s in signals}
     taken = compare(dataset, list(REMOVED), labels=removed, timed=False)
     print(by_category(taken).to_string())

@@ -64,8 +64,8 @@ def reconsidered(
     """The decision, and whether it now rests on public collections.
 
     Below `FEWEST` labelled questions whatever ships is the default, where that passes the gates, too, unless the
-    other is ahead of it by a standard error; and what proves nothing gives way to the advice. From then on a keep
-    gives way to the leader, if it is ahead of the current one by a standard error.
+    other is ahead of it by a standard error; a keep, and a try that is not ahead of it either, give way to the
+    advice. From then on a keep gives way to the leader, if it is ahead of the current one by a standard error.
     """
     if few is None:
         return decision, False
@@ -77,6 +77,8 @@ def reconsidered(
         return _shipped(decision, evidence, gates, few.default), False
     if advice.attempt is None:
         return decision, decision.verdict == "keep"
+    if decision.candidate is not None and ahead(evidence, decision.candidate, few.default):
+        return decision, False
     return tried(evidence, gates, few.default, decision), True
 
 

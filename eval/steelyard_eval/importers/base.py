@@ -15,12 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.base.errors import shown
+from steelyard.base.fields import format_time, parse_time
+from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers.postgres import LiveDatabase
 from steelyard_eval.importers.source import ForeignStore
 
 Record = dict[str, Any]
 Scored = tuple[str, float | None]
 """An entry of a list with its score; None where the program kept none."""
+BROKEN = (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError, RecursionError)
+"""What reading a store raises whose values have other types than its program writes."""
 
 
 @dataclass
@@ -59,6 +64,20 @@ class Imported:
     recipe: str = ""
     system: str = ""
     notes: list[str] = field(default_factory=list)
+
+    def add(self, rows: Iterable[Mapping[str, Any]], entry_of: Callable[[Any], Record]) -> None:
+        """Add the entry of each row; a row from which none can be made is left out, and counted in a note."""
+        before, broken = len(self.entries), list[Exception]()
+        for row in rows:
+            try:
+                self.entries.append(entry_of(row))
+            except BROKEN as error:
+                broken.append(error)
+        if broken and len(self.entries) == before:
+            raise broken[0]  # not a damaged row, but another program's table
+        if broken:
+            left_out, first = counted(len(broken), "row"), shown(str(broken[0]), 80)
+            self.notes.append(f"{left_out} left out, without the values of an entry ({first})")
 
 
 @dataclass(frozen=True)
@@ -113,6 +132,18 @@ def identifier(name: str) -> str:
     'Seat%20holds'
     """
     return _UNFIT.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), name)
+
+
+def moment(seconds: object) -> str:
+    """A time in seconds UTC as ISO 8601; empty for what is no time.
+
+    >>> moment(0), moment(None), moment("soon")
+    ('1970-01-01T00:00:00Z', '', '')
+    """
+    try:
+        return format_time(parse_time(seconds))
+    except (ValueError, OverflowError):
+        return ""
 
 
 def filled(record: Mapping[str, Any]) -> Record:

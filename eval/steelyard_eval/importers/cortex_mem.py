@@ -13,11 +13,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from steelyard.base.errors import DataError, shown
+from steelyard.base.files import STRICT_JSON
 from steelyard.systems.cortex_mem.layers import id_of
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, uri_of
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers.base import Imported, Importer, Record, filled
-from steelyard_eval.importers.source import ForeignStore, decoded
+from steelyard_eval.importers.source import ForeignStore
 
 MEMORIES, SESSION = ".memory_index.json", ".session.json"
 SHOWN = 3
@@ -61,7 +62,7 @@ def read(source: ForeignStore) -> Imported:
     skipped: list[str] = []
     for root in roots:
         entries: dict[str, Record] = {}
-        index, sessions = _index(source, root), _sessions(source, root)
+        index, sessions = _index(source, root, skipped), _sessions(source, root, skipped)
         for name in source.files(".md"):
             if name.startswith(root):
                 try:
@@ -113,7 +114,7 @@ def _add(
         content, _, metadata = text[message.end() :].partition(_METADATA)
         entry |= {
             "text": content.strip("\n"),
-            "metadata": decoded(metadata.partition("\n```")[0], f"{source}: {name}") if metadata else None,
+            "metadata": _metadata(metadata.partition("\n```")[0]),
             "speaker": message["role"].lower(),
             "created_at": f"{message['time'].replace(' ', 'T')}+00:00",
             "memory_id": message["id"],
@@ -125,15 +126,23 @@ def _add(
     entries[uri] = entry
 
 
+def _metadata(text: str) -> Any:  # noqa: ANN401 -- any JSON value
+    """What a message has as JSON; the text itself where it is none."""
+    try:
+        return STRICT_JSON.decode(text) if text else None
+    except (ValueError, RecursionError):
+        return text
+
+
 def _heading(text: str) -> str:
     first = text.lstrip().split("\n", 1)[0]
     return first.lstrip("#").strip() if first.startswith("#") else ""
 
 
-def _index(source: ForeignStore, root: str) -> dict[str, Record]:
+def _index(source: ForeignStore, root: str, skipped: list[str]) -> dict[str, Record]:
     """What the indexes of all scopes say of memories, by URI."""
     found: dict[str, Record] = {}
-    for name, document in _documents(source, root, MEMORIES):
+    for name, document in _documents(source, root, MEMORIES, skipped):
         memories = document.get("memories")
         folder = PurePosixPath(name.removeprefix(root)).parent
         for row in memories.values() if isinstance(memories, dict) else ():
@@ -152,15 +161,22 @@ def _index(source: ForeignStore, root: str) -> dict[str, Record]:
     return found
 
 
-def _sessions(source: ForeignStore, root: str) -> dict[str, Record]:
+def _sessions(source: ForeignStore, root: str, skipped: list[str]) -> dict[str, Record]:
     """The description of every session by its folder."""
-    return {name.split("/")[-2]: document for name, document in _documents(source, root, SESSION)}
+    return {name.split("/")[-2]: document for name, document in _documents(source, root, SESSION, skipped)}
 
 
-def _documents(source: ForeignStore, root: str, file: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _documents(
+    source: ForeignStore, root: str, file: str, skipped: list[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The JSON objects of all files of this name; one that cannot be read counts as skipped."""
     for name in source.files(file):
         if name.startswith(root) and name.rpartition("/")[2] == file:
-            document = source.json(name)
+            try:
+                document = source.json(name)
+            except DataError as error:
+                skipped.append(str(error))
+                continue
             if isinstance(document, dict):
                 yield name, document
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, MachineError, shown
 from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import open_regular
+from steelyard_eval.datasets.faults import counted
 
 TRIES = 5
 """How often a file that changes while it is copied is copied again."""
@@ -41,7 +43,10 @@ class StoreRow(dict[str, Any]):
 
 
 class Database:
-    """Tables of a copy of an SQLite file."""
+    """Tables of a copy of an SQLite file.
+
+    A value that its program would not have written is read as none and counted; `notes` says which were.
+    """
 
     def __init__(self, path: Path, name: str) -> None:
         self.name = name
@@ -50,6 +55,7 @@ class Database:
         self._db = _guarded(path)
         self._db.set_progress_handler(self._look, STEPS)
         self.columns = self._columns()
+        self._unread: Counter[str] = Counter()
 
     def rows(self, table: str, order: str = "rowid") -> Iterator[StoreRow]:
         """Every row of a table by column, ordered by a column; none where there is no such table."""
@@ -87,19 +93,28 @@ class Database:
             found[row["rowid"]] = np.frombuffer(blob, "<f4").reshape(size, -1)[place]
         return found
 
-    def json_list(self, value: object) -> list[Any]:
-        """A list that a column holds as JSON; empty where none is given. DataError for text that is no JSON."""
+    def json_list(self, row: Mapping[str, Any], column: str) -> list[Any]:
+        """A list that a column holds as JSON; empty where none is given, and for what is no list."""
+        value = row.get(column)
         try:
-            found = STRICT_JSON.decode(value) if isinstance(value, str) and value else []
-        except (ValueError, RecursionError) as error:
-            raise self.damaged(f"{value!r:.40} is no JSON: {error}") from None
+            found = STRICT_JSON.decode(value) if isinstance(value, str) and value else value or None
+        except (ValueError, RecursionError):
+            found = value
+        if found is not None and not isinstance(found, list):
+            self._unread[f"{column} that are no JSON list"] += 1
         return found if isinstance(found, list) else []
 
-    def blob(self, value: object) -> bytes:
-        """The bytes of float32 numbers; DataError for anything else."""
-        if not isinstance(value, bytes) or len(value) % 4:
-            raise self.damaged("a vector is cut short")
-        return value
+    def floats(self, value: object) -> NDArray[np.float32] | None:
+        """A vector that a column holds as float32; None for anything else."""
+        if not isinstance(value, bytes) or not value or len(value) % 4:
+            self._unread["a vector that is cut short"] += 1
+            return None
+        return np.frombuffer(value, "<f4")
+
+    def notes(self) -> list[str]:
+        """What was read as none so far, a sentence each."""
+        rows = {what: counted(count, "row has", "rows have") for what, count in self._unread.items()}
+        return [f"{some} {what}; read without" for what, some in rows.items()]
 
     def damaged(self, reason: object) -> DataError:
         """The error for a file that does not hold what its program writes."""

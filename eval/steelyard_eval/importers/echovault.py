@@ -57,8 +57,9 @@ def read(source: ForeignStore) -> Imported:
     with source.database(INDEX) as db:
         details = {row["memory_id"]: row["body"] for row in db.rows("memory_details")}
         rows = list(db.rows("memories"))
-        found.entries = [_entry(row, details, db) for row in rows]
+        found.add(rows, lambda row: _entry(row, details, db))
         _vectors(found, rows, db)
+        found.notes += db.notes()
     _counters(found, rows)
     for name in GOLDEN:
         if source.has(name):
@@ -75,7 +76,7 @@ def _entry(row: Record, details: Mapping[str, str], db: Database) -> Record:
         "impact": row["impact"],
         "details": details.get(row["id"]),
         "category": row["category"],
-        "tags": db.json_list(row["tags"]),
+        "tags": db.json_list(row, "tags"),
         "project": row["project"],
         "source": row["source"],
         "created_at": row["created_at"],
@@ -84,8 +85,8 @@ def _entry(row: Record, details: Mapping[str, str], db: Database) -> Record:
         "valid_from": row.get("valid_from"),
         "valid_until": row.get("valid_until"),
         "last_accessed_at": row.get("last_used_at"),
-        "related_files": db.json_list(row.get("related_files")),
-        "links": db.json_list(row.get("links")),
+        "related_files": db.json_list(row, "related_files"),
+        "links": db.json_list(row, "links"),
     }
     return filled(known | {name: row[name] for name in OWN if name in row})
 
@@ -102,7 +103,7 @@ def _vectors(found: Imported, rows: Sequence[Record], db: Database) -> None:
 
 def _counters(found: Imported, rows: Sequence[Record]) -> None:
     """A note on the counters; without places and queries they are no feedback log."""
-    sums = {name: sum(row.get(name) or 0 for row in rows) for name in COUNTERS}
+    sums = {name: sum(count for row in rows if isinstance(count := row.get(name), int)) for name in COUNTERS}
     if any(sums.values()):
         retrieved, opened, dismissed = sums.values()
         found.notes.append(

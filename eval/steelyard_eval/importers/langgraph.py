@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import DataError
 from steelyard.base.files import STRICT_JSON
 from steelyard_eval.importers.base import Imported, Importer, LiveTables, Record, filled, identifier
 from steelyard_eval.importers.columns import named
@@ -35,12 +34,9 @@ def _columns(source: ForeignStore) -> list[str]:
 def read(source: ForeignStore) -> Imported:
     """Every item, with the vector of its whole value."""
     with source.database(source.path.name) as db:
-        return _imported(
-            db.rows("store", "prefix"),
-            db.rows("store_vectors", "prefix"),
-            lambda blob: np.frombuffer(db.blob(blob), "<f4"),
-            db.damaged,
-        )
+        found = _imported(db.rows("store", "prefix"), db.rows("store_vectors", "prefix"), db.floats)
+        found.notes += db.notes()
+        return found
 
 
 def read_live(database: LiveDatabase) -> Imported:
@@ -49,35 +45,39 @@ def read_live(database: LiveDatabase) -> Imported:
         database.rows("store", ("prefix", "key")),
         database.rows("store_vectors", ("prefix", "key")),
         lambda text: np.array(STRICT_JSON.decode(text), dtype=np.float32),
-        lambda reason: DataError(f"the table store is damaged ({reason})"),
     )
 
 
 def _imported(
     items: Iterable[Mapping[str, Any]],
     vectors: Iterable[Mapping[str, Any]],
-    vector_of: Callable[[Any], NDArray[np.float32]],
-    damaged: Callable[[object], DataError],
+    vector_of: Callable[[Any], NDArray[np.float32] | None],
 ) -> Imported:
-    found, ids = Imported(), {}
-    for row in items:
-        entry = _entry(row, damaged)
-        ids[row["prefix"], row["key"]] = entry["id"]
-        found.entries.append(entry)
+    found, own = Imported(), dict[str, NDArray[np.float32]]()
+    found.add(items, _entry)
+    known = {entry["id"] for entry in found.entries}
     for row in vectors:
-        if (row["prefix"], row["key"]) in ids and row["field_name"] == "$" and row["embedding"] is not None:
-            found.vectors.setdefault(MODEL, {})[ids[row["prefix"], row["key"]]] = vector_of(row["embedding"])
+        id_ = _id(row)
+        if id_ not in known or row["field_name"] != "$" or row["embedding"] is None:
+            continue
+        if (vector := vector_of(row["embedding"])) is not None:
+            own[id_] = vector
+    found.vectors = {MODEL: own} if own else {}
     return found
 
 
-def _entry(row: Mapping[str, Any], damaged: Callable[[object], DataError]) -> Record:
+def _id(row: Mapping[str, Any]) -> str:
+    return identifier(f"{row['prefix']}/{row['key']}")
+
+
+def _entry(row: Mapping[str, Any]) -> Record:
     raw = row["value"]
-    value = _value(raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw), damaged)
+    value = _value(raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw))
     prefix = row["prefix"]
     entry = named(value)
     return filled(
         {
-            "id": identifier(f"{prefix}/{row['key']}"),
+            "id": _id(row),
             **{name: part for name, part in entry.items() if name not in ("id", "uri")},
             "uri": f"{prefix}/{row['key']}",
             "project": prefix.rpartition(".")[2],
@@ -92,14 +92,15 @@ def _entry(row: Mapping[str, Any], damaged: Callable[[object], DataError]) -> Re
 
 
 def _number(value: object) -> float | None:
-    return None if value in (None, "") else float(str(value))
-
-
-def _value(text: str, damaged: Callable[[object], DataError]) -> dict[str, Any]:
     try:
-        value = STRICT_JSON.decode(text)
-    except (ValueError, RecursionError) as error:
-        raise damaged(f"a value is no JSON: {error}") from None
+        return None if value in (None, "") else float(str(value))
+    except ValueError:
+        return None
+
+
+def _value(text: str) -> dict[str, Any]:
+    """ValueError for what is no JSON."""
+    value = STRICT_JSON.decode(text)
     return value if isinstance(value, dict) else {"text": str(value)}
 
 

@@ -86,8 +86,11 @@ def _imported(tables: Tables) -> Imported:
     for row in tables.get("entry_relations", []):
         relation = {"type": row["relation"], "target": row["target_id"], "status": row["status"]}
         relations.setdefault(row["source_id"], []).append(relation)
+    found.add(
+        tables["diary_entries"],
+        lambda row: _entry(row, diaries.get(row["diary_id"], {}), relations.get(row["id"], [])),
+    )
     for row in tables["diary_entries"]:
-        found.entries.append(_entry(row, diaries.get(row["diary_id"], {}), relations.get(row["id"], [])))
         if vector := row.get("embedding"):
             numbers = STRICT_JSON.decode(vector) if isinstance(vector, str) else vector
             found.vectors.setdefault(MODEL, {})[row["id"]] = np.array(numbers, dtype=np.float32)

@@ -14,7 +14,7 @@ from steelyard_eval.datasets.folder import fault_message, read_folder
 from steelyard_eval.datasets.in_memory import MemoryReader
 from steelyard_eval.datasets.memories import is_memory
 from steelyard_eval.datasets.parts import assemble
-from steelyard_eval.importers.base import Imported, Importer
+from steelyard_eval.importers.base import BROKEN, Imported, Importer
 from steelyard_eval.importers.benchmark import IR_DATASETS
 from steelyard_eval.importers.kinds import importers
 from steelyard_eval.importers.postgres import connected, is_address
@@ -23,8 +23,6 @@ from steelyard_eval.importers.source import ForeignStore, Options
 from steelyard_eval.importers.write import ABOUT, FolderFiles, check_target, files_of, write_folder
 
 DEFAULTS = Options()
-BROKEN = (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError, RecursionError)
-"""What reading a store raises whose values have other types than its program writes."""
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import numpy as np
-
-from steelyard.base.fields import format_time
 from steelyard.feedback.log import ACTIONS, SCHEMA_VERSION
 from steelyard_eval.datasets.faults import counted
-from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier
+from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier, moment
 from steelyard_eval.importers.database import Database
 from steelyard_eval.importers.source import ForeignStore
 
@@ -48,11 +45,12 @@ def read(source: ForeignStore) -> Imported:
         for row in db.rows("vault_links"):
             link = filled({"type": row["link_type"], "target": row["target_id"], "note": row["note"]})
             links.setdefault(row["source_id"], []).append(link)
-        found.entries = [_entry(row, links, db) for row in db.rows("entries")]
-        found.entries += [_memory(row, db) for row in db.rows("memories")]
+        found.add(db.rows("entries"), lambda row: _entry(row, links, db))
+        found.add(db.rows("memories"), lambda row: _memory(row, db))
         known = {entry["id"] for entry in found.entries}
         _vectors(found, known, db)
         _feedback(found, known, db)
+        found.notes += db.notes()
         left_out = {name: sum(1 for _ in db.rows(name)) for name in ("entries_archive", "transcript_sessions")}
     for name, count in left_out.items():
         if count:
@@ -68,12 +66,12 @@ def _entry(row: Record, links: Mapping[str, list[Record]], db: Database) -> Reco
             "text": row["description"],
             "valid_from": row.get("valid_from"),
             "valid_until": row.get("valid_until"),
-            "tags": db.json_list(row["tags"]),
+            "tags": db.json_list(row, "tags"),
             "vault": row.get("tier"),
             "relations": links.get(row["id"], []),
             "example": row["example"],
             "counter_example": row["counter_example"],
-            "applies_to": db.json_list(row["applies_to"]),
+            "applies_to": db.json_list(row, "applies_to"),
             "origin": row.get("origin"),
         }
     )
@@ -88,36 +86,40 @@ def _memory(row: Record, db: Database) -> Record:
             "context": row["context"],
             "type": row["type"],
             "kind": MEMORY,
-            "tags": db.json_list(row["topics"]),
+            "tags": db.json_list(row, "topics"),
             "project": row["project_path"],
             "created_at": row["created_at"],
             "intent": row.get("intent"),
             "current_state": row.get("current_state"),
             "archived_at": row["archived_at"],
-            **{name: db.json_list(row.get(name)) for name in lists},
+            **{name: db.json_list(row, name) for name in lists},
         }
     )
 
 
 def _vectors(found: Imported, known: set[str], db: Database) -> None:
     for row in db.rows("entry_vectors"):
-        if row["entry_id"] in known:
-            vector = np.frombuffer(db.blob(row["vector"]), "<f4")
-            found.vectors.setdefault(identifier(row["model"]), {})[row["entry_id"]] = vector
+        if row["entry_id"] in known and (vector := db.floats(row["vector"])) is not None:
+            found.vectors.setdefault(identifier(str(row["model"])), {})[row["entry_id"]] = vector
 
 
 def _feedback(found: Imported, known: set[str], db: Database) -> None:
     """Each row as a list of the one entry that it names: what else was shown, and where, is not in the store."""
     rows = list(db.rows("brain_feedback", "id"))
+    timeless = 0
     for row in rows:
         if row["action"] not in ACTIONS or row["entry_id"] not in known:
+            continue
+        timestamp = moment(row["created_at"])
+        if not timestamp:
+            timeless += 1
             continue
         found.feedback.append(
             {
                 "schema_version": SCHEMA_VERSION,
-                "timestamp": format_time(row["created_at"]),
+                "timestamp": timestamp,
                 "query_id": f"brain-{row['id']}",
-                "user_query": row["query"],
+                "user_query": str(row["query"] or ""),
                 "policy": "soleri",
                 "hits": [{"object_id": row["entry_id"], "position": 1}],
                 "actions": [{"object_id": row["entry_id"], "action_name": row["action"]}],
@@ -128,6 +130,8 @@ def _feedback(found: Imported, known: set[str], db: Database) -> None:
             f"{counted(len(rows), 'row')} of feedback, of which {len(found.feedback)} name an entry of the store; "
             "they are weak evidence, because places and the other entries of each list are not recorded"
         )
+    if timeless:
+        found.notes.append(f"{counted(timeless, 'row')} of feedback without a time left out")
 
 
 IMPORTER = Importer("soleri", "Soleri: vault.db", matches, read, homes)

@@ -11,10 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from steelyard.base.fields import format_time
 from steelyard.feedback.log import SCHEMA_VERSION
 from steelyard_eval.datasets.faults import counted
-from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier
+from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier, moment
 from steelyard_eval.importers.database import Database
 from steelyard_eval.importers.source import ForeignStore
 
@@ -73,15 +72,17 @@ def read(source: ForeignStore) -> Imported:
             edge = {"type": row["relation"], "target": row["target_id"], "strength": row["strength"]}
             edges.setdefault(row["source_id"], []).append(edge)
         corrected = Counter(row["original_memory_id"] for row in db.rows("memory_corrections"))
-        found.entries = [_entry(row, edges, corrected, db) for row in db.rows("memory_index")]
+        found.add(db.rows("memory_index"), lambda row: _entry(row, edges, corrected, db))
         vectors = db.vectors("vec_memories")
         models = {row["embedding_model"] for row in db.rows("memory_index")} - {None, "", "not-loaded"}
         model = identifier(str(models.pop())) if len(models) == 1 else "spec-kit"
         found.vectors = {model: {str(rowid): vector for rowid, vector in vectors.items()}}
         events = list(db.rows("feedback_events", "id"))
+        found.notes += db.notes()
     if source.has(EVALUATION):
         with source.database(EVALUATION) as db:
             _evaluation(found, db)
+            found.notes += db.notes()
     _ledger(found, events)
     return found
 
@@ -94,7 +95,7 @@ def _entry(row: Record, edges: Mapping[str, list[Record]], corrected: Mapping[in
             "id": str(row["id"]),
             **{name: row.get(name) for name in SAME},
             "text": row["content_text"],
-            "tags": db.json_list(row["trigger_phrases"]),
+            "tags": db.json_list(row, "trigger_phrases"),
             "project": row["spec_folder"],
             "uri": row["file_path"],
             "importance": None if weight is None else weight * 10,
@@ -103,7 +104,7 @@ def _entry(row: Record, edges: Mapping[str, list[Record]], corrected: Mapping[in
             "correction_count": corrected.get(row["id"]),
             "visibility": "archived" if row["is_archived"] else None,
             "relations": edges.get(str(row["id"]), []),
-            "related": db.json_list(row.get("related_memories")),
+            "related": db.json_list(row, "related_memories"),
             **{name: row[name] for name in OWN if name in row},
         }
     )
@@ -127,13 +128,13 @@ def _evaluation(found: Imported, db: Database) -> None:
         found.queries.append(filled(record))
     for table, channel in (("eval_channel_results", "channel"), ("eval_final_results", "")):
         for row in db.rows(table, "id"):
-            scores = db.json_list(row["scores"])
-            ids = [str(id_) for id_ in db.json_list(row["result_memory_ids"])]
-            name = identifier(row[channel]) if channel else "final"
+            scores = db.json_list(row, "scores")
+            ids = [str(id_) for id_ in db.json_list(row, "result_memory_ids")]
+            if len(scores) != len(ids) or not all(isinstance(score, int | float) for score in scores):
+                scores = [None] * len(ids)
+            name = identifier(str(row[channel])) if channel else "final"
             lists = found.runs.setdefault(name, {})
-            lists[str(row["query_id"])] = list(
-                zip(ids, scores if len(scores) == len(ids) else [None] * len(ids), strict=True)
-            )
+            lists[str(row["query_id"])] = list(zip(ids, scores, strict=True))
     judged = sum(1 for _ in db.rows("eval_llm_judge_labels"))
     if judged:
         found.notes.append(
@@ -151,7 +152,10 @@ def _ledger(found: Imported, events: Sequence[Record]) -> None:
     texts = {query["id"]: query["text"] for query in found.queries}
     shown: dict[str, list[Record]] = {}
     acts: dict[str, list[Record]] = {}
+    timeless = sum(not moment(_time(event)) for event in events)
     for event in events:
+        if not moment(_time(event)):
+            continue
         kind = shown if event["type"] == "search_shown" else acts
         kind.setdefault(event["query_id"], []).append(event)
     unnamed = 0
@@ -165,7 +169,7 @@ def _ledger(found: Imported, events: Sequence[Record]) -> None:
         found.feedback.append(
             {
                 "schema_version": SCHEMA_VERSION,
-                "timestamp": format_time(rows[0]["timestamp"] / 1000),
+                "timestamp": moment(_time(rows[0])),
                 "query_id": f"ledger-{query_id}",
                 "user_query": texts.get(query_id, ""),
                 "client_id": rows[0]["session_id"] or "",
@@ -174,10 +178,18 @@ def _ledger(found: Imported, events: Sequence[Record]) -> None:
                 "actions": [{"object_id": act["memory_id"], "action_name": ACTS[act["type"]]} for act in own],
             }
         )
+    if timeless:
+        found.notes.append(f"{counted(timeless, 'event')} of the ledger without a time left out")
     if unnamed:
         found.notes.append(
             f"{counted(unnamed, 'list')} of the ledger without a text: it keeps none, and no evaluation was on"
         )
+
+
+def _time(event: Record) -> float | None:
+    """When an event was, in seconds."""
+    stamp = event["timestamp"]
+    return stamp / 1000 if isinstance(stamp, int | float) else None
 
 
 IMPORTER = Importer("spec_kit", "system-spec-kit: context-index.sqlite, speckit-eval.db", matches, read, homes)

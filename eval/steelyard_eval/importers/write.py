@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +38,8 @@ LOST = "qrels.lost.txt"
 """Labels of entries that are not in the corpus now."""
 MANAGED = ("as_of", "source", "text_for_embedding")
 """Keys of dataset.json that each import writes anew; the others are the user's once they are there."""
+NEEDED = frozenset(("id", "text"))
+"""Fields without which an entry is none."""
 GRADES = frozenset(range(-1, 5))
 SHOWN = 3
 """How many faults of one kind are named."""
@@ -78,7 +81,7 @@ def files_of(imported: Imported, about: Mapping[str, Any], old: ForeignStore | N
         notes.append(f"{counted(len(lost), 'label')} lost the entry and wait in {LOST}: {ids}")
     arrays, left_out = _arrays(imported, entries)
     texts = {
-        CORPUS: _lines(record for _, record in kept),
+        CORPUS: "".join(f"{line}\n" for _, line in kept),
         QUERIES: _lines(queries),
         QRELS: _qrels(present),
         ABOUT: canonical(_manifest(imported, entries, manifest)),
@@ -117,20 +120,38 @@ def write_folder(folder: Path, files: FolderFiles) -> bool:
     return True
 
 
-def _checked(records: Iterable[Record]) -> tuple[list[tuple[Entry, Record]], list[str]]:
+def _checked(records: Iterable[Record]) -> tuple[list[tuple[Entry, str]], list[str]]:
     """The entries that a corpus can hold, with their lines, and a note on the others."""
-    kept: dict[str, tuple[Entry, Record]] = {}
+    kept: dict[str, tuple[Entry, str]] = {}
     wrong: list[str] = []
+    without: Counter[str] = Counter()
     for record in records:
         entry, faults = read_entry(record)
+        spoilt = {fault.field: fault.rule for fault in faults} | _unheld(record)
+        if spoilt and not spoilt.keys() & NEEDED:
+            record = {name: value for name, value in record.items() if name not in spoilt}
+            entry, faults = read_entry(record)
+            without.update(f"{name}, which {rule}" for name, rule in spoilt.items())
         if entry is None:
             wrong.append(f"{shown(str(record.get('id', '')), 40)} ({_reason(faults)})")
         elif entry.id in kept:
             wrong.append(f"{shown(entry.id, 40)} (its id is there twice)")
         else:
-            kept[entry.id] = entry, record
+            kept[entry.id] = entry, _line(record)
     note = f"{counted(len(wrong), 'entry is', 'entries are')} left out: {', '.join(wrong[:SHOWN])}"
-    return list(kept.values()), [note] if wrong else []
+    notes = [f"{counted(count, 'entry is', 'entries are')} read without {what}" for what, count in without.items()]
+    return list(kept.values()), [*notes, note] if wrong else notes
+
+
+def _unheld(record: Record) -> dict[str, str]:
+    """The values that JSON cannot hold, such as bytes."""
+    try:
+        _line(record)
+    except (TypeError, ValueError, RecursionError):
+        if len(record) == 1:
+            return dict.fromkeys(record, "JSON cannot hold")
+        return dict(item for name, value in record.items() for item in _unheld({name: value}).items())
+    return {}
 
 
 def _reason(faults: list[Fault]) -> str:
@@ -155,6 +176,11 @@ def _arrays(imported: Imported, entries: list[Entry]) -> tuple[dict[str, NDArray
         if missing:
             have = counted(missing, "entry has none", "entries have none")
             notes.append(f"the vectors of {shown(model)} are left out, because {have}; texts are embedded anew")
+            continue
+        if len({len(vectors[entry.id]) for entry in entries}) > 1:
+            notes.append(
+                f"the vectors of {shown(model)} are left out: they differ in length; texts are embedded anew"
+            )
         elif entries:
             arrays[f"corpus.{model}.f16.npy"] = np.array([vectors[e.id] for e in entries], dtype=np.float16)
     return arrays, notes

@@ -180,3 +180,10 @@ def test_of_few_labels_a_proven_default_ships_before_what_is_no_better():
     far = evidence(0, 0.2, 0.3, 15)
     assert ahead(far, 2, 1)
     assert reconsidered(shipped, far, ALL_FAMILIES, FEW, TRY, 15)[0].candidate == 2
+
+
+def test_of_few_labels_a_try_stands_where_it_is_ahead_of_the_default():
+    for third, candidate in ((0.201, 1), (0.3, 2)):
+        own = evidence(0, 0.2, third, 10)
+        named = replace(decide(own, ALL_FAMILIES), verdict="try", candidate=2)
+        assert reconsidered(named, own, ALL_FAMILIES, FEW, TRY, 10)[0].candidate == candidate

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
+from steelyard.net.chat import chat_of
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.manners import note as tell_user
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option, split_option
 from steelyard_eval.common.console import wrapped
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.faults import counted
+from steelyard_eval.notebook.label.by_model import agreed, ask, cost, judge_name, model_agreement, opened
 from steelyard_eval.notebook.label.desk import Record, desk
 from steelyard_eval.notebook.label.duel_session import open_duel
 from steelyard_eval.notebook.label.open import open_session
@@ -43,6 +47,9 @@ KEYS = "0-3 grade, x cannot say, z nothing answers this query, s skip, u undo, n
 @click.option("--out", type=click.Path(), default="judgments", show_default=True, help="Folder of the judgments.")
 @click.option("--judge", "name", default="judge", show_default=True, help="Who judges; a file each.")
 @click.option("--random", is_flag=True, help="Whole queries drawn at random, whose labels can carry a ship.")
+@click.option("--model", is_flag=True, help="Let the language model of LLM_BASE_URL and LLM_MODEL judge, too.")
+@click.option("--most", type=click.IntRange(1), default=200, show_default=True, help="Pairs that --model judges.")
+@click.option("--yes", is_flag=True, help="Ask the model without asking you first.")
 @click.option("--second-to", metavar="JUDGE", default="", help="Judge again what JUDGE has judged; prints kappa.")
 @split_option
 @embedder_option
@@ -54,6 +61,9 @@ def judge(
     out: str,
     name: str,
     random: bool,
+    model: bool,
+    most: int,
+    yes: bool,
     second_to: str,
     split: str | None,
     embedder: str,
@@ -71,9 +81,19 @@ def judge(
     entry. Every key is saved: the command goes on where it was left. With --json it asks nothing and prints how
     far the work is.
 
+    With --model a language model judges pairs of the duel: what that costs is told first, answers are kept in a
+    file of its own, and its labels count for nothing until 50 of the pairs are judged by you as well.
+
     With --random whole queries are drawn, and each is judged on what the contenders rank among the first ten. The
     labels of queries that are judged whole stand for the others, so what they prove can ship.
     """
+    if model:
+        if contenders or random or second_to:
+            raise click.UsageError(
+                "--model judges what the duel does; leave out contenders, --random, --second-to"
+            )
+        _by_model(open_duel(load(dataset), Path(out), name, split, seed, embedder=embedder), most, yes, as_json)
+        return
     if not as_json and not load(dataset).queries:
         _write_queries(load(dataset), seed)
     if contenders or random or second_to:
@@ -89,6 +109,19 @@ def judge(
     for text in (*_told(found), *_marked(session)):
         tell_user(text)
     put(found, as_json, f"{found['given']} judged, {found['left']} left. {found['sentence']}{_where(found)}")
+
+
+def _by_model(person: Session, most: int, yes: bool, as_json: bool) -> None:
+    """Let a model judge pairs of the same pool, after its cost is told, and say how far both agree."""
+    chat = opened(chat_of(os.environ))
+    session = Session(person.pool, person.folder, judge_name(chat))
+    asked = cost(session, most)
+    click.echo(f"{chat.name}: {asked}", err=True)
+    if asked.pairs and (yes or (sys.stdin.isatty() and click.confirm("ask it?", err=True))):
+        ask(session, chat, most)
+    found = model_agreement(person.given, session.given)
+    document = {"judge": session.judge, "given": len(session.given), "file": str(session.file), **asdict(asked)}
+    put({**document, **found}, as_json, f"{len(session.given)} judged, in {session.file}\n{agreed(found)}")
 
 
 def _write_queries(data: Dataset, seed: int) -> None:

@@ -75,7 +75,6 @@ EXAMPLES = {
     ],
     "feedback": [
         "steelyard feedback ubi_queries.jsonl ubi_events.jsonl --from ubi -o feedback.jsonl",
-        "steelyard feedback open-bandit/feedback.csv.gz --from open-bandit",
     ],
     "report": ["steelyard report results.json -o reports/mine"],
     "explain": ["steelyard explain mine q1 --against bm25", "steelyard explain mine q1 --entry m1"],
