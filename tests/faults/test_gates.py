@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from steelyard.base.files import STRICT_JSON, write_text
 from steelyard.base.inputs import LIMIT, read_bytes, unpacked
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.cache import cache_path
+from steelyard.feedback.log import PATIENCE
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry, Relation
 from steelyard.stores.sqlite import Vault
@@ -346,3 +348,8 @@ def test_a_weights_file_with_a_key_twice_is_refused(tmp_path):
     assert json.loads(path.read_text())
     with pytest.raises(ConfigError, match="the key 'limit' stands there twice"):
         SearchConfig.load(path)
+
+
+def test_a_lock_is_waited_for_as_long_as_is_promised():
+    promised = (Path(__file__).parents[2] / "SECURITY.md").read_text()
+    assert f"under a lock that is waited for {PATIENCE:.0f} seconds" in promised

@@ -33,7 +33,7 @@ from steelyard_eval.gate.hashes import digest
 from steelyard_eval.gate.history import continued, history_text, load_history
 from steelyard_eval.importers import load_store
 from steelyard_eval.importers.basic_memory import homes
-from steelyard_eval.learn.importers import from_soleri, from_ubi, open_bandit
+from steelyard_eval.learn.importers import from_soleri, from_ubi
 from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.learn.reader import Known, read_log
 from steelyard_eval.measures.runs import read_run
@@ -320,22 +320,6 @@ def test_logs_of_others(tmp_path, what, read):
 
 
 CSV = "campaign,policy,item_id,click,propensity\n"
-ROWS = {
-    "rows": lambda n: CSV + "".join(f"all,{('bts', 'random')[at % 2]},{at},0,0.5\n" for at in range(n)),
-    "columns": lambda n: f"{','.join(named(n))}\n{',' * n}\n",
-    "an open quote": lambda n: f'{CSV}all,bts,"' + "x\n" * n,
-    "blank": lambda n: CSV + "\n" * n,
-}
-
-
-@pytest.mark.parametrize("what", ROWS)
-@pytest.mark.parametrize("name", ["feedback.csv", "feedback.csv.gz"])
-def test_open_bandit(tmp_path, what, name, monkeypatch):
-    monkeypatch.setattr("steelyard_eval.learn.offpolicy.RESAMPLES", 2)
-    pack = gzip.compress if name.endswith(".gz") else bytes
-    grows(file_of(tmp_path, lambda n: pack(ROWS[what](n).encode()), name), open_bandit)
-
-
 RUNS = {
     "one list": lines(lambda at: f"q1 Q0 e{at} {at} {at} x"),
     "many lists": lines(lambda at: f"q{at} Q0 e 1 1 x"),

@@ -6,8 +6,8 @@ draws places at random (seeded) over both packages: a comparison, an operator, a
 `or`, a `not` that goes. `--map`, or the first run, measures which tests run which line: those of units, golden
 examples and contracts, of gates, hostile vaults and damage. A mutant's tests are those that run its line, and for
 a line that runs at import (or in compiled code) the files that are named after its module or import it. Survivors
-are printed with their line; those that change nothing (equivalent.json, each with its reason, ten at most) are not
-counted.
+are printed with their line; those that change nothing (equivalent.json, each with its line and its reason, ten of
+a sample at most) are not counted.
 """
 
 import ast
@@ -234,7 +234,7 @@ def measure(folder):
 
 
 def work_of(seed, goal, folder):
-    known = {line["place"] for line in json.loads(EQUIVALENT.read_text())}
+    known = json.loads(EQUIVALENT.read_text())
 
     def work(number):
         path, at = drawn(seed, goal)[number]
@@ -261,7 +261,9 @@ def work_of(seed, goal, folder):
             ended = ending(batch, changed)
             if ended == FAILED or (ended not in (PASSED, NOTHING) and ending(batch, original) == PASSED):
                 return {"mutants": 1, "killed": 1}
-        kind = "equivalent" if place in known else "survived"
+        line = original.splitlines()[node.lineno - 1].strip()
+        same = any(one["place"] == place and one.get("line", line) == line for one in known)
+        kind = "equivalent" if same else "survived"
         return {"mutants": 1, kind: 1, f"{kind} {place} line {node.lineno}": 1}
 
     return work

@@ -458,10 +458,10 @@ def test_without_queries_the_sentence_stands_alone(space, tmp_path):
 
 
 def test_few_labels_that_prove_nothing_give_way_to_public_collections(space):
-    few = dict(list(space.dataset.qrels.items())[:4])
+    few = dict(list(space.dataset.qrels.items())[:2])
     own = replace(space.dataset, qrels=few)
     found = recommend(own, "bm25", workspace=replace(space, dataset=own), timed=False)
 
     assert found.record["verdict"] == "try"
-    assert "The 4 labelled queries of your notes prove nothing yet. On ten public" in found.sentence
+    assert "The 2 labelled queries of your notes prove nothing yet. On ten public" in found.sentence
     assert str(found.attempt.strategy) == "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"
