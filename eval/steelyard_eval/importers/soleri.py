@@ -121,6 +121,7 @@ def _feedback(found: Imported, known: set[str], db: Database) -> None:
                 "schema_version": SCHEMA_VERSION,
                 "timestamp": timestamp,
                 "query_id": f"brain-{row['id']}",
+                "client_id": f"brain-{row['id']}",  # an event of its own, which repeats no other
                 "user_query": str(row["query"] or ""),
                 "policy": "soleri",
                 "hits": [{"object_id": row["entry_id"], "position": 1}],

@@ -64,6 +64,12 @@ class LogCase:
         return sum(policy.searches for policy in self.policies if policy.how == "foreign")
 
     @property
+    def listless(self) -> bool:
+        """Whether every list is one entry that was acted upon: a tally, such as Soleri keeps, and no lists."""
+        own = self.hits.tally
+        return not self.hits.place.any() and bool((own.acts.sum(axis=1) >= own.shown).all())
+
+    @property
     def recognised(self) -> Bools:
         """bool[M]: which keys of the hits are by policies that were recognised."""
         known = np.array([policy.how != "foreign" for policy in self.policies], dtype=bool)

@@ -84,6 +84,7 @@ def from_soleri(paths: Iterable[str | Path]) -> Iterator[str]:
                     "schema_version": SCHEMA_VERSION,
                     "timestamp": _time(record.get("created_at")),
                     "query_id": str(record.get("id", "")),
+                    "client_id": str(record.get("id", "")),  # an event of its own, which repeats no other
                     "user_query": str(record.get("query", "")),
                     "policy": "soleri",
                     "hits": [{"object_id": entry, "position": 1}],

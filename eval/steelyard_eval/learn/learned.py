@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.common.renderers import drawn
@@ -100,12 +102,14 @@ def learn(
     case = prepare(dataset, path, current, embedder=embedder, workspace=workspace, now=now())
     judged = _judged(case, labels)
     if rule == LEARNER:
-        return _answer(case, judged, by_intent(case, judged, labels), now)
+        return _answer(case, judged, {} if case.listless else by_intent(case, judged, labels), now)
     return _rival(case, judged, rule, now)
 
 
 def _judged(case: LogCase, labels: bool) -> Judged:
     """The decision; a log that our replay does not reproduce decides nothing, and chosen labels ship nothing."""
+    if case.listless:
+        return _listless(case)
     if not len(case.cells):
         equal = max(policy.agreement for policy in case.policies)
         raise DataError(
@@ -125,6 +129,24 @@ def _judged(case: LogCase, labels: bool) -> Judged:
     return replace(found, verdict="try", refusal=chosen) if chosen else found
 
 
+def _listless(case: LogCase) -> Judged:
+    """Acts on single entries decide nothing: what else was shown, and where, is not known."""
+    found = judge(case.lists, case.hits.cells(case.lists, np.ones(len(case.hits.row), dtype=bool)))
+    refusal = Refusal(
+        f"the log has {case.hits.tally.acts.sum():,.0f} acts on single entries, and not the lists that they were "
+        "in, so it says nothing about weights",
+        "log what your search shows, or label 20 queries",
+    )
+    return replace(found, verdict="keep", candidate=0, best=0, refusal=refusal)
+
+
+def _unlisted(case: LogCase) -> dict[str, Any]:
+    """What a log without lists says nothing about, for the document."""
+    if not case.listless:
+        return {}
+    return {"views": [], "rivals": [], "halves": [], "intents": [], "flip": None, "off_policy": None}
+
+
 def _chosen_labels(case: LogCase, judged: Judged) -> Refusal | None:
     """Why the labels that are pooled with the log cannot carry a ship, by what the data set says of them."""
     dataset, picked = case.space.dataset, case.lists.config(judged.candidate)
@@ -134,7 +156,7 @@ def _chosen_labels(case: LogCase, judged: Judged) -> Refusal | None:
 
 
 def _answer(case: LogCase, judged: Judged, intents: Mapping[str, Judged], now: Callable[[], float]) -> Learned:
-    record = document(case, judged, {"rule": LEARNER}, intents)
+    record = document(case, judged, {"rule": LEARNER, **_unlisted(case)}, intents)
     facts = {**_provenance(case, judged, now), "verdict": record["verdict"]}
     if record["verdict"] != judged.verdict:
         del facts["promise"]  # it is about every query alike, and weights change for single intents alone
@@ -152,13 +174,20 @@ def _rival(case: LogCase, judged: Judged, rule: str, now: Callable[[], float]) -
         chosen, extra = adapted(case)
     else:
         chosen, extra = case.lists.config(rivals(case.lists, case.cells, judged.examination)[rule]), {}
-    record = document(case, own, {"rule": rule, **extra})
+    record = document(case, own, {"rule": rule, **extra, **_unlisted(case)})
     record["chosen"] = {"strategy": str(chosen.effective)}
+    would = f"would use {chosen.effective}" if chosen != case.config else "would change nothing"
     record["sentence"] = (
-        f"The rule {rule} would use {chosen.effective}; it proves nothing, so your {case.label} stays."
+        f"The rule {rule} {would}{_counted(extra)}; it proves nothing, so your {case.label} stays."
     )
     facts = _provenance(case, own, now)
     return Learned(record, replace(case.config, provenance=facts), replace(chosen, provenance=facts))
+
+
+def _counted(extra: Mapping[str, Any]) -> str:
+    """What a rule counted, where it counts."""
+    counts = {name: count for name, count in extra.get("counted", {}).items() if name != "rate"}
+    return f" after {', '.join(f'{count} {name}' for name, count in counts.items())}" if counts else ""
 
 
 def _provenance(case: LogCase, judged: Judged, now: Callable[[], float]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def _views(record: Record) -> str:
         both = {"gain": _signed(labels["pooled_gain"]), "error": _plain(labels["pooled_error"]), "refit": "-"}
         rows += [{"view": f"{labels['queries']} labelled queries", **own}, {"view": "pooled", **both}]
     columns = {"view": "entries never shown count", "gain": "gain, nDCG@10", "error": "query error"}
-    return table(rows, columns | {"refit": "refit error"})
+    return table(rows, columns | {"refit": "refit error"}) if rows else ""
 
 
 def _rests_on(record: Record) -> list[str]:
@@ -60,9 +60,12 @@ def _rests_on(record: Record) -> list[str]:
         f"log:         {log['impressions']:,} searches, {log['queries']} distinct queries (worth "
         f"{record['effective_queries']:.0f} equally frequent ones), {log['acts']:,} acts, "
         f"{log['span']}{simulated}",
-        f"examination: place ** -{examination['exponent']:.2f} ({examination['source']}{error})",
-        f"unseen:      {record['unseen']:.0%} of the new first ten places were never shown for their query",
     ]
+    if record["views"]:
+        lines += [
+            f"examination: place ** -{examination['exponent']:.2f} ({examination['source']}{error})",
+            f"unseen:      {record['unseen']:.0%} of the new first ten places were never shown for their query",
+        ]
     if record["flip"] is not None:
         lines.append(f"flips:       where entries never shown count {record['flip']:g} x prior")
     for policy in record["policies"]:
@@ -79,6 +82,8 @@ def _rests_on(record: Record) -> list[str]:
 
 
 def _acts(record: Record) -> str:
+    if not record["views"]:
+        return ""  # without lists there are no classes that an act could tell apart
     rows = [
         {"kind": row["kind"], "count": row["count"], "lift": f"{row['lift']:.1f}"}
         for row in record["acts"]["kinds"]

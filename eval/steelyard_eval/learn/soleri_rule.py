@@ -8,6 +8,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.adaptive import Feedback, adapt
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system
+from steelyard_eval.learn.acts import KINDS
 from steelyard_eval.learn.case import LogCase
 
 
@@ -18,7 +19,8 @@ def adapted(case: LogCase) -> tuple[SearchConfig, dict[str, Any]]:
         raise ConfigError(
             f"{case.config.name} documents no rule that adapts weights to feedback; name --current soleri"
         )
-    counts = case.cells.by_kind()
+    acts = case.hits.tally.acts if case.listless else case.cells.acts
+    counts = dict(zip(KINDS, acts.sum(axis=0).astype(int).tolist(), strict=True))
     names = ("accepted", "dismissed", "modified", "failed")
     feedback = Feedback(*(counts.get(name, 0) for name in names))
     return adapt(case.config, feedback, rule), {"counted": {**vars(feedback), "rate": feedback.rate}}

@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 from dataclasses import replace
+from itertools import cycle
 
 import pytest
 from click.testing import CliRunner
@@ -143,6 +144,49 @@ def test_a_log_of_other_queries_is_foreign(tmp_path, data):
     assert found.exit_code == 2
     assert "the log is foreign" in found.stderr
     assert not (tmp_path / "w.json").exists()
+
+
+TALLY = ("accepted",) * 18 + ("modified",) * 4 + ("dismissed",) * 10 + ("failed",)
+
+
+def tally(tmp_path, actions):
+    """A log of acts on single entries, such as Soleri keeps, of the starter's queries and relevant entries."""
+    texts = {q["id"]: q["text"] for q in map(json.loads, (starter() / "queries.jsonl").read_text().splitlines())}
+    pairs = [line.split()[::2] for line in (starter() / "qrels.txt").read_text().splitlines()]
+    rows = [
+        {"id": at, "query": texts[query], "entry_id": entry, "action": action, "created_at": "2026-07-01 10:00:00"}
+        for at, (action, (query, entry)) in enumerate(zip(actions, cycle(pairs), strict=False))
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    log = tmp_path / "tally.jsonl"
+    assert run("feedback", tmp_path / "rows.jsonl", "--from", "soleri", "-o", log).exit_code == 0
+    return log
+
+
+def test_acts_without_lists_change_nothing_and_say_why(tmp_path):
+    found = run(
+        *("learn", starter(), "--feedback", tally(tmp_path, TALLY), "--current", "soleri"),
+        *("-o", tmp_path / "w.json", "--json"),
+    )
+    record = json.loads(found.stdout)
+
+    assert found.exit_code == 0
+    assert (record["verdict"], record["chosen"], record["views"]) == ("keep", None, [])
+    assert "the log has 33 acts on single entries, and not the lists" in record["sentence"]
+
+
+@pytest.mark.parametrize(("actions", "weight"), [(TALLY, 0.2875), (TALLY[:18] + TALLY[22:], 0.25)])
+def test_soleri_s_rule_counts_them_from_30_on(tmp_path, actions, weight):
+    """By its document: (18 + 4 / 2) / 32 = 0.625 moves 0.25 by (0.625 - 0.5) * 2 * 0.15; 28 of them by nothing."""
+    log = tally(tmp_path, actions)
+    out = tmp_path / "w.json"
+    found = run(
+        *("learn", starter(), "--feedback", log, "--current", "soleri", "--rule", "adaptive", "-o", out, "--json")
+    )
+    record = json.loads(found.stdout)
+
+    assert record["counted"]["accepted"] == 18
+    assert f"weighted_sum({weight:g}*tfidf" in record["chosen"]["strategy"]
 
 
 def test_places_from_0_and_the_future_are_named(tmp_path):
