@@ -1,5 +1,7 @@
 """Estimates whose values are known: by hand on tiny logs, by construction on simulated ones."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from made_world import made, truth
@@ -14,6 +16,7 @@ from steelyard_eval.learn.first_ten import DISCOUNT, PLACES
 from steelyard_eval.learn.importers import open_bandit
 from steelyard_eval.learn.interleaving import Duel
 from steelyard_eval.learn.offpolicy import estimate
+from steelyard_eval.learn.policies import _nearest
 from steelyard_eval.learn.rivals import rivals
 from steelyard_eval.learn.simulator import cells_of, simulate
 from steelyard_eval.learn.verdict import judge
@@ -246,3 +249,12 @@ def test_the_rows_of_open_bandit_are_read(tmp_path):
 def test_a_reward_model_without_another_fold_is_zero_and_adds_nothing():
     found = estimate(*map(np.array, ([1.0], [0.5], [0], [1.0])))
     assert found.dr.value == found.ips.value == 0.5
+
+
+def test_the_nearest_candidate_shares_most_of_what_was_shown():
+    """Entries 0, 1 and one outside the set (-1) were shown: the second candidate has 0, the first none."""
+    columns = {"query": [0, 0, 0], "place": [0, 1, 2], "row": [0, 1, -1]}
+    hits = SimpleNamespace(**{name: np.array(values) for name, values in columns.items()})
+    lists = SimpleNamespace(top=[np.array([[1, 0, -2]]), np.array([[0, 2, -1]])])
+    best, share = _nearest(hits, np.ones(3, bool), lists, np.array([2.0, 1.0, 1.0]))
+    assert (best, share) == (1, 0.5)
