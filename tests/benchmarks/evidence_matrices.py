@@ -15,7 +15,7 @@ import numpy as np
 
 from steelyard.fusion import parse_strategy
 from steelyard.live.identity import share
-from steelyard.systems import find_system
+from steelyard.systems import find_system, written_name
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.datasets import load
 from steelyard_eval.decide.grid import grid, measured
@@ -123,16 +123,17 @@ class Collection:
 
     def table(self, config, configs):
         """The recording for configurations that retrieve like this one, and its judgments."""
-        path = self.folder / f"{self.name}.{config.system}.recording"
+        path = self.folder / f"{self.name}.{written_name(config)}.recording"
         if not path.exists():
             queries = judged(self.space.dataset, self.space.dataset.queries)
             files.save(record(self.space, queries, configs), path)
         table = files.load(path)
         return table, Judgments.of(self.space.dataset.qrels, table.queries, table.entries)
 
-    def start_of(self, config):
-        """The starts that share a recording with a configuration."""
-        return [one for one in self.starts if len(share([one.config, config])) == 1]
+    def parts_of(self, config):
+        """The settings of all starts that share a recording with a configuration, by start."""
+        parts = [part for start in self.starts for part in start.parts]
+        return [part for part in parts if len(share([part[0], config])) == 1]
 
     @property
     def starts(self):
@@ -141,9 +142,9 @@ class Collection:
 
     def recorded(self, config):
         """The recording of a configuration, wide enough for all that is laid out."""
-        members = self.start_of(config)
-        wide = [setting for start in members for setting in [*start.settings, *settings(start.config)]]
-        return self.table(members[0].config if members else config, [*wide, config])
+        parts = self.parts_of(config)
+        wide = [setting for part in parts for setting in [*part, *settings(part[0])]]
+        return self.table(parts[0][0] if parts else config, [*wide, config])
 
     def tuned(self, case):
         """The matrices of one strategy's own settings."""
@@ -168,7 +169,7 @@ class Collection:
         """The matrices of one start."""
         path = self.folder / f"{self.name}.start.{start.label}.npz"
         if not path.exists():
-            made, _ = laid_out(Measured(*self.recorded(start.config)), start, METRIC)
+            made, _ = laid_out([Measured(*self.recorded(part[0])) for part in start.parts], start, METRIC)
             texts = (keys_of(made), np.zeros(len(made)), (start.label,))
             Matrices(*texts, made.metric, made.composite, {}).save(path)
         return Matrices.load(path)

@@ -69,7 +69,7 @@ from steelyard_eval.export import TARGETS as TARGETS_OF_EXPORT
 from steelyard_eval.export import export
 from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.gate.hashes import digest
-from steelyard_eval.learn.importers import from_soleri, from_ubi, open_bandit
+from steelyard_eval.learn.importers import from_soleri, from_ubi
 from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.learn.reader import Known, read_log
 from steelyard_eval.measures.metrics import Judgments, parse_measures
@@ -358,12 +358,12 @@ def _change_file(path: str) -> str:
 
 
 def log(data: bytes) -> str:
-    """A log of ours, of OpenSearch or of Soleri, or open-bandit's, packed or not, is read, or refused in words."""
+    """A log of ours, of OpenSearch or of Soleri, packed or not, is read, or refused in words."""
     kind, body = LOGS[data[0] % len(LOGS)] if data else LOGS[0], data[1:]
     path = world().folder / kind
     path.write_bytes(gzip.compress(body, mtime=0) if data[:1] >= b"\x80" and kind.endswith(".gz") else body)
     outcome = []
-    for read in (_read_log, duels, _convert(from_ubi), _convert(from_soleri), open_bandit):
+    for read in (_read_log, duels, _convert(from_ubi), _convert(from_soleri)):
         try:
             json.dumps([one.to_json() for one in found] if (found := read(str(path))) else [], allow_nan=False)
             outcome.append("read")
@@ -1120,11 +1120,8 @@ def _log_seeds() -> list[bytes]:
         },
     ]
     soleri = [{"query": "token", "entryId": "e1", "action": "accepted", "createdAt": 1.7e9, "id": 1}]
-    rows = ["timestamp,campaign,policy,item_id,position,click,propensity_score,propensity"]
-    rows += [f"2026,all,{('bts', 'random')[at % 2]},{at % 3},1,{at % 2},0.5,0.5" for at in range(12)]
-    bandit = "\n".join(rows).encode()
     logs = [_lines([ours, later]), _lines(ubi), _lines(soleri)]
-    return [*(bytes([at]) + one for one in logs for at in (0, 131)), b"\2" + bandit, b"\x80" + bandit]
+    return [*(bytes([at]) + one for one in logs for at in (0, 131))]
 
 
 def _answer_seeds() -> list[bytes]:

@@ -1,7 +1,6 @@
 """What a second attack found: logs, endpoints, exports, baselines and names that hung, flooded or lied."""
 
 import base64
-import csv
 import fcntl
 import gzip
 import json
@@ -32,7 +31,7 @@ from steelyard_eval.export import TARGETS, export
 from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.gate.hashes import digest
 from steelyard_eval.learn import waiting
-from steelyard_eval.learn.importers import from_ubi, open_bandit
+from steelyard_eval.learn.importers import from_ubi
 from steelyard_eval.learn.reader import Known, read_log
 
 KEY = "sk-live-0123456789"
@@ -291,7 +290,6 @@ class TestCompressed:
         bomb = gzip.compress(b"\n" * 2**20, 9) * 80
         for name, read in (
             ("log.jsonl.gz", lambda path: read_log(path, Known(**KNOWN), 2e9)),
-            ("feedback.csv.gz", open_bandit),
             ("ubi.jsonl.gz", lambda path: list(from_ubi([path]))),
         ):
             (tmp_path / name).write_bytes(bomb)
@@ -306,28 +304,6 @@ class TestCompressed:
 
 HEAD = "campaign,policy,item_id,click,propensity\n"
 BOTH = "all,bts,1,0,0.5\nall,random,1,1,0.5\n"
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        f"{HEAD}all,bts,1\n".encode(),
-        f"{HEAD}all,bts,x,0,0.5\n".encode(),
-        f"{HEAD}all,bts,-1,0,0.5\nall,random,1,1,1\n".encode(),
-        f"{HEAD}all,bts,1e15,0,0.5\nall,random,1,nan,1\n".encode(),
-        f"{HEAD}all,bts,1,0,0\nall,random,1,1,1\n".encode(),
-        f"{HEAD}{BOTH}other,bts,1,0,0.5\n".encode(),
-        f"{HEAD}{BOTH}".encode() + b"\xff,bts,1,0,0.5\n",
-        f'{HEAD}{BOTH}all,"{"x" * 200_000}'.encode(),
-        f"{HEAD}all,bts,1e400,0,0.5\n{BOTH}".encode(),
-        b"\xff\xfe",
-    ],
-)
-def test_odd_files_of_open_bandit_end_in_one_message(tmp_path, content):
-    assert csv.field_size_limit() == 131_072
-    (tmp_path / "f.csv").write_bytes(content)
-    with pytest.raises((DataError, ConfigError)):
-        open_bandit(tmp_path / "f.csv")
 
 
 @pytest.mark.parametrize("ids", [7, {"a": 1}, "abc", True])

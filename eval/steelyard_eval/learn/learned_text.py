@@ -136,12 +136,3 @@ def duelled(found: Sequence[Record]) -> str:
     ]
     columns = {"other": "drafted in", "wtl": "win/tie/loss", "preferred": "preferred", "p": "p"}
     return table(rows, columns) if rows else "no list of this log was interleaved"
-
-
-def campaigns(found: Sequence[Record]) -> str:
-    """What a policy would have been worth by another's log, beside what it was."""
-    parts = []
-    for row in found:
-        own = "{value:.5f} [{low:.5f}, {high:.5f}]".format(**row["own"])
-        parts.append(f"{visible(row['campaign'])}, its own rate: {own}\n{offered(row['estimated'])}")
-    return "\n\n".join(parts)

@@ -7,8 +7,8 @@ pytrec_eval to 1e-9, query by query, on the run that `runs.write_run` wrote.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from steelyard.base.arrays import Indices
 from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard_eval.measures.judgments import UNJUDGED, discounts
+from steelyard_eval.measures.judgments import Judgments as Judgments  # it is read with the measures
 
 Floats = NDArray[np.float64]
-
-_UNJUDGED = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,6 @@ class Measure:
         return family.whole if self.cutoff is None else family.cut.format(self.cutoff)
 
     @property
-    def meaning(self) -> str:
-        """What it says of a list, in words."""
-        return f"over the first {self.cutoff} places, " * bool(self.cutoff) + _FAMILIES[self.family].meaning
-
-    @property
     def kind(self) -> int:
         """How weight search computes it; ConfigError for one that is no function of the ranks of relevant rows."""
         return self._searched[0]
@@ -68,103 +63,6 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Judgments:
-    """The qrels of Q queries in the form that `evaluate` reads; build it with `Judgments.of`, once per data set.
-
-    Attributes
-    ----------
-    key, grade : int64[J], int32[J]
-        The judged pairs that a list can contain: query * width + entry, ascending, and their grades, at least 0.
-    width : int
-        How many entries a list can choose from.
-    judged, relevant : int64[Q]
-        Judged and relevant (grade >= 1) ids of each query, those outside `entries` included. Leave the
-        queries with `judged == 0` out of a mean: they have no judgments.
-    start, ideal : int64[Q], float64[sum(relevant)]
-        `ideal[start[q] + k - 1]` is query q's ideal DCG at k, for k up to `relevant[q]`.
-    """
-
-    key: Indices
-    grade: NDArray[np.int32]
-    width: int
-    judged: Indices
-    relevant: Indices
-    start: Indices
-    ideal: Floats
-
-    @classmethod
-    def of(
-        cls, qrels: Mapping[str, Mapping[str, int]], queries: Sequence[str], entries: Sequence[str]
-    ) -> Judgments:
-        """Return the judgments of `queries`, whose lists contain indices of `entries`.
-
-        Judged ids that are not in `entries` still count in totals and ideals, as relevant entries that no list
-        returned. A grade below 0 counts as 0: judged, without gain.
-        """
-        index = {name: i for i, name in enumerate(entries)}
-        rows = [qrels.get(query, {}) for query in queries]
-        found = [
-            (q * len(entries) + index[name], max(grade, 0))
-            for q, row in enumerate(rows)
-            for name, grade in row.items()
-            if name in index
-        ]
-        pairs = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
-        ideals = [_ideal(row.values()) for row in rows]
-        relevant = np.array([ideal.size for ideal in ideals], dtype=np.int64)
-        return cls(
-            key=np.ascontiguousarray(pairs[:, 0]),
-            grade=pairs[:, 1].astype(np.int32),
-            width=len(entries),
-            judged=np.array([len(row) for row in rows], dtype=np.int64),
-            relevant=relevant,
-            start=np.cumsum(relevant) - relevant,
-            ideal=np.concatenate([*ideals, np.zeros(0)]),
-        )
-
-    def slice(self, begin: int, end: int) -> Judgments:
-        """Return the judgments of the queries begin..end-1."""
-        first, last = np.searchsorted(self.key, [begin * self.width, end * self.width])
-        low = int(self.start[begin]) if begin < end else 0
-        relevant = self.relevant[begin:end]
-        return replace(
-            self,
-            key=self.key[first:last] - begin * self.width,
-            grade=self.grade[first:last],
-            judged=self.judged[begin:end],
-            relevant=relevant,
-            start=self.start[begin:end] - low,
-            ideal=self.ideal[low : low + int(relevant.sum())],
-        )
-
-    def ideal_at(self, cutoff: int | None) -> Floats:
-        """Return float64[Q], the DCG of the best possible list cut at `cutoff`; 0 where nothing is relevant."""
-        depth = self.relevant if cutoff is None else np.minimum(self.relevant, cutoff)
-        values = np.zeros(self.relevant.size)
-        some = depth > 0
-        values[some] = self.ideal[(self.start + depth - 1)[some]]
-        return values
-
-    def grades(self, query: Indices, entry: NDArray[np.integer]) -> NDArray[np.int32]:
-        """Return the grade of each (query, entry) pair, -1 where the pair is not judged."""
-        if not self.key.size:
-            return np.full(query.size, _UNJUDGED, dtype=np.int32)
-        wanted = query * self.width + entry
-        at = np.minimum(np.searchsorted(self.key, wanted), self.key.size - 1)
-        return np.where(self.key[at] == wanted, self.grade[at], _UNJUDGED).astype(np.int32)
-
-
-def _ideal(grades: Iterable[int]) -> Floats:
-    """Return the cumulated DCG of the relevant grades, best first."""
-    gains = np.array(sorted((g for g in grades if g >= 1), reverse=True), dtype=np.float64)
-    return np.cumsum(gains / _discounts(gains.size))
-
-
-def _discounts(depth: int) -> Floats:
-    return np.log2(np.arange(2, depth + 2, dtype=np.float64))
-
-
-@dataclass(frozen=True)
 class _Lists:
     """Ranked lists as one dense matrix of grades, with running sums from which every cutoff is read.
 
@@ -177,7 +75,7 @@ class _Lists:
 
     @cached_property
     def dcg(self) -> Floats:
-        return np.cumsum(np.maximum(self.grade, 0) / _discounts(self.grade.shape[1]), axis=1)
+        return np.cumsum(np.maximum(self.grade, 0) / discounts(self.grade.shape[1]), axis=1)
 
     @cached_property
     def hits(self) -> Floats:
@@ -232,7 +130,7 @@ def _reciprocal_rank(lists: _Lists, k: int | None) -> Floats:
 
 
 def _judged(lists: _Lists, k: int | None) -> Floats:
-    known = np.count_nonzero(lists.grade[:, :k] != _UNJUDGED, axis=1)
+    known = np.count_nonzero(lists.grade[:, :k] != UNJUDGED, axis=1)
     return _share(known.astype(np.float64), lists.length if k is None else np.minimum(lists.length, k))
 
 
@@ -320,6 +218,13 @@ COMMON = tuple(name + "@10" * (family.needs_cutoff or name == "nDCG") for name, 
 """One spelling of every measure that `parse_measures` accepts."""
 _FOLDED = {name.casefold(): _ALIASES.get(name, name) for name in (*_FAMILIES, *_ALIASES)}
 _NAME = re.compile(r"(?P<family>\w+)(?P<params>\(.*\))?(?:@(?P<cutoff>.*))?", re.ASCII)
+
+
+def meaning(name: str) -> str:
+    """What a measure says of a list, by a name as it is printed; empty for what is none."""
+    family, _, cutoff = name.partition("@")
+    where = f"over the first {cutoff} places, " if cutoff else ""
+    return where + _FAMILIES[family].meaning if family in _FAMILIES else ""
 
 
 def parse_measures(names: Iterable[object]) -> tuple[Measure, ...]:
@@ -414,7 +319,7 @@ def condensed(
 ) -> tuple[Indices, NDArray[np.integer]]:
     """The lists without the entries that were not judged (Sakai, SIGIR 2007); arguments as in `evaluate`."""
     query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    kept = judgments.grades(query, entry) != _UNJUDGED
+    kept = judgments.grades(query, entry) != UNJUDGED
     return np.concatenate([[0], np.cumsum(kept)])[offsets], entry[kept]
 
 
@@ -426,7 +331,7 @@ def _depth(length: Indices, measures: tuple[Measure, ...]) -> int:
 
 
 def _dense(offsets: Indices, entry: NDArray[np.integer], judgments: Judgments, depth: int) -> NDArray[np.int32]:
-    grade = np.full((offsets.size - 1, depth), _UNJUDGED, dtype=np.int32)
+    grade = np.full((offsets.size - 1, depth), UNJUDGED, dtype=np.int32)
     query, rank = np.nonzero(np.arange(depth) < np.diff(offsets)[:, None])
     grade[query, rank] = judgments.grades(query, entry[offsets[query] + rank])
     return grade

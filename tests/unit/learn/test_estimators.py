@@ -6,16 +6,13 @@ import numpy as np
 import pytest
 from made_world import made, truth
 
-from steelyard.base.errors import DataError
 from steelyard.feedback.explore import draft_teams
 from steelyard_eval.learn.acts import CODE, KINDS
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import fit
 from steelyard_eval.learn.examination import Examination, examine, from_given, harvest, joint
 from steelyard_eval.learn.first_ten import DISCOUNT, PLACES
-from steelyard_eval.learn.importers import open_bandit
 from steelyard_eval.learn.interleaving import Duel
-from steelyard_eval.learn.offpolicy import estimate
 from steelyard_eval.learn.policies import _nearest
 from steelyard_eval.learn.rivals import rivals
 from steelyard_eval.learn.simulator import cells_of, simulate
@@ -85,15 +82,6 @@ def test_the_first_places_are_those_of_the_scores():
             begin, end = lists.offsets[query], lists.offsets[query + 1]
             order = begin + np.argsort(-scores[begin:end], kind="stable")[:PLACES]
             assert lists.top[candidate, query].tolist() == order.tolist()
-
-
-def test_snips_and_ips_by_hand():
-    """Two shows of weight 2 and 0.5, the first clicked: IPS (2 + 0) / 2, SNIPS 2 / 2.5."""
-    found = estimate(np.array([1.0, 0.0]), np.array([2.0, 0.5]), np.array([0, 1]), np.array([0.5, 0.5]))
-    assert found.ips.value == pytest.approx(1.0)
-    assert found.snips.value == pytest.approx(0.8)
-    assert found.effective == pytest.approx(2.5**2 / 4.25)
-    assert "are needed" in found.refusal
 
 
 def test_teams_take_turns_and_never_repeat_an_entry():
@@ -188,20 +176,6 @@ def test_naive_clicks_stay_near_what_was_shown():
     assert value[chosen["naive"]] < value[chosen["dr"]]
 
 
-def test_off_policy_estimates_are_unbiased():
-    """Rewards by item, logged by a skewed policy of known probabilities; the uniform one is worth 0.25."""
-    reward, logging = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.4, 0.3, 0.2, 0.1])
-    found = []
-    for seed in range(30):
-        rng = np.random.default_rng(seed)
-        item = rng.choice(4, 800, p=logging)
-        clicks = (rng.random(800) < reward[item]).astype(float)
-        one = estimate(clicks, 0.25 / logging[item], item, np.full(4, 0.25), seed=seed)
-        found.append([one.ips.value, one.snips.value, one.dr.value])
-    error = np.std(found, axis=0) / np.sqrt(len(found))
-    assert np.all(np.abs(np.mean(found, axis=0) - 0.25) < 3 * error)
-
-
 @pytest.mark.parametrize(("distinct", "verdict"), [(5, "keep"), (149, "try")])
 def test_few_queries_ship_nothing_and_what_would_have_shipped_is_worth_trying(distinct, verdict):
     lists, grades = made()
@@ -229,26 +203,6 @@ def test_a_log_of_a_search_or_two_decides_nothing_and_breaks_nothing(rows):
     assert found.verdict == "keep"
     assert found.refusal is not None
     assert np.isfinite(found.views.error).all()
-
-
-def test_the_rows_of_open_bandit_are_read(tmp_path):
-    """Two items, each shown as often by both policies: the estimate is the mean of the logged clicks, 1 of 4."""
-    path = tmp_path / "feedback.csv"
-    shows = [
-        f"{policy},{item},{int(click)}" for policy in ("bts", "random") for item in (0, 1) for click in (0, item)
-    ]
-    rows = "".join("all,{},{},{},0.5\n".format(*show.split(",")) for show in shows)
-    path.write_text(f"campaign,policy,item_id,click,propensity\n{rows}")
-    (found,) = open_bandit(path)
-    assert (found.name, found.estimated.ips.value) == ("all", 0.25)
-    path.write_text("campaign,policy,item_id,click,propensity\nall,bts\n")
-    with pytest.raises(DataError, match="the row 2 cannot be read"):
-        open_bandit(path)
-
-
-def test_a_reward_model_without_another_fold_is_zero_and_adds_nothing():
-    found = estimate(*map(np.array, ([1.0], [0.5], [0], [1.0])))
-    assert found.dr.value == found.ips.value == 0.5
 
 
 def test_the_nearest_candidate_shares_most_of_what_was_shown():

@@ -205,20 +205,6 @@ def test_a_search_is_logged_acted_upon_and_compared(tmp_path):
     assert len(log.read_text().splitlines()) >= 4
 
 
-def test_open_bandit_is_covered_where_policies_overlap_and_refused_where_not(data_root):
-    """The uniform policy's own click rates are in its log: all 38, men 46, women 46 of 10,000 (dataset.json)."""
-    file = data_root.parent / "open-bandit" / "feedback.csv.gz"
-    found = run("feedback", file, "--from", "open-bandit", "--json")
-    by_name = {row["campaign"]: row for row in json.loads(found.stdout)["campaigns"]}
-    for name, rate in (("all", 0.0038), ("men", 0.0046)):
-        assert by_name[name]["own"]["value"] == pytest.approx(rate)
-        for kind in ("ips", "snips", "dr"):
-            one = by_name[name]["estimated"][kind]
-            assert one["low"] <= rate <= one["high"]
-    assert by_name["women"]["estimated"]["effective"] == pytest.approx(2.08, abs=0.01)
-    assert "worth 2, and 100 are needed" in by_name["women"]["estimated"]["refusal"]
-
-
 @pytest.fixture(scope="module")
 def tagged():
     """200 queries with a tag over 60 entries of 10 tags; every entry has the words of every query."""

@@ -9,7 +9,7 @@ from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.decide.decision import decide
 from steelyard_eval.decide.few_labels import Few, ahead, leader, less_one_error, reconsidered
-from steelyard_eval.decide.public import DEFAULT, Shown, as_good, public_table
+from steelyard_eval.decide.public import DEFAULT, PublicGains, as_good, public_table
 from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence
 from steelyard_eval.decide.without_labels import Advice, advise
 
@@ -121,9 +121,9 @@ def test_a_default_that_was_worse_elsewhere_is_not_tried(monkeypatch):
 
 
 def test_what_was_shown_counts_collections_and_names_the_worst():
-    assert not Shown(np.array([0.3, -0.1, -0.1, 0.0])).likely  # better on one of four
-    assert not Shown(np.array([0.1, 0.1, -0.4])).likely  # on two of three, and worse on average
-    assert Shown(np.array([0.1, 0.1, -0.1])).to_json()["worst"] == pytest.approx(-0.1)
+    assert not PublicGains(np.array([0.3, -0.1, -0.1, 0.0])).likely  # better on one of four
+    assert not PublicGains(np.array([0.1, 0.1, -0.4])).likely  # on two of three, and worse on average
+    assert PublicGains(np.array([0.1, 0.1, -0.1])).to_json()["worst"] == pytest.approx(-0.1)
 
 
 # The rules of few labels

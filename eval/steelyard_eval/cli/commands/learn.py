@@ -18,8 +18,8 @@ from steelyard_eval.cli.commands.options import (
 )
 from steelyard_eval.datasets import load
 from steelyard_eval.learn import learn as run_learn
-from steelyard_eval.learn.importers import from_soleri, from_ubi, open_bandit
-from steelyard_eval.learn.learned_text import campaigns, learned
+from steelyard_eval.learn.importers import from_soleri, from_ubi
+from steelyard_eval.learn.learned_text import learned
 from steelyard_eval.learn.simulation import simulate_log
 from steelyard_eval.tune.floor import floored
 
@@ -147,19 +147,15 @@ def simulate(
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path())
-@click.option("--from", "source", required=True, type=click.Choice(["ubi", "soleri", "open-bandit"]))
+@click.option("--from", "source", required=True, type=click.Choice(["ubi", "soleri"]))
 @click.option("--out", type=click.Path(), default="feedback.jsonl", show_default=True)
 @json_option
 def feedback(files: tuple[str, ...], source: str, out: str, as_json: bool) -> None:
-    """Convert feedback of another system into a log, or estimate a policy's value from open-bandit's.
+    """Convert feedback of another system into a log.
 
     ubi: files of OpenSearch's ubi_queries and ubi_events, a document a line. soleri: rows of brain_feedback, an
-    object a line. open-bandit: feedback.csv.gz; the click rate of `random` is estimated from the log of `bts`.
+    object a line.
     """
-    if source == "open-bandit":
-        found = [one.to_json() for path in files for one in open_bandit(path)]
-        put({"campaigns": found}, as_json, campaigns(found))
-        return
     lines = list((from_ubi if source == "ubi" else from_soleri)(files))
     write_text(out, "".join(lines))
     put({"file": out, "impressions": len(lines)}, as_json, f"{out}: {len(lines)} impressions")

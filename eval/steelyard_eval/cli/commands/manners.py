@@ -46,6 +46,10 @@ EXAMPLES = {
         "steelyard tune mine --system echovault -o search-weights.json",
         'steelyard tune mine --strategy "rrf(bm25, vector)" --ablate',
     ],
+    "floor": [
+        "steelyard floor mine",
+        'steelyard floor mine "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"',
+    ],
     "gate": [
         "steelyard gate mine",
         "steelyard gate mine --weights search-weights.json --strict",
@@ -71,7 +75,6 @@ EXAMPLES = {
     ],
     "feedback": [
         "steelyard feedback ubi_queries.jsonl ubi_events.jsonl --from ubi -o feedback.jsonl",
-        "steelyard feedback open-bandit/feedback.csv.gz --from open-bandit",
     ],
     "report": ["steelyard report results.json -o reports/mine"],
     "explain": ["steelyard explain mine q1 --against bm25", "steelyard explain mine q1 --entry m1"],

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 
-from steelyard.base.errors import ConfigError
-from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.measures.metrics import meaning
 from steelyard_eval.measures.statistics import ALPHA, MARGIN
 from steelyard_eval.show.report.blocks import Section, TableBlock
 
@@ -98,8 +96,8 @@ def glossary(sections: Iterable[Section], metrics: Iterable[str]) -> tuple[tuple
 
 def _measures(metrics: Iterable[str]) -> Iterator[tuple[str, str]]:
     for name in metrics:
-        with suppress(ConfigError):  # a table may be of something else than a measure
-            yield name, parse_measures([name])[0].meaning
+        if words := meaning(name):
+            yield name, words
 
 
 def _columns(sections: Iterable[Section]) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,112 @@
+"""Graded judgments in the form that measures read: pairs of query and entry, with the best possible lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.base.arrays import Floats, Indices
+
+UNJUDGED = -1
+"""The grade of a pair that is not judged."""
+
+
+@dataclass(frozen=True)
+class Judgments:
+    """The qrels of Q queries in the form that `evaluate` reads; build it with `Judgments.of`, once per data set.
+
+    Attributes
+    ----------
+    key, grade : int64[J], int32[J]
+        The judged pairs that a list can contain: query * width + entry, ascending, and their grades, at least 0.
+    width : int
+        How many entries a list can choose from.
+    judged, relevant : int64[Q]
+        Judged and relevant (grade >= 1) ids of each query, those outside `entries` included. Leave the
+        queries with `judged == 0` out of a mean: they have no judgments.
+    start, ideal : int64[Q], float64[sum(relevant)]
+        `ideal[start[q] + k - 1]` is query q's ideal DCG at k, for k up to `relevant[q]`.
+    """
+
+    key: Indices
+    grade: NDArray[np.int32]
+    width: int
+    judged: Indices
+    relevant: Indices
+    start: Indices
+    ideal: Floats
+
+    @classmethod
+    def of(
+        cls, qrels: Mapping[str, Mapping[str, int]], queries: Sequence[str], entries: Sequence[str]
+    ) -> Judgments:
+        """Return the judgments of `queries`, whose lists contain indices of `entries`.
+
+        Judged ids that are not in `entries` still count in totals and ideals, as relevant entries that no list
+        returned. A grade below 0 counts as 0: judged, without gain.
+        """
+        index = {name: i for i, name in enumerate(entries)}
+        rows = [qrels.get(query, {}) for query in queries]
+        found = [
+            (q * len(entries) + index[name], max(grade, 0))
+            for q, row in enumerate(rows)
+            for name, grade in row.items()
+            if name in index
+        ]
+        pairs = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
+        ideals = [_ideal(row.values()) for row in rows]
+        relevant = np.array([ideal.size for ideal in ideals], dtype=np.int64)
+        return cls(
+            key=np.ascontiguousarray(pairs[:, 0]),
+            grade=pairs[:, 1].astype(np.int32),
+            width=len(entries),
+            judged=np.array([len(row) for row in rows], dtype=np.int64),
+            relevant=relevant,
+            start=np.cumsum(relevant) - relevant,
+            ideal=np.concatenate([*ideals, np.zeros(0)]),
+        )
+
+    def slice(self, begin: int, end: int) -> Judgments:
+        """Return the judgments of the queries begin..end-1."""
+        first, last = np.searchsorted(self.key, [begin * self.width, end * self.width])
+        low = int(self.start[begin]) if begin < end else 0
+        relevant = self.relevant[begin:end]
+        return replace(
+            self,
+            key=self.key[first:last] - begin * self.width,
+            grade=self.grade[first:last],
+            judged=self.judged[begin:end],
+            relevant=relevant,
+            start=self.start[begin:end] - low,
+            ideal=self.ideal[low : low + int(relevant.sum())],
+        )
+
+    def ideal_at(self, cutoff: int | None) -> Floats:
+        """Return float64[Q], the DCG of the best possible list cut at `cutoff`; 0 where nothing is relevant."""
+        depth = self.relevant if cutoff is None else np.minimum(self.relevant, cutoff)
+        values = np.zeros(self.relevant.size)
+        some = depth > 0
+        values[some] = self.ideal[(self.start + depth - 1)[some]]
+        return values
+
+    def grades(self, query: Indices, entry: NDArray[np.integer]) -> NDArray[np.int32]:
+        """Return the grade of each (query, entry) pair, -1 where the pair is not judged."""
+        if not self.key.size:
+            return np.full(query.size, UNJUDGED, dtype=np.int32)
+        wanted = query * self.width + entry
+        at = np.minimum(np.searchsorted(self.key, wanted), self.key.size - 1)
+        return np.where(self.key[at] == wanted, self.grade[at], UNJUDGED).astype(np.int32)
+
+
+def _ideal(grades: Iterable[int]) -> Floats:
+    """Return the cumulated DCG of the relevant grades, best first."""
+    gains = np.array(sorted((g for g in grades if g >= 1), reverse=True), dtype=np.float64)
+    return np.cumsum(gains / discounts(gains.size))
+
+
+def discounts(depth: int) -> Floats:
+    """float64[depth]: log2(rank + 1) of the ranks from 1."""
+    return np.log2(np.arange(2, depth + 2, dtype=np.float64))
