@@ -13,7 +13,7 @@ from pools import CHOSEN, CONFIRMED, POOL, TWINS, Lists
 from steelyard_eval.decide.decision import decide
 from steelyard_eval.decide.duel import ENOUGH
 from steelyard_eval.decide.few_labels import Few, less_one_error, reconsidered
-from steelyard_eval.decide.public import DEFAULT, Shown
+from steelyard_eval.decide.public import DEFAULT, PublicGains
 from steelyard_eval.decide.rule import ALL_FAMILIES
 from steelyard_eval.decide.without_labels import Advice
 
@@ -208,7 +208,7 @@ def curve_row(own, rest, current, n, draws):
     """(verdict, gain on all queries) as it was and as it is, by draw; None where too few queries would be left."""
     at = {key: row for row, key in enumerate(own.keys)}
     few, shown = _few(own, rest), np.array([one.metric.mean[one.keys.index(_name(one))] for one in rest])
-    likely = Shown(shown).likely and current not in ("weighted sum, half",)
+    likely = PublicGains(shown).likely and current not in ("weighted sum, half",)
     advice = Advice("try" if likely else "keep", "", attempt=ANY if likely else None)
     truth, priors = own.metric.mean, priors_of(rest, own.keys)
     if n == 0:

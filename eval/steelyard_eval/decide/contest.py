@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
-from steelyard_eval.decide.duel import PLACES, Contest
+from steelyard_eval.decide.duel import PLACES, Duels
 from steelyard_eval.decide.public import class_of, features, public_table, reciprocal
 
 TOP = 3.0
@@ -18,10 +18,10 @@ Lists = Mapping[str, Sequence[Sequence[str]]]
 
 
 @dataclass(frozen=True)
-class Paired:
+class DuelPairs:
     """All pairs of a query and an entry among the first places of C lists, in the order of queries, then of ids.
 
-    `query` int64[P] and `entries` are the pairs, `worth` float64[C, P] is as in `Contest`.
+    `query` int64[P] and `entries` are the pairs, `worth` float64[C, P] is as in `Duels`.
     """
 
     labels: tuple[str, ...]
@@ -30,7 +30,7 @@ class Paired:
     worth: Floats
 
     @classmethod
-    def of(cls, lists: Lists) -> Paired:
+    def of(cls, lists: Lists) -> DuelPairs:
         """From lists of the same queries."""
         found: dict[tuple[int, str], Floats] = {}
         for row, own in enumerate(lists.values()):
@@ -44,7 +44,7 @@ class Paired:
         return cls(tuple(lists), numbers, tuple(id_ for _, id_ in pairs), table)
 
 
-def contest(labels: Sequence[str], worth: Floats, query: Indices, model: str) -> Contest:
+def contest(labels: Sequence[str], worth: Floats, query: Indices, model: str) -> Duels:
     """The contest of contenders by label over pairs; the embedder's class decides what is known beforehand."""
     table = public_table()
     kind = class_of(model) if class_of(model) in table.means else "minilm"
@@ -53,7 +53,7 @@ def contest(labels: Sequence[str], worth: Floats, query: Indices, model: str) ->
     means = table.means[kind]
     known = np.array([float(means[label].mean()) if label in means else np.nan for label in labels])
     _, numbers = np.unique(query, return_inverse=True)  # queries without any pair have no number
-    return Contest(worth, numbers.astype(np.int64), features(places, worth), table.relevance[kind], known)
+    return Duels(worth, numbers.astype(np.int64), features(places, worth), table.relevance[kind], known)
 
 
 def gains_of(grades: Indices) -> Floats:

@@ -34,7 +34,7 @@ _DISCOUNT = 1.0 / np.log2(np.arange(2, PLACES + 2))
 
 
 @dataclass(frozen=True)
-class Contest:
+class Duels:
     """C contenders on P pairs of Q queries.
 
     Attributes
@@ -87,7 +87,7 @@ class Contest:
 class DuelStanding:
     """Where contenders stand: `judged` bool[P], `relevance` float64[P], judged or expected."""
 
-    contest: Contest
+    contest: Duels
     judged: np.ndarray[tuple[int], np.dtype[np.bool_]]
     relevance: Floats
 

@@ -16,9 +16,13 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard_eval.decide.decision import Decision, tried
 from steelyard_eval.decide.posterior import LEAST, WORTH, Matrix, Moments
 from steelyard_eval.decide.public import CONTENDERS, DEFAULT, MINILM, PublicTable, class_of
-from steelyard_eval.decide.refusal import chosen_queries
-from steelyard_eval.decide.rule import Evidence, Gates, passed
+from steelyard_eval.decide.refusal import Refusal, chosen_queries
+from steelyard_eval.decide.rule import Evidence, Gates
 from steelyard_eval.decide.without_labels import FEWEST, Advice
+
+SHIPS = 15
+"""Labelled queries below which nothing ships: of 5 and 10, what passed the gates lost in 25% and 6% of draws."""
+TOO_FEW = Refusal(f"fewer than {SHIPS} labelled queries do not carry a ship", "label more")
 
 
 @dataclass(frozen=True)
@@ -63,9 +67,9 @@ def reconsidered(
 ) -> tuple[Decision, bool]:
     """The decision, and whether it now rests on public collections.
 
-    Below `FEWEST` labelled questions whatever ships is the default, where that passes the gates, too, unless the
-    other is ahead of it by a standard error; a keep, and a try that is not ahead of it either, give way to the
-    advice. From then on a keep gives way to the leader, if it is ahead of the current one by a standard error.
+    Below `SHIPS` labelled questions nothing ships. Below `FEWEST` what does not ship gives way to the advice,
+    unless it is ahead of the default by a standard error. From then on a keep gives way to the leader, if that is
+    ahead of the current one by as much.
     """
     if few is None:
         return decision, False
@@ -73,8 +77,10 @@ def reconsidered(
         top = leader(evidence, few)
         better = decision.verdict == "keep" and ahead(evidence, top)
         return (tried(evidence, gates, top, decision) if better else decision), False
+    if decision.verdict == "ship" and labelled >= SHIPS:
+        return decision, False
     if decision.verdict == "ship":
-        return _shipped(decision, evidence, gates, few.default), False
+        decision = replace(decision, verdict="try", refusal=decision.refusal or TOO_FEW)
     if advice.attempt is None:
         return decision, decision.verdict == "keep"
     if decision.candidate is not None and ahead(evidence, decision.candidate, few.default):
@@ -91,14 +97,6 @@ def duelled(decision: Decision, evidence: Evidence, gates: Gates, few: Few | Non
         return decision
     found = tried(evidence, gates, int(few.rows[top]), decision)
     return replace(found, refusal=found.refusal or chosen_queries("duel"))
-
-
-def _shipped(decision: Decision, evidence: Evidence, gates: Gates, default: int) -> Decision:
-    """What ships of few labels: they tell that much is better than the current one, and little of what is best."""
-    chosen = decision.candidate
-    if chosen is None or not passed(evidence, gates)[default] or ahead(evidence, chosen, default):
-        return decision
-    return replace(tried(evidence, gates, default, decision), verdict="ship", more=None)
 
 
 def leader(evidence: Evidence, few: Few) -> int:

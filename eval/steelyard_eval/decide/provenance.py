@@ -50,6 +50,18 @@ def promised(decision: Decision, metric: str, queries: int) -> Record:
     return {"metric": metric, **ends, "harm": decision.harm}
 
 
+def decided(decision: Decision, metric: str, queries: int, stated: bool) -> Record:
+    """The part of a document that is the decision; `stated` says whether its gain is printed."""
+    return {
+        "verdict": decision.verdict,
+        "promise": promised(decision, metric, queries),
+        "promise_stated": stated,
+        "refusal": None if decision.refusal is None else vars(decision.refusal),
+        "bound": decision.bound,
+        "labels_needed": decision.more,
+    }
+
+
 def estimate(interval: Interval, queries: int) -> Record:
     """A mean with its interval, as weights files write it."""
     return {"value": interval.mean, "low": interval.low, "high": interval.high, "queries": queries}

@@ -17,8 +17,7 @@ import numpy as np
 from steelyard.base.arrays import Floats
 from steelyard.base.files import STRICT_JSON
 from steelyard.config.search_config import SearchConfig
-from steelyard.fusion import parse_strategy
-from steelyard.fusion.weighted_sum import WeightedSum
+from steelyard.fusion import Linear, parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.decide.priors import key_of
 
@@ -46,7 +45,7 @@ _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 
 
 @dataclass(frozen=True)
-class Shown:
+class PublicGains:
     """What the default gained over one contender on S public collections.
 
     Attributes
@@ -77,7 +76,7 @@ class Shown:
     def sentence(self, label: str) -> str:
         """What is known, in one sentence.
 
-        >>> Shown(np.array([0.05, -0.01])).sentence("bm25")
+        >>> PublicGains(np.array([0.05, -0.01])).sentence("bm25")
         'On two public collections this was better than bm25 on 1, by +0.020 nDCG@10 on average, at worst -0.010.'
         """
         count = len(self.gains)
@@ -120,7 +119,7 @@ class PublicTable:
         relevance = {model: np.array(row, dtype=np.float64) for model, row in record["relevance"].items()}
         return cls(record["about"], record["rows"], means, record["variances"], relevance)
 
-    def against(self, config: SearchConfig, model: str, sha256: str = "") -> Shown | None:
+    def against(self, config: SearchConfig, model: str, sha256: str = "") -> PublicGains | None:
         """What the default gained over a configuration; None where nothing like it was run.
 
         `sha256` is of the user's own data: a public collection says nothing about itself.
@@ -130,7 +129,7 @@ class PublicTable:
         if label not in known:
             return None
         others = [at for at, one in enumerate(self.about["collections"]) if one["sha256"] != sha256]
-        return Shown((known[DEFAULT] - known[label])[others], label if near else "")
+        return PublicGains((known[DEFAULT] - known[label])[others], label if near else "")
 
     def _row(self, config: SearchConfig) -> tuple[str, bool]:
         """The label of its row, and whether that is only the nearest: a sum's share to the next tenth."""
@@ -171,7 +170,8 @@ def share_of_vector(config: SearchConfig, *, scaled: Container[str] = SCALED) ->
     0.75
     """
     strategy = config.effective
-    if config.system != "plain" or not isinstance(strategy, WeightedSum) or strategy.normalize not in scaled:
+    described = strategy.describe()
+    if config.system != "plain" or not isinstance(described, Linear) or described.scale not in scaled:
         return None
     weights = dict(zip(map(str, strategy.children()), strategy.weights, strict=True))
     if weights.keys() != {"bm25", "vector"} or sum(weights.values()) <= 0:

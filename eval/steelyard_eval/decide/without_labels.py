@@ -9,7 +9,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard_eval.decide.duel import ENOUGH
 from steelyard_eval.decide.public import (
     DEFAULT,
-    Shown,
+    PublicGains,
     as_good,
     default_config,
     measured_with,
@@ -28,7 +28,7 @@ class Advice:
     verdict: Literal["try", "keep"]
     sentence: str
     attempt: SearchConfig | None = None
-    shown: Shown | None = None
+    shown: PublicGains | None = None
 
     def to_json(self) -> dict[str, Any] | None:
         """What public collections showed, as plain JSON values."""

@@ -59,6 +59,7 @@ def read(source: ForeignStore) -> Imported:
 
 
 def _entry(row: Record, links: Mapping[str, list[Record]], db: Database) -> Record:
+    own = links.get(row["id"], [])
     same = ("id", "type", "domain", "title", "severity", "context", "why", "created_at", "updated_at")
     return filled(
         {
@@ -68,7 +69,8 @@ def _entry(row: Record, links: Mapping[str, list[Record]], db: Database) -> Reco
             "valid_until": row.get("valid_until"),
             "tags": db.json_list(row, "tags"),
             "vault": row.get("tier"),
-            "relations": links.get(row["id"], []),
+            "relations": [{name: link[name] for name in ("type", "target")} for link in own],
+            "link_notes": [link for link in own if "note" in link],
             "example": row["example"],
             "counter_example": row["counter_example"],
             "applies_to": db.json_list(row, "applies_to"),

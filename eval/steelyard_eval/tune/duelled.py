@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from steelyard.memory.query import Query
-from steelyard_eval.decide.contest import Paired, contest, gains_of
+from steelyard_eval.decide.contest import DuelPairs, contest, gains_of
 from steelyard_eval.decide.duel import DuelStanding
 from steelyard_eval.decide.few_labels import Few
 from steelyard_eval.tune.layout import Layout
@@ -17,7 +17,7 @@ from steelyard_eval.tune.source import Source
 def duel_standing(few: Few, layout: Layout, source: Source, queries: Sequence[Query]) -> DuelStanding:
     """Where the contenders of `few` stand by the labels of a data set, over the queries that were laid out."""
     configs = {label: layout.grid.config(row) for label, row in zip(few.labels, few.rows.tolist(), strict=True)}
-    pairs = Paired.of({label: layout.replayed(config).ranked.lists() for label, config in configs.items()})
+    pairs = DuelPairs.of({label: layout.replayed(config).ranked.lists() for label, config in configs.items()})
     known = [source.dataset.qrels.get(query.id, {}) for query in queries]
     grades = [known[at].get(entry, -1) for at, entry in zip(pairs.query.tolist(), pairs.entries, strict=True)]
     made = contest(pairs.labels, pairs.worth, pairs.query, source.model)

@@ -25,7 +25,7 @@ from steelyard_eval.decide.duel import ENOUGH
 from steelyard_eval.decide.few_labels import Few, duelled, reconsidered
 from steelyard_eval.decide.priors import known
 from steelyard_eval.decide.promise import usual_over
-from steelyard_eval.decide.provenance import estimate, origin, promised
+from steelyard_eval.decide.provenance import decided, estimate, origin
 from steelyard_eval.decide.public import public_table
 from steelyard_eval.decide.refusal import BROKEN_OFF, Refusal, Side, refusal
 from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence, doubt
@@ -200,12 +200,7 @@ def document(case: RecommendationCase, timed: bool) -> tuple[Record, SearchConfi
         if case.public
         else sentence(decision, chosen or "", case.label, str(case.metric), fewest),
         "public": case.advice.to_json() if case.public else None,
-        "verdict": decision.verdict,
-        "promise": promised(decision, str(case.metric), len(case.queries)),
-        "promise_stated": case.stated,
-        "refusal": None if decision.refusal is None else vars(decision.refusal),
-        "bound": decision.bound,
-        "labels_needed": decision.more,
+        **decided(decision, str(case.metric), len(case.queries), case.stated),
         "whole": case.layout.whole,
         "current": _configuration(case, board.current),
         "chosen": found,

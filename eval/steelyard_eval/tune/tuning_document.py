@@ -19,7 +19,7 @@ from steelyard.systems import written_name
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.decide.decision import Decision, decide
 from steelyard_eval.decide.promise import FEWEST, usual_over
-from steelyard_eval.decide.provenance import estimate, origin, promised
+from steelyard_eval.decide.provenance import decided, estimate, origin
 from steelyard_eval.decide.refusal import BROKEN_OFF, Refusal, Side, refusal
 from steelyard_eval.decide.rule import ONE_STRATEGY, Evidence, doubt
 from steelyard_eval.measures.statistics import compare_paired, mean_interval
@@ -131,12 +131,7 @@ def judge(found: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sear
         },
         "certificate": best.certificate,
         "plateau": list(_plateau(task, picked)),
-        "verdict": decision.verdict,
-        "promise": promised(decision, str(task.measure), count),
-        "promise_stated": stated,
-        "refusal": None if decision.refusal is None else vars(decision.refusal),
-        "bound": decision.bound,
-        "labels_needed": decision.more,
+        **decided(decision, str(task.measure), count, stated),
         "in_sample": inside["tuned"],
         "baseline": inside["current"],
         "holdout": held_out_gain(task, tuned, current),

@@ -132,7 +132,7 @@ class Workbench:
         Raises
         ------
         ConfigError
-            For a contender, metric or split that is unknown, with the valid names, and for a split without queries.
+            For an unknown contender, metric or split, with the valid names, and for a split without queries.
         DataError
             For a run or a recording that is damaged or belongs to another data set.
         """

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError
+from steelyard.base.fields import TIME_FIELDS as TIMES
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check, load
 from steelyard_eval.importers import Options, import_store, load_store, refresh
@@ -240,17 +241,31 @@ def test_damaged_sources_are_one_message(tmp_path, name, content, message):
     assert not (tmp_path / "mine").exists()
 
 
-def test_indexing_gives_back_every_field(store_root, tmp_path):
+@pytest.mark.parametrize(
+    "store", ["echovault-newest", "echovault-seed-era", "soleri", "spec-kit", "basic-memory/notes", "cortex-mem"]
+)
+def test_indexing_gives_back_every_field(store_root, tmp_path, store):
     from steelyard import Vault
+    from steelyard.memory.entry import FIELDS
 
-    import_store(store_root / "echovault-newest", tmp_path / "mine")
+    import_store(store_root / store, tmp_path / "mine", "markdown" if store.endswith("notes") else None)
     done = CliRunner().invoke(
         main, ["index", str(tmp_path / "mine"), str(tmp_path / "v.db"), "--embedder", "none"]
     )
     assert done.exit_code == 0, done.output
     data = load(tmp_path / "mine")
     with Vault(str(tmp_path / "v.db")) as vault:
-        assert vault.get([entry.id for entry in data.entries]) == list(data.entries)
+        found = vault.get([entry.id for entry in data.entries])
+    assert found == list(data.entries)
+    # Beside our own reading of the folder, its lines: texts as they stand there, and what no field stands for.
+    for line, entry in zip((tmp_path / "mine" / "corpus.jsonl").read_text().splitlines(), found, strict=True):
+        record = json.loads(line)
+        texts = {name: value for name, value in record.items() if isinstance(value, str) and name not in TIMES}
+        assert {name: getattr(entry, name) for name in texts if name in FIELDS}.items() <= texts.items()
+        assert entry.extra == {name: value for name, value in record.items() if name not in FIELDS}
+        assert list(entry.tags) == record.get("tags", [])
+        known = {"type", "target", "strength", "status"}
+        assert all(relation.keys() <= known for relation in record.get("relations", []))
 
 
 def test_an_import_that_is_interrupted_leaves_the_old_folder(notes, tmp_path, monkeypatch):

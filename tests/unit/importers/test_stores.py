@@ -77,6 +77,8 @@ def test_soleri(store_root):
             (link["link_type"], link["target_id"]) for link in expected["links"] if link["source_id"] == row["id"]
         ]
         assert relations(entry) == sorted(links)
+        notes = {link["target_id"]: link["note"] for link in expected["links"] if link["source_id"] == row["id"]}
+        assert {link["target"]: link["note"] for link in entry.extra.get("link_notes", [])} == notes
     for row in expected["memories"]:
         entry = store.entries[row["id"]]
         assert (entry.kind, entry.text, entry.context) == ("memory", row["summary"], row["context"])

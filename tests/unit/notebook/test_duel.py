@@ -10,8 +10,8 @@ from click.testing import CliRunner
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
 from steelyard_eval.cli.main import main
-from steelyard_eval.decide.contest import Paired, gains_of
-from steelyard_eval.decide.duel import ENOUGH, Contest, fitted, sigmoid
+from steelyard_eval.decide.contest import DuelPairs, gains_of
+from steelyard_eval.decide.duel import ENOUGH, Duels, fitted, sigmoid
 from steelyard_eval.decide.public import DEFAULT, reciprocal
 from steelyard_eval.notebook.label.desk import desk
 from steelyard_eval.notebook.label.duel_session import open_duel
@@ -22,7 +22,7 @@ def duel(relevance, worth, query, known=None):
     logit = np.log(np.array(relevance) / (1 - np.array(relevance)))
     features = np.column_stack([logit, np.zeros(len(logit))])
     none = np.full(len(worth), np.nan) if known is None else np.array(known)
-    return Contest(np.array(worth, dtype=float), np.array(query), features, np.array([1.0, 0.0]), none)
+    return Duels(np.array(worth, dtype=float), np.array(query), features, np.array([1.0, 0.0]), none)
 
 
 def test_expected_ndcg_has_probabilities_in_the_place_of_labels():
@@ -93,7 +93,7 @@ def test_the_model_is_bent_by_labels_and_held_by_the_prior():
 
 
 def test_pairs_are_those_of_any_list_by_query_and_id():
-    found = Paired.of({"a": [["y", "x"], ["z"]], "b": [["x"], []]})
+    found = DuelPairs.of({"a": [["y", "x"], ["z"]], "b": [["x"], []]})
 
     assert list(zip(found.query.tolist(), found.entries, strict=True)) == [(0, "x"), (0, "y"), (1, "z")]
     assert found.worth == pytest.approx(np.array([[1 / np.log2(3), 1, 1], [1, 0, 0]]))
@@ -186,3 +186,18 @@ def test_a_query_that_nothing_answers_is_not_asked_about_again(session):
     assert session.standing.judged.sum() == 0
     assert session.undo() == (asked[0], "")
     assert session.next == asked
+
+
+def test_what_labels_of_relevant_entries_alone_leave_out_is_not_relevant(data, tmp_path):
+    # Two queries are labelled, with what is relevant: their other pairs count as judged, those of others do not.
+    queries = data.dataset.queries[:4]
+    qrels = {query.id: dict.fromkeys(data.dataset.qrels.get(query.id, {}), 2) for query in queries[:2]}
+    zero = {**qrels, queries[0].id: {**qrels[queries[0].id], "none": 0}}
+    judged = []
+    for own in (qrels, zero):
+        few = replace(data.dataset, qrels=own, queries=queries, pool=None)
+        made = open_duel(few, tmp_path, workspace=lambda few=few: replace(data.workspace, dataset=few))
+        judged.append((made.standing.judged, made.pool))
+    first, pool = judged[0]
+    assert first.tolist() == (pool.query < 2).tolist()
+    assert judged[1][0].sum() == (judged[1][1].known >= 0).sum()

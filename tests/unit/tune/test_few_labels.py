@@ -8,8 +8,8 @@ import pytest
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.decide.decision import decide
-from steelyard_eval.decide.few_labels import Few, ahead, leader, less_one_error, reconsidered
-from steelyard_eval.decide.public import DEFAULT, Shown, as_good, public_table
+from steelyard_eval.decide.few_labels import Few, leader, less_one_error, reconsidered
+from steelyard_eval.decide.public import DEFAULT, PublicGains, as_good, public_table
 from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence
 from steelyard_eval.decide.without_labels import Advice, advise
 
@@ -121,9 +121,9 @@ def test_a_default_that_was_worse_elsewhere_is_not_tried(monkeypatch):
 
 
 def test_what_was_shown_counts_collections_and_names_the_worst():
-    assert not Shown(np.array([0.3, -0.1, -0.1, 0.0])).likely  # better on one of four
-    assert not Shown(np.array([0.1, 0.1, -0.4])).likely  # on two of three, and worse on average
-    assert Shown(np.array([0.1, 0.1, -0.1])).to_json()["worst"] == pytest.approx(-0.1)
+    assert not PublicGains(np.array([0.3, -0.1, -0.1, 0.0])).likely  # better on one of four
+    assert not PublicGains(np.array([0.1, 0.1, -0.4])).likely  # on two of three, and worse on average
+    assert PublicGains(np.array([0.1, 0.1, -0.1])).to_json()["worst"] == pytest.approx(-0.1)
 
 
 # The rules of few labels
@@ -171,15 +171,14 @@ def test_a_keep_is_reconsidered(n, third, advice, verdict, candidate, public):
     assert (found.verdict, found.candidate, rests) == (verdict, candidate, public)
 
 
-def test_of_few_labels_a_proven_default_ships_before_what_is_no_better():
-    own = evidence(0, 0.2, 0.2005, 15)
+@pytest.mark.parametrize(("n", "verdict"), [(14, "try"), (15, "ship"), (20, "ship")])
+def test_below_fifteen_labels_nothing_ships(n, verdict):
+    own = evidence(0, 0.2, 0.3, n)
     shipped = replace(decide(own, ALL_FAMILIES), verdict="ship", candidate=2)
 
-    assert reconsidered(shipped, own, ALL_FAMILIES, FEW, TRY, 15)[0].candidate == 1
-    assert reconsidered(shipped, own, ALL_FAMILIES, FEW, TRY, 20)[0].candidate == 2
-    far = evidence(0, 0.2, 0.3, 15)
-    assert ahead(far, 2, 1)
-    assert reconsidered(shipped, far, ALL_FAMILIES, FEW, TRY, 15)[0].candidate == 2
+    found, _ = reconsidered(shipped, own, ALL_FAMILIES, FEW, TRY, n)
+    assert (found.verdict, found.candidate) == (verdict, 2)
+    assert (found.refusal is None) is (verdict == "ship")
 
 
 def test_of_few_labels_a_try_stands_where_it_is_ahead_of_the_default():

@@ -439,6 +439,15 @@ def test_without_labels_the_answer_is_the_default_who_agrees_and_what_to_label_f
     assert all(0 <= row["rbo"] <= 1 and 0 <= row["jaccard"] <= 1 for row in record["agreement"])
 
 
+def test_what_is_worth_trying_without_labels_is_a_weights_file_that_can_be_read(space, tmp_path):
+    bare = replace(space.dataset, qrels={}, queries=())
+    recommend(bare, "bm25", workspace=replace(space, dataset=bare)).save_weights(tmp_path / "w.json")
+    attempt = SearchConfig.load(tmp_path / "w.try.json")
+
+    assert str(attempt.strategy) == "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"
+    assert attempt.provenance["learned_from"] == "public collections"
+
+
 def test_without_queries_the_sentence_stands_alone(space, tmp_path):
     bare = replace(space.dataset, qrels={}, queries=())
     found = recommend(bare, "bm25", workspace=replace(space, dataset=bare))
@@ -449,10 +458,10 @@ def test_without_queries_the_sentence_stands_alone(space, tmp_path):
 
 
 def test_few_labels_that_prove_nothing_give_way_to_public_collections(space):
-    few = dict(list(space.dataset.qrels.items())[:4])
+    few = dict(list(space.dataset.qrels.items())[:2])
     own = replace(space.dataset, qrels=few)
     found = recommend(own, "bm25", workspace=replace(space, dataset=own), timed=False)
 
     assert found.record["verdict"] == "try"
-    assert "The 4 labelled queries of your notes prove nothing yet. On ten public" in found.sentence
+    assert "The 2 labelled queries of your notes prove nothing yet. On ten public" in found.sentence
     assert str(found.attempt.strategy) == "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"

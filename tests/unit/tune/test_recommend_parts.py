@@ -9,9 +9,12 @@ import pytest
 from search_forms import form_of
 
 from steelyard.base.errors import ConfigError
-from steelyard.fusion import parse_strategy
+from steelyard.fusion import FAMILIES, parse_strategy
+from steelyard.fusion.isr import Isr
 from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
+from steelyard.signals import PRIORS, Prior
+from steelyard.signals.derived import Derived
 from steelyard.systems import find_system
 from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.compare.agreement import overlap, rank_biased
@@ -153,6 +156,23 @@ def test_signals_that_tell_no_candidates_apart_are_left_out_by_name(space):
     found = starts(Live(bare), bare.dataset.queries, 10)
     assert any(start.label == "all signals" for start in found)
     assert any("bm25.b, bm25.k1" in text for text in found.left_out)
+
+
+def test_a_new_signal_and_a_new_fusion_are_tried_without_being_named_anywhere_else(space, monkeypatch):
+    class Twin(Isr):
+        keyword, shown_as = "twin", "twin"
+
+    def place(table):
+        return Derived((table.entry * 37 % 101).astype(np.float64), "by number")
+
+    monkeypatch.setitem(PRIORS, "place", Prior(place))
+    monkeypatch.setitem(FAMILIES, "twin", Twin)
+    found = {start.label: start for start in starts(Live(space), space.dataset.queries, 10)}
+
+    assert str(found["twin"].config.strategy) == "twin(bm25, vector)"
+    assert any("place" in config.strategy.signals() for config in found["all signals"].settings)
+    assert any("place" in config.strategy.signals() for config in found["boosted"].settings)
+    assert any("graph" in config.strategy.signals() for config in found["RRF"].settings)
 
 
 def test_parameters_of_retrievers_are_tried_one_at_a_time_where_that_is_affordable():

@@ -46,6 +46,10 @@ EXAMPLES = {
         "steelyard tune mine --system echovault -o search-weights.json",
         'steelyard tune mine --strategy "rrf(bm25, vector)" --ablate',
     ],
+    "floor": [
+        "steelyard floor mine",
+        'steelyard floor mine "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"',
+    ],
     "gate": [
         "steelyard gate mine",
         "steelyard gate mine --weights search-weights.json --strict",
