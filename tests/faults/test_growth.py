@@ -56,7 +56,7 @@ READERS = {
     "steelyard/stores/sqlite/models.py": "test_a_vault[entries]",
     "steelyard/stores/sqlite/schema.py": "test_a_vault[unknown fields]",
     "steelyard/stores/sqlite/check.py": "test_a_vault[entries]",
-    "steelyard_eval/compare/http_search.py": "test_an_answer_of_an_endpoint[hits]",
+    "steelyard_eval/compare/answer_form.py": "test_an_answer_of_an_endpoint[hits]",
     "steelyard_eval/datasets/file_reader.py": "test_a_data_set[corpus: tags]",
     "steelyard_eval/datasets/folder.py": "test_a_data_set[corpus: tags]",
     "steelyard_eval/datasets/log_schema.py": "test_a_data_set[log: acts]",
@@ -65,6 +65,7 @@ READERS = {
     "steelyard_eval/gate/baseline.py": "test_other_files[baseline]",
     "steelyard_eval/gate/history.py": "test_other_files[history]",
     "steelyard_eval/importers/basic_memory.py": "test_the_folders_of_a_program",
+    "steelyard_eval/importers/cortex_mem.py": "test_a_store[what a message has beside it]",
     "steelyard_eval/importers/database.py": "test_a_store[rows of a database]",
     "steelyard_eval/importers/langgraph.py": "test_a_store[items of langgraph]",
     "steelyard_eval/importers/moltnet.py": "test_a_store[rows of moltnet]",
@@ -80,12 +81,14 @@ READERS = {
 }
 """What parses what somebody else wrote -> a test of it here, in which it has to run."""
 OTHERS_THAT_PARSE = {
-    "steelyard/embedders/api.py": "the date in a header of an answer, which has a few kilobytes",
+    "steelyard/embedders/provider_client.py": "the date in a header of an answer, which has a few kilobytes",
     "steelyard/systems/cortex_mem/layers.py": "copies an answer that we kept",
     "steelyard_eval/datasets/named.py": "looks where a name leads",
     "steelyard_eval/decide/priors.py": "reads a file of the package",
+    "steelyard_eval/decide/public.py": "reads a file of the package",
     "steelyard_eval/gate/faces.py": "copies the summary that it adds to",
     "steelyard_eval/gate/junit.py": "writes XML",
+    "steelyard_eval/importers/postgres.py": "looks up how much may be read; copied.py parses the rows",
     "steelyard_eval/show/report/csv_tables.py": "writes CSV",
     "steelyard_eval/show/report/data.py": "packs what a page holds",
 }
@@ -319,7 +322,6 @@ def test_logs_of_others(tmp_path, what, read):
     grows(file_of(tmp_path, UBI[what]), lambda path: list(read([path])))
 
 
-CSV = "campaign,policy,item_id,click,propensity\n"
 RUNS = {
     "one list": lines(lambda at: f"q1 Q0 e{at} {at} {at} x"),
     "many lists": lines(lambda at: f"q{at} Q0 e 1 1 x"),
@@ -498,6 +500,14 @@ STORES = {
         lambda n: json.dumps(
             {"type": "entity", "name": "e", "entityType": "x", "observations": ["token"] * n},
             separators=(",", ":"),
+        ),
+    ),
+    "what a message has beside it": (
+        "t/tenants/x/session/s/a.md",
+        lambda n: (
+            "# \U0001f464 User\n\n**ID**: `m1`  \n**Timestamp**: 2026-01-01 00:00:00 UTC\n\n"
+            "## Content\n\ntoken\n\n"
+            f"## Metadata\n\n```json\n{{{keys(n)}}}\n```\n"
         ),
     ),
     "rows of moltnet": ("export.json", moltnet),

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtrc  # scipy.stats takes half a second to import
 
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
@@ -169,7 +169,7 @@ def _chance(row: dict[str, Any], found: dict[str, Any]) -> float:
     """The probability of so many among this kind, were it missed as often as the others (binomial)."""
     others = found["asked"] - row["asked"]
     rate = (found["missed"] - row["missed"] + 1) / (others + 2)
-    return float(binom.sf(row["missed"] - 1, row["asked"], rate))
+    return float(bdtrc(row["missed"] - 1, row["asked"], rate))
 
 
 def _told(found: dict[str, Any]) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """Estimates whose values are known: by hand on tiny logs, by construction on simulated ones."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from made_world import made, truth
@@ -11,6 +13,7 @@ from steelyard_eval.learn.classes import fit
 from steelyard_eval.learn.examination import Examination, examine, from_given, harvest, joint
 from steelyard_eval.learn.first_ten import DISCOUNT, PLACES
 from steelyard_eval.learn.interleaving import Duel
+from steelyard_eval.learn.policies import _nearest
 from steelyard_eval.learn.rivals import rivals
 from steelyard_eval.learn.simulator import cells_of, simulate
 from steelyard_eval.learn.verdict import judge
@@ -200,3 +203,12 @@ def test_a_log_of_a_search_or_two_decides_nothing_and_breaks_nothing(rows):
     assert found.verdict == "keep"
     assert found.refusal is not None
     assert np.isfinite(found.views.error).all()
+
+
+def test_the_nearest_candidate_shares_most_of_what_was_shown():
+    """Entries 0, 1 and one outside the set (-1) were shown: the second candidate has 0, the first none."""
+    columns = {"query": [0, 0, 0], "place": [0, 1, 2], "row": [0, 1, -1]}
+    hits = SimpleNamespace(**{name: np.array(values) for name, values in columns.items()})
+    lists = SimpleNamespace(top=[np.array([[1, 0, -2]]), np.array([[0, 2, -1]])])
+    best, share = _nearest(hits, np.ones(3, bool), lists, np.array([2.0, 1.0, 1.0]))
+    assert (best, share) == (1, 0.5)

@@ -186,3 +186,18 @@ def test_a_query_that_nothing_answers_is_not_asked_about_again(session):
     assert session.standing.judged.sum() == 0
     assert session.undo() == (asked[0], "")
     assert session.next == asked
+
+
+def test_what_labels_of_relevant_entries_alone_leave_out_is_not_relevant(data, tmp_path):
+    # Two queries are labelled, with what is relevant: their other pairs count as judged, those of others do not.
+    queries = data.dataset.queries[:4]
+    qrels = {query.id: dict.fromkeys(data.dataset.qrels.get(query.id, {}), 2) for query in queries[:2]}
+    zero = {**qrels, queries[0].id: {**qrels[queries[0].id], "none": 0}}
+    judged = []
+    for own in (qrels, zero):
+        few = replace(data.dataset, qrels=own, queries=queries, pool=None)
+        made = open_duel(few, tmp_path, workspace=lambda few=few: replace(data.workspace, dataset=few))
+        judged.append((made.standing.judged, made.pool))
+    first, pool = judged[0]
+    assert first.tolist() == (pool.query < 2).tolist()
+    assert judged[1][0].sum() == (judged[1][1].known >= 0).sum()

@@ -15,6 +15,7 @@ from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.stores.sqlite.budget import PRECISION, PRECISIONS, VARIABLE
 from steelyard.stores.sqlite.matrix import Matrix
+from steelyard.stores.sqlite.scan import add_products
 from steelyard.stores.sqlite.segments import Codes, Rows
 
 SPACE = Space("random", "text", "{text}")
@@ -280,3 +281,12 @@ def test_above_the_budget_sqlite_vec_searches(tmp_path, monkeypatch):
         monkeypatch.setenv(VARIABLE, "much")
         with pytest.raises(ConfigError, match=r"STEELYARD_MEMORY is 'much'; it must be"):
             vault.nearest(SPACE, np.array([1, 0], np.float32), EVERYTHING, 9, True)
+
+
+def test_products_of_codes_are_those_of_the_matrix():
+    """The loop as Python runs it, beside numpy's matrix product in int32."""
+    rng = np.random.default_rng(0)
+    codes, queries = rng.integers(-127, 128, (7, 5), np.int8), rng.integers(-127, 128, (3, 5), np.int16)
+    found = np.zeros((3, 7), np.int32)
+    add_products(codes, queries, found)
+    assert found.tolist() == (queries.astype(np.int32) @ codes.T.astype(np.int32)).tolist()

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.base.arrays import Indices
 from steelyard.base.errors import ConfigError
 from steelyard_eval.compare.arena import Arena
 from steelyard_eval.compare.contenders import Contender, Named, Setting, distinct, read_all, usable
@@ -41,8 +42,22 @@ class DuelSession(Session):
         if self._seen is None or self._seen[0] != hash(tuple(self.given.items())):
             pool = self.pool
             made = contest(pool.labels, pool.gain, pool.query, self.model)
-            self._seen = hash(tuple(self.given.items())), made.standing(gains_of(self.grades()))
+            self._seen = hash(tuple(self.given.items())), made.standing(gains_of(self._graded()))
         return self._seen[1]
+
+    def _graded(self) -> Indices:
+        """int64[P]: the grades, and 0 for what the data set's labels leave out where they mean that.
+
+        They do where dataset.json says that they are complete, and where they have no grade of 0, for then only
+        what is relevant was written down. Taken as unknown, the rest would look as relevant as what was.
+        """
+        found, pool = self.grades(), self.pool
+        qrels = pool.dataset.qrels
+        said = pool.dataset.pool is not None and pool.dataset.pool.complete
+        if said or not any(grade == 0 for own in qrels.values() for grade in own.values()):
+            labelled = np.array([query.id in qrels for query in pool.queries])
+            found[(found < 0) & labelled[pool.query]] = 0
+        return found
 
     @property
     def next(self) -> Pair | None:
