@@ -29,7 +29,7 @@ def loaded(*words: object) -> set[str]:
     return HEAVY & {name.partition(".")[0] for name in done.stderr.partition("loaded: ")[2].split()}
 
 
-@pytest.mark.parametrize("words", [["--version"], ["--help"], ["search", "--help"]])
+@pytest.mark.parametrize("words", [["--version"], ["--help"]])
 def test_what_searches_nothing_loads_nothing(words: list[str]) -> None:
     assert loaded(*words) == set()
 
