@@ -2,15 +2,16 @@
 
 import pytest
 
-from steelyard.fusion.normalize import NORMALIZERS
+from steelyard.fusion.normalize import TRIED
 from steelyard.testing import FusionContract
 
 SIGNALS = ["fts", "vector", "l2", "tfidf", "cosine", "recency", "severity", "importance", "tags", "domain"]
 COMBINATIONS = ["comb_sum", "comb_mnz", "comb_anz", "comb_med", "comb_max", "comb_min"]
 SUMS = [
-    *(f"weighted_sum(0.3*fts, 0.7*vector, normalize={name})" for name in NORMALIZERS),
-    *(f"weighted_sum(0.2*bm25, 0.3*tfidf, 0.5*recency(half_life=365d), normalize={name})" for name in NORMALIZERS),
+    *(f"weighted_sum(0.3*fts, 0.7*vector, normalize={name})" for name in TRIED),
+    *(f"weighted_sum(0.2*bm25, 0.3*tfidf, 0.5*recency(half_life=365d), normalize={name})" for name in TRIED),
     "weighted_sum(0.25*tfidf, 0.15*cosine, 0.15*severity, 0.15*recency(half_life=365d), 0.15*tags, 0.15*domain)",
+    "weighted_sum(0.2*tfidf, 0.3*cosine, 0.5*recency(half_life=365d), normalize=theoretical)",
     "weighted_sum(1*importance)",
     "weighted_sum(0*fts, 1*vector)",
 ]

@@ -105,7 +105,7 @@ class TestReading:
     @pytest.mark.parametrize("size", ["abc", "-1", "\u0661", "9" * 5000])
     def test_a_size_that_is_none_is_named(self, folder, monkeypatch, size):
         monkeypatch.setenv(LIMIT, size)
-        with pytest.raises(OSError, match=f"{LIMIT} is no whole number"):
+        with pytest.raises(OSError, match=f"{LIMIT} is not a whole number"):
             read_bytes(folder / "corpus.jsonl")
 
 

@@ -241,7 +241,7 @@ class TestFullDisk:
     @pytest.mark.parametrize("name", ["record", "tune", "compare", "report", "demo"])
     @pytest.mark.parametrize("start", ["empty", "old"])
     def test_files_are_old_or_whole_and_none_is_left_over(self, bench, mount, name, start):
-        place = mount("size=4m")
+        place = mount("size=8m")
         out = place / "out"
         out.mkdir()
         if start == "old":  # recognisable, and of about the size of the new ones

@@ -26,6 +26,8 @@ DIMENSIONS = 192
 VOCABULARY = 30_000
 ITERATIONS = 2
 """Power iterations of the SVD; more cost time and find no better neighbours (docs/benchmarks.md)."""
+NOISE = 1e-9
+"""Directions whose singular value is a smaller share of the largest are rounding, and differ by machine."""
 
 _FITTING = threading.Lock()
 """A limit on threads holds for the whole process, and the first of two fits to end would lift the other's."""
@@ -75,7 +77,8 @@ class LsaEmbedder:
         quiet = np.errstate(invalid="ignore")  # identical texts have no variance to explain
         with _FITTING, threadpool_limits(1, user_api="blas"), quiet:
             svd = TruncatedSVD(rank, n_iter=ITERATIONS, random_state=seed).fit(matrix)
-        return cls(vocabulary, idf, np.ascontiguousarray(svd.components_.T, dtype=np.float32))
+        told = svd.singular_values_ > NOISE * svd.singular_values_[0]
+        return cls(vocabulary, idf, np.ascontiguousarray(svd.components_[told].T, dtype=np.float32))
 
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
         """See Embedder.embed; the row of a text without a known word is all zeros."""

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-form, lists = sys.argv[1], json.loads(Path(sys.argv[2]).read_text())
+form, lists = ("", {}) if __name__ != "__main__" else (sys.argv[1], json.loads(Path(sys.argv[2]).read_text()))
 SCHEMA = {"query": {"type": "string"}, "limit": {"type": "integer", "maximum": 50}}
 SCHEMAS = {
     "renamed": ({"q": {}, "top_k": {}, "session": {}}, ["q"]),
@@ -88,23 +88,29 @@ def disturb():
         sys.stderr.write("x" * 2**22)
 
 
-for line in sys.stdin:
-    message = json.loads(line)
-    if "id" not in message:
-        continue
-    if message["method"] == "initialize":
-        if form == "family":
-            child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-            Path(sys.argv[2] + ".pid").write_text(f"{os.getpid()} {child.pid}")
-        send(id=message["id"], result={"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {}})
-    elif message["method"] == "tools/list" and "cursor" not in message["params"]:
-        send(id=message["id"], result={"tools": [{"name": "save"}], "nextCursor": "2"})
-    elif message["method"] == "tools/list":
-        properties, required = SCHEMAS.get(form, (SCHEMA, ["query"]))
-        schema = {"type": "object", "properties": properties, "required": required}
-        send(id=message["id"], result={"tools": [{"name": "search", "inputSchema": schema}]})
-    elif form == "refusing":
-        send(id=message["id"], error={"code": -32602, "message": "bad arguments"})
-    else:
-        disturb()
-        send(id=message["id"], result=answer(message["params"]["arguments"]))
+def serve():
+    """Answer until the input ends."""
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "id" not in message:
+            continue
+        if message["method"] == "initialize":
+            if form == "family":
+                child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+                Path(sys.argv[2] + ".pid").write_text(f"{os.getpid()} {child.pid}")
+            send(id=message["id"], result={"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {}})
+        elif message["method"] == "tools/list" and "cursor" not in message["params"]:
+            send(id=message["id"], result={"tools": [{"name": "save"}], "nextCursor": "2"})
+        elif message["method"] == "tools/list":
+            properties, required = SCHEMAS.get(form, (SCHEMA, ["query"]))
+            schema = {"type": "object", "properties": properties, "required": required}
+            send(id=message["id"], result={"tools": [{"name": "search", "inputSchema": schema}]})
+        elif form == "refusing":
+            send(id=message["id"], error={"code": -32602, "message": "bad arguments"})
+        else:
+            disturb()
+            send(id=message["id"], result=answer(message["params"]["arguments"]))
+
+
+if __name__ == "__main__":
+    serve()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from steelyard.base.errors import ConfigError
 from steelyard.fusion import Bonus, ByIntent, Layered, Rrf, Signal, Term, Tiered, WeightedSum, parse_strategy
 from steelyard.fusion.call import MAX_WEIGHT
-from steelyard.fusion.normalize import NORMALIZERS
+from steelyard.fusion.normalize import TRIED
 from steelyard.grammar import MAX_LENGTH, MAX_NESTING, Call, Duration, Item, number_text, parse_call
 from steelyard.signals import PRIORS
 from steelyard.table.signal_table import FETCHED
@@ -25,7 +25,7 @@ def fusions(inner):
     terms = st.lists(st.builds(Term, amounts, inner), min_size=1, max_size=4).map(tuple)
     cases = st.lists(st.tuples(intents, inner), max_size=3, unique_by=lambda case: case[0]).map(tuple)
     return st.one_of(
-        st.builds(WeightedSum, terms, st.sampled_from(sorted(NORMALIZERS))),
+        st.builds(WeightedSum, terms, st.sampled_from(sorted(TRIED))),
         st.builds(Rrf, terms, amounts, bonuses),
         st.builds(Tiered, inner, inner, st.integers(0, 1000)),
         st.builds(Layered, terms, thresholds, st.lists(thresholds, max_size=3).map(tuple)),

@@ -106,7 +106,7 @@ def test_two_labelled_queries_are_the_fewest_that_decide_anything(space):
     two, one = (replace(space, dataset=replace(space.dataset, queries=tuple(few[:n]))) for n in (2, 1))
 
     assert "bound" in answer(two, "bm25")
-    assert "without labels" in answer(one, "bm25")["sentence"]
+    assert "Nothing was measured" in answer(one, "bm25")["sentence"]
     none = replace(space, dataset=replace(space.dataset, queries=()))
     with pytest.raises(ConfigError, match="has no queries; add some"):
         answer(none, "bm25")
