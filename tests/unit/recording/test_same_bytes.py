@@ -1,4 +1,4 @@
-"""Weights files, recordings, the lists they replay to, and reports have the bytes that commit f7b7a82 wrote.
+"""Weights files, recordings, the lists they replay to, and reports have the bytes that commit 7955a76 wrote.
 
     python tests/unit/recording/test_same_bytes.py ARCHIVE
 
@@ -25,7 +25,7 @@ from steelyard_eval.recording.disk import load
 from steelyard_eval.recording.replay import replay
 
 ROOT = Path(__file__).parents[3]
-SAMPLE = ROOT / "tests" / "data" / "made-by-f7b7a82.tar.xz"
+SAMPLE = ROOT / "tests" / "data" / "made-by-7955a76.tar.xz"
 NAMES = sorted(SYSTEMS)
 
 
