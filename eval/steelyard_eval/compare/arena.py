@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders import CachedEmbedder
-from steelyard.finish import without_floors
+from steelyard.finish import Floor, without_floors
 from steelyard.live.identity import share
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
@@ -30,6 +31,15 @@ from steelyard_eval.recording.workspace import Workspace
 
 
 @dataclass(frozen=True)
+class Unfloored:
+    """The lists before a floor; `score` float64[R] is each place's on the floor's scale, `least` the floor."""
+
+    ranked: Ranked
+    score: Floats
+    least: float
+
+
+@dataclass(frozen=True)
 class ArenaRow:
     """A contender with its lists; `lists` are the same with scores and what each signal adds, where that is known.
 
@@ -44,7 +54,7 @@ class ArenaRow:
     embedding_calls: int | None = None
     taken: Latencies | None = None
     progress: Mapping[str, Any] | None = None
-    unfloored: Ranked | None = None
+    unfloored: Unfloored | None = None
 
     @property
     def label(self) -> str:
@@ -182,7 +192,8 @@ class Arena:
             taken = latencies(self.space, row.config, queries) if self.space and timed else None
             progress = row.config.effective.progress(run.table)
             summary = None if progress is None else progress.summary()
-            notes = (*notices, *_degraded(row.label, summary))
+            moved = (f"{row.label}: {text}" for text in _other_scale(row.config, self.dataset, self.model))
+            notes = (*notices, *_degraded(row.label, summary), *moved)
             whole = _unfloored(table, row.config)
             found.append(ArenaRow(row, lists_of(run, row.config), notes, calls, taken, summary, whole))
         return found
@@ -232,10 +243,26 @@ class Arena:
         return [f"latencies leave out the embedding of queries by {self.model}: their vectors come from the cache"]
 
 
-def _unfloored(table: SignalTable, config: SearchConfig) -> Ranked | None:
+def _unfloored(table: SignalTable, config: SearchConfig) -> Unfloored | None:
     """The lists of a configuration without its floors; None where it has none."""
-    bare = without_floors(config.finish)
-    return None if bare == config.finish else replay(table, replace(config, finish=bare)).ranked
+    floors = [stage for stage in config.finish if isinstance(stage, Floor)]
+    if not floors:
+        return None
+    run = replay(table, replace(config, finish=without_floors(config.finish)))
+    return Unfloored(run.ranked, floors[-1].scores(run.table)[run.ranking.row], floors[-1].least)
+
+
+def _other_scale(config: SearchConfig, dataset: Dataset, model: str) -> list[str]:
+    """A notice where a floor was measured on another scale than the one that it is used on."""
+    measured = config.provenance.get("floor", {})
+    parts = {
+        "the vectors are of {now}, and were of {then}": (model, measured.get("model")),
+        "the data set has changed since": (dataset.sha256, measured.get("dataset_sha256")),
+    }
+    moved = [text.format(now=now, then=then) for text, (now, then) in parts.items() if then and then != now]
+    if not moved:
+        return []
+    return [f"its floor was measured on another scale: {'; '.join(moved)}. Find it again with steelyard floor"]
 
 
 def _degraded(label: str, progress: Mapping[str, Any] | None) -> list[str]:

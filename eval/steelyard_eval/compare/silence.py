@@ -11,14 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.finish import Floor
-from steelyard_eval.compare.arena import ArenaRow
+from steelyard_eval.compare.arena import ArenaRow, Unfloored
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.measures.statistics import exact_interval
 
 Record = dict[str, Any]
+CURVE = 21
+"""Floors of the curve of what is lost against what is answered."""
 
 
 def silences(dataset: Dataset, rows: Sequence[ArenaRow], unanswered: Sequence[ArenaRow]) -> list[Record]:
@@ -55,13 +58,33 @@ def _dropped(row: ArenaRow, words: dict[str, int], dataset: Dataset) -> Record:
     """What a floor saves and loses: a share of the words, and in the mean of the relevant entries of a list."""
     if row.unfloored is None:
         return {}
-    lost = []
-    for query, whole, shown in zip(row.ranked.queries, row.unfloored.lists(), row.ranked.lists(), strict=True):
-        relevant = {id_ for id_, grade in dataset.qrels.get(query, {}).items() if grade >= 1}.intersection(whole)
-        left = relevant.intersection(shown)
-        lost += [1 - len(left) / len(relevant)] if relevant else []
-    before, after = (_shown(lists, words)[2] for lists in (row.unfloored, row.ranked))
-    return {"lost": float(np.mean(lost or [0.0])), "saved": 1 - after / before if before else 0.0}
+    whole = row.unfloored.ranked
+    hits = [(whole.queries[q], whole.entries[e]) for q, e in zip(_query(whole), whole.entry.tolist(), strict=True)]
+    relevant = np.array([dataset.qrels.get(query, {}).get(id_, 0) >= 1 for query, id_ in hits], dtype=bool)
+    sizes = np.array([words.get(id_, 0) for _, id_ in hits], dtype=np.float64)
+    floors = np.unique([row.unfloored.least, *np.quantile(row.unfloored.score, np.linspace(0, 1, CURVE))])
+    curve = [_point(row.unfloored, relevant, sizes, float(floor)) for floor in floors if len(hits)]
+    own = next((point for point in curve if point["floor"] == row.unfloored.least), {"lost": 0.0, "words": 1.0})
+    return {"lost": own["lost"], "saved": 1 - own["words"], "curve": curve}
+
+
+def _query(lists: Ranked) -> Indices:
+    """int64[R]: the query of each place."""
+    return np.repeat(np.arange(len(lists.queries)), np.diff(lists.offsets))
+
+
+def _point(whole: Unfloored, relevant: Bools, sizes: Floats, floor: float) -> Record:
+    """What one floor loses (risk), and the shares of questions (coverage) and of words that it leaves."""
+    query, count, stays = _query(whole.ranked), len(whole.ranked.queries), whole.score >= floor
+    held, left = (np.bincount(query[rows], minlength=count) for rows in (relevant, relevant & stays))
+    lost = 1 - left[held > 0] / held[held > 0]
+    total = sizes.sum()
+    return {
+        "floor": floor,
+        "lost": float(lost.mean()) if len(lost) else 0.0,
+        "answered": len(np.unique(query[stays])) / max(count, 1),
+        "words": float(sizes[stays].sum() / total) if total else 0.0,
+    }
 
 
 def _shown(lists: Ranked, words: dict[str, int]) -> tuple[int, int, float]:

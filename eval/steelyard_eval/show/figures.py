@@ -21,7 +21,14 @@ Figures = dict[str, Callable[[], "Figure"]]
 
 def compared(record: Record, what: str, metric: str | None = None) -> Figure:
     """A figure of a comparison."""
-    return _drawn(_of_queries(record) | _of_contenders(record, metric or record["primary"]), what)
+    figures = _of_queries(record) | _of_contenders(record, metric or record["primary"]) | _of_silence(record)
+    return _drawn(figures, what)
+
+
+def _of_silence(record: Record) -> Figures:
+    """Risk against coverage of the first contender that has a floor."""
+    own = [row for row in record.get("silence", ()) if row.get("curve")]
+    return {"silence": partial(plots.floors, own[0]["curve"], None)} if own else {}
 
 
 def recommended(record: Record, what: str) -> Figure:

@@ -23,6 +23,33 @@ def rows(record: Mapping[str, Any]) -> list[dict[str, str]]:
     return [_row(one) for one in record.get("silence", ())]
 
 
+CURVE = {
+    "floor": "floor of",
+    "at": "floor",
+    "lost": "lost",
+    "answered": "questions answered",
+    "words": "words left",
+}
+"""The columns of `curves`, with their headings."""
+EVERY = 4
+"""Every so many points of a curve are shown."""
+
+
+def curves(record: Mapping[str, Any]) -> list[dict[str, str]]:
+    """What other floors of the same contenders would lose, answer and show: risk against coverage."""
+    return [
+        {
+            "floor": one["label"],
+            "at": f"{point['floor']:.4f}",
+            "lost": f"{point['lost']:.1%}",
+            "answered": f"{point['answered']:.0%}",
+            "words": f"{point['words']:.0%}",
+        }
+        for one in record.get("silence", ())
+        for point in one.get("curve", ())[::EVERY]
+    ]
+
+
 def _row(one: Mapping[str, Any]) -> dict[str, str]:
     row = {"label": one["label"], "answered": str(one["answered"]), "silenced": str(one["silenced"])}
     row |= {"words": f"{one['words']:.0f}", "saved": "-", "lost": "-", "false": "-", "interval": "-"}

@@ -142,6 +142,7 @@ def find_floor(
     facts = origin(dataset, table.fingerprint, 0, now)
     kept = math.isfinite(least)
     measured = {"on": str(scale.on), "sure": SURE, "claims": claims, "date": facts["date"]}
+    measured |= {"model": space.model, "dataset_sha256": dataset.sha256}
     provenance = {**bare.provenance, "floor": measured}
     final = replace(bare, finish=(*bare.finish, chosen), provenance=provenance) if kept else bare
     return FloorFound(

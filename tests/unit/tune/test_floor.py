@@ -54,6 +54,18 @@ def test_the_command_writes_the_file_and_compare_counts_what_is_silent(folder, t
     assert (floored["none"], plain["none"]) == (24, 24)
     assert plain["false_answers"] == 0
     assert floored["lost"] <= 0.1
+    assert [point["lost"] for point in floored["curve"]] == sorted(point["lost"] for point in floored["curve"])
+    assert floored["curve"][0]["answered"] == 1.0  # the lowest floor is the least score of any list
+    assert not [text for text in record["notices"] if "another scale" in text]
+    weights = json.loads(out.read_text())
+    weights["provenance"]["floor"]["dataset_sha256"] = "0" * 64
+    out.write_text(json.dumps(weights))
+    moved = compare(folder, [str(out), "bm25"], embedder="lsa", timed=False)
+    assert any(
+        "its floor was measured on another scale: the data set has changed" in n for n in moved.record["notices"]
+    )
+    moved.plot(what="silence")
+    assert "What is shown where nothing fits" in moved.report(tmp_path / "report")[0].read_text()
     assert record["dataset"]["judged"] == 50
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from search_forms import form_of
 
-from steelyard.base.errors import ConfigError
 from steelyard.fusion import FAMILIES, parse_strategy
 from steelyard.fusion.isr import Isr
 from steelyard.memory.filters import Filters

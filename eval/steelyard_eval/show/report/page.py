@@ -100,7 +100,11 @@ def _layers(results: Record) -> tuple[TableBlock, ...]:
 
 def _silence(results: Record) -> tuple[TableBlock, ...]:
     text = "A query that nothing answers has no nDCG; what counts is whether anything is shown for it."
-    return _plain_table("Silence", text, silence.COLUMNS, silence.rows(results))
+    more = "What other floors would lose of the relevant entries, and what they would answer and show."
+    return (
+        *_plain_table("Silence", text, silence.COLUMNS, silence.rows(results)),
+        *_plain_table("Floors", more, silence.CURVE, silence.curves(results)),
+    )
 
 
 def _plain_table(
