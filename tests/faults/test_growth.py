@@ -81,6 +81,7 @@ READERS = {
 }
 """What parses what somebody else wrote -> a test of it here, in which it has to run."""
 OTHERS_THAT_PARSE = {
+    "steelyard_eval/importers/qdrant.py": "pages of at most 16 MB, each read once by the endpoint's own reader",
     "steelyard/embedders/provider_client.py": "the date in a header of an answer, which has a few kilobytes",
     "steelyard/systems/cortex_mem/layers.py": "copies an answer that we kept",
     "steelyard_eval/datasets/named.py": "looks where a name leads",

@@ -6,7 +6,7 @@ unpickled. Of a memory that only the history has, the last event counts; who it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from steelyard_eval.importers.base import Imported, Importer, Record, filled
 from steelyard_eval.importers.columns import fitted
 from steelyard_eval.importers.database import Database
 from steelyard_eval.importers.pickled import plain
+from steelyard_eval.importers.qdrant import is_server, scrolled
 from steelyard_eval.importers.source import ForeignStore
 
 HISTORY, META, STORAGE = "history.db", "meta.json", "storage.sqlite"
@@ -42,17 +43,9 @@ def matches(source: ForeignStore) -> bool:
 
 def read(source: ForeignStore) -> Imported:
     """The memories that are there now."""
-    found = Imported(recipe=RECIPE)
-    unread = 0
-    for name in source.files(STORAGE):
-        with source.database(name) as db:
-            for row in db.rows("points", "id"):
-                try:
-                    _point(found, plain(row["point"]) if isinstance(row["point"], bytes) else {})
-                except (ValueError, TypeError):
-                    unread += 1
-    if unread:
-        found.notes.append(f"{counted(unread, 'point')} of Qdrant left out: not plain values, and never unpickled")
+    if is_server(source.address):
+        return _points(scrolled(source.address))
+    found = _points(_stored(source))
     if not source.has(HISTORY):
         return found
     known = {entry["id"] for entry in found.entries}
@@ -62,6 +55,30 @@ def read(source: ForeignStore) -> Imported:
     if left:
         count = counted(len(left), "memory is", "memories are")
         found.notes.append(f"{count} taken from {HISTORY}, which has no user and no metadata")
+    return found
+
+
+def _stored(source: ForeignStore) -> Iterator[Any]:
+    """The points of a local Qdrant folder; None for one that is not plain values, which is never unpickled."""
+    for name in source.files(STORAGE):
+        with source.database(name) as db:
+            for row in db.rows("points", "id"):
+                try:
+                    yield plain(row["point"]) if isinstance(row["point"], bytes) else None
+                except (ValueError, TypeError):
+                    yield None
+
+
+def _points(points: Iterable[Any]) -> Imported:
+    """The memories in points, and how many points hold none."""
+    found, unread = Imported(recipe=RECIPE), 0
+    for point in points:
+        try:
+            _point(found, point)
+        except (AttributeError, KeyError, ValueError, TypeError):
+            unread += 1
+    if unread:
+        found.notes.append(f"{counted(unread, 'point')} of Qdrant left out: not plain values, and never unpickled")
     return found
 
 
@@ -91,4 +108,6 @@ def _last(db: Database, known: set[str]) -> list[Record]:
     return list(entries.values())
 
 
-IMPORTER = Importer("mem0", "mem0: history.db and a local Qdrant folder", matches, read, homes)
+IMPORTER = Importer(
+    "mem0", "mem0: history.db and a local Qdrant folder, or qdrant://HOST:PORT/COLLECTION", matches, read, homes
+)

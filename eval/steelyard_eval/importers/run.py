@@ -18,6 +18,7 @@ from steelyard_eval.importers.base import BROKEN, Imported, Importer
 from steelyard_eval.importers.benchmark import IR_DATASETS
 from steelyard_eval.importers.kinds import importers
 from steelyard_eval.importers.postgres import connected, is_address
+from steelyard_eval.importers.qdrant import is_server
 from steelyard_eval.importers.remembered import is_remembered, remember
 from steelyard_eval.importers.source import ForeignStore, Options
 from steelyard_eval.importers.write import ABOUT, FolderFiles, check_target, files_of, write_folder
@@ -143,7 +144,12 @@ def open_dataset(source: str | Path, intents: str | None = None) -> Dataset:
     own = any((folder / name).exists() for name in ("dataset.json", "corpus.jsonl", "corpus.jsonl.gz", "qrels"))
     if own or is_memory(folder) or (folder.is_dir() and not any(folder.iterdir())):
         return load(folder, intents)
-    named = str(source) in importers() or str(source).startswith(IR_DATASETS) or is_address(source)
+    named = (
+        str(source) in importers()
+        or str(source).startswith(IR_DATASETS)
+        or is_address(source)
+        or is_server(source)
+    )
     known = folder.exists() or named
     return replace(load_store(source), intents=intents) if known else load(folder, intents)
 
@@ -153,7 +159,7 @@ def _read(
 ) -> tuple[Imported, FolderFiles]:
     """What the store holds, and the files of it; DataError for values that no such program writes."""
     try:
-        imported = _live(importer, place) if place.address else importer.read(place)
+        imported = _live(importer, place) if is_address(place.address) else importer.read(place)
         return imported, files_of(imported, about, old)
     except BROKEN as error:
         reason = shown(f"{type(error).__name__}: {error}", 200)
@@ -167,6 +173,9 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
         raise ConfigError(f"unknown kind {shown(kind)}{nearest(kind, known)}; see steelyard import --list")
     if is_address(source):
         return _of_database(str(source), known, kind, options)
+    if is_server(source):
+        name = str(source).rpartition("/")[2]
+        return known[kind or "mem0"], ForeignStore(Path(name or "qdrant"), options, str(source))
     path = Path(source).expanduser()
     if not path.exists() and str(source) in known:
         return _at_home(known[str(source)], os.environ, options)
